@@ -43,7 +43,7 @@ def allowed(argv: tuple[str, ...]) -> bool:
 
 
 def test_every_command_of_the_snippet_is_read_here():
-    assert len(RULES) == SNIPPET.count("$, \\\n") + SNIPPET.count("$\n\n") == 20
+    assert len(RULES) == SNIPPET.count("$, \\\n") + SNIPPET.count("$\n\n") == 21
 
 
 # -- what is to be allowed ------------------------------------------------------------------
@@ -178,6 +178,8 @@ ethtool -s eth0 speed 10
 ethtool -s eth0 autoneg on wol g
 ethtool -s eth0 autoneg on advertise 0x3f
 ethtool -K --flash tso on
+ethtool -X eth0 equal 2 hfunc xor
+ethtool -X eth0 hkey 00:11
 ip netns exec x sh
 ip -batch /tmp/file
 ip link set dev eth0 down

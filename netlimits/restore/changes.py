@@ -94,7 +94,7 @@ class Changes:
             self._remember(Original(role, interface, name, seen))
             changed, state = self._begin_change(role, interface, name, commands, wanted)()
             if unmet := setting.unmet(state, wanted):
-                printed = " ".join(c.complaint for c in changed.answers)
+                printed = " ".join(c.complaint for c in changed.answers).strip()
                 answers = f" ({printed[:200]})" if printed else ""
                 problem = f"did not take: {'; '.join(unmet)}{answers}"
                 raise SettingError(problem, setting=name, host=role)

@@ -185,21 +185,27 @@ HARMS: tuple[Callable[[Scene], contextlib.AbstractContextManager[None]], ...] = 
 )
 
 
+DURING_RUNS = (processor, hog)
+"""Harms that are done while a run measures, which lasts longer for them."""
+
+
 def attack(held: Held) -> str | None:
     """One harm to a campaign; what of it remained."""
     ground, chance, out = held.ground, held.chance, held.folder / "out"
     harm = HARMS[held.number % len(HARMS)]
     guard = chance.choice(["5s", "60s", "off"])
     argv = ("--guard", guard, "--patience", PATIENCE)
-    process = ground.campaign(TEXT, out, *argv)
+    text = TEXT.replace("seconds: 1", "seconds: 8") if harm in DURING_RUNS else TEXT
+    process = ground.campaign(text, out, *argv)
     scene = Scene(held, process)
     held.says(f"{harm.__name__} of the {scene.host}, --guard {guard}")
     begun(process, out)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        moment(process, out, chance)
+    if harm not in DURING_RUNS:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            moment(process, out, chance)
     held.says("after its end" if process.poll() is not None else "in mid-campaign")
     with harm(scene):
-        if chance.random() < 0.3:
+        if harm not in DURING_RUNS and chance.random() < 0.3:
             held.says("the controller is killed")
             process.kill()
         scene.lasts(chance.choice((2.0, 8.0, 60.0)))
