@@ -53,6 +53,13 @@ def test_between_the_looks_stands_what_threads_ran_and_waited():
     assert sample.figures([completed(LOOKS)])["process_cpu_pct"] == pytest.approx(100.0)
 
 
+def test_threads_that_only_waited_tell_no_cpu_time():
+    """A script that begins the tool: it said 0 % of a tool that took a CPU for itself."""
+    idle = "look {}.000000000\nthread 77 1000000000 0\n"
+    text = "namespace net:[1]\n" + idle.format(1795300000) + idle.format(1795300002)
+    assert resources.figures([completed(text)]) == {}
+
+
 def test_several_hosts_are_one_end_and_what_one_does_not_tell_is_left_out():
     slower = LOOKS.replace("mhz 2000 3000", "mhz 1000 1000").replace("throttled", "not")
     figures = resources.figures([completed(LOOKS), completed(slower)])

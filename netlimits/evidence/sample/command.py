@@ -124,6 +124,7 @@ def _number(value: float) -> str:
 @cache
 def _looks() -> str:
     """The program for Perl, less its comments and indents, which only we read."""
-    files = (resources.files(__package__).joinpath(name) for name in ("looks.pl", "others.pl"))
+    names = ("looks.pl", "words.pl", "others.pl")
+    files = (resources.files(__package__).joinpath(name) for name in names)
     lines = (line.strip() for file in files for line in file.read_text("utf-8").splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("#"))

@@ -79,6 +79,8 @@ def _threads(seen: Sequence[tuple[float, str]]) -> Mapping[str, float]:
     ran, waited = (
         [(b[column] - a[column]) / 1e7 / (b[0] - a[0]) for a, b in pairs] for column in (1, 2)
     )
+    if not any(ran):  # a program that only waits for the one that does the work
+        return {}
     return {
         "process_cpu_pct": sum(ran),
         "thread_cpu_pct": max(ran),
