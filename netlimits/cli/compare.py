@@ -231,7 +231,7 @@ class BothSides:
         else:
             assert self.before.campaign
             experiment = self.before.campaign.experiment
-            derived = {name for side in experiment.sides.values() for name in side.derive}
+            derived = experiment.derived
             among = [name for name in _factors(self.before) or () if name not in derived]
             table = comparison.duet(
                 self.before.having(of), of, threshold, among=among, called=self.sides

@@ -101,7 +101,7 @@ def explain(
         rows = json.loads(verdicts.to_json(orient="records", double_precision=6))
         echo(json.dumps(rows, indent=2, ensure_ascii=False))
     else:
-        derived = source.campaign.experiment.derive if source.campaign else ()
+        derived = source.campaign.experiment.derived if source.campaign else ()
         for _, row in verdicts.iterrows():
             echo("\n".join(_lines(row, derived)))
     if beside := caveats.disturbance(frames.last_attempts(source.frame)):

@@ -139,11 +139,9 @@ def print_commands(
     for body, name in scripts.items():
         echo(f"\n{name}={shlex.quote(body)}")
     experiment = experiment_plan.experiment
-    sides = experiment.sides.values() or [experiment]
-    derived = {name for side in sides for name in side.derive}
     width = max(map(len, experiment.roles))
     for run, lines in planned:
-        given = {k: v for k, v in run.values.items() if k not in derived}
+        given = {k: v for k, v in run.values.items() if k not in experiment.derived}
         values = " ".join(f"{name}={_cell(value)}" for name, value in given.items())
         echo(f"\n{run.config}: {values}".rstrip(": "))
         echo(f"  {_listed(numbers[run.config])}")

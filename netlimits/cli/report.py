@@ -87,7 +87,7 @@ def _page(results: Results) -> Page:
         answers=answers(
             [table for _, table in summaries if is_summary(table)],
             _verdicts(campaign, missing),
-            _derived(campaign),
+            campaign.experiment.derived,
             campaign.path.name,
             _compared(results, missing),
         ),
@@ -136,13 +136,6 @@ def _verdicts(campaign: Campaign, missing: list[str]) -> pd.DataFrame | None:
     except NetlimitsError as error:
         missing.append(f"What limited it cannot be told: {error}.")
     return None
-
-
-def _derived(campaign: Campaign) -> set[str]:
-    """The values that follow from the factors, on either side of a duet."""
-    experiment = campaign.experiment
-    sides = experiment.sides.values() or [experiment]
-    return {name for side in sides for name in side.derive}
 
 
 def _summaries(results: Results, missing: list[str]) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -147,7 +147,8 @@ def summary_of(
     from netlimits.analysis.summary import summary
 
     if entry.get("table") == VERDICTS:
-        return _verdicts(results)
+        derived = results.campaign.experiment.derived if results.campaign else ()
+        return _verdicts(results).drop(columns=[*derived], errors="ignore")
 
     of = entries.listed(entry.get("of"))
     if window is not None and not _of_highest(of):

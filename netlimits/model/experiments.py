@@ -116,6 +116,11 @@ class Experiment:
             return {"local": (sender,), "remote": (receiver,)}
         return self.of(values).ends
 
+    @property
+    def derived(self) -> frozenset[str]:
+        """The names that follow from the factors, on either side of a duet."""
+        return frozenset(name for side in self.sides.values() or [self] for name in side.derive)
+
     def of(self, values: Values) -> Experiment:
         """The side that a configuration is of; this one, where there are none."""
         return self.sides[str(values[SIDE])] if self.sides else self

@@ -187,7 +187,8 @@ def steps(campaign: Campaign, records: Sequence[Record]) -> tuple[str, list[Take
             entries = campaign.archive.read_raw(record.run.number, record.attempt, record.raw)
         except NetlimitsError:
             return "", []
-        values = ", ".join(f"{name} {value}" for name, value in record.run.values.items())
+        derived = campaign.experiment.derived
+        values = ", ".join(f"{n} {v}" for n, v in record.run.values.items() if n not in derived)
         about = f"Run {record.run.number} ({values}), attempt {record.attempt}: {record.status}."
         return about, [
             TakenStep(
