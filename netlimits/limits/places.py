@@ -59,6 +59,7 @@ def share(run: RunFigures, *places: str) -> float | None:
     return sum(where.get(place, 0.0) for place in places) / total
 
 
+IN_BACKLOG = OF_RECEIVER["softnet_dropped"]
 IN_SOCKET = OF_RECEIVER["udp_rcvbuf_errors"]
 ON_RECEIVER = tuple(OF_RECEIVER.values())
 ON_SENDER = tuple(OF_SENDER.values())

@@ -7,6 +7,7 @@ right. Machines are QEMU guests with one CPU each, namespaces share a machine th
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -137,3 +138,38 @@ def test_bounds_are_printed_from_the_nearest_on():
     told = bounds.sentence(bounds.of_run(run("small window")), 5.07)
     assert told.startswith("Bounds: receive window 5.412 Mbit/s (14,066 bytes a round trip of")
     assert "congestion window" in told
+
+
+def test_a_send_buffer_that_would_let_far_more_through_does_not_limit():
+    """24 % of the busy time waited for 4 MiB at 12 ms, and 512 Mbit/s arrived."""
+    small = run("small send buffer", local_sndbuf_limited_pct=24.0)
+    assert of_run(small).limit == "send-buffer"
+    large = {"local_sndbuf_bytes": 4_194_304, "local_sndbuf_used_pct": 60.0}
+    assert of_run(run("small send buffer", local_sndbuf_limited_pct=24.0, **large)).limit != (
+        "send-buffer"
+    )
+
+
+def test_bbr_looks_away_from_losses():
+    assert of_run(run("loss of 2 %", local_own_pace_pct=100)).limit != "loss"
+
+
+def test_a_window_that_still_grows_is_no_limit_yet():
+    assert of_run(run("small window", local_late_data_pct=80.0)).limit != "receive-window"
+    short = run("small window", local_late_data_pct=None, elapsed_s=0.3)
+    assert of_run(short).limit != "receive-window"
+
+
+def test_datagrams_that_a_full_backlog_dropped_are_softirq_s():
+    at_backlog = {"remote_udp_rcvbuf_errors": 100, "remote_softnet_dropped": 60_000}
+    assert of_run(run("small UDP buffer", **at_backlog)).limit == "softirq-core"
+
+
+def test_a_queue_that_drops_early_is_a_cap_where_rates_are_steadier_than_losses():
+    """CoDel before 20 Mbit/s: 8 packets wait, and 30 are lost in 3 s."""
+    base = {"local_rtt_us": 28_000.0, "local_min_rtt_us": 21_000.0, "local_tcp_recoveries": 28}
+    lost = {"local_tcp_retrans_segs": 30, "local_cwnd_segs": 36.0}
+    early = run("cap", **base, **lost)
+    steady, loose = (replace(early, slowest=slowest, most_mbps=None) for slowest in (0.998, 0.9))
+    assert of_run(steady).limit == "path-cap"
+    assert of_run(loose).limit != "path-cap"

@@ -26,6 +26,14 @@ SURE = 2.0
 """The most that one of these counts for."""
 
 
+def steadiness(run: RunFigures) -> float:
+    """Return how much steadier runs are than chance makes of their losses; 0 if not known."""
+    again = run.sent("tcp_retrans_segs")
+    if run.slowest is None or not again:
+        return 0.0
+    return min(SURE, STEADIER / max((1 - run.slowest) * math.sqrt(again), 1e-9))
+
+
 def against(run: RunFigures) -> tuple[float, str]:
     """Return how strongly a run's losses speak against chance, 1 and more do, and what does most.
 
@@ -42,9 +50,8 @@ def against(run: RunFigures) -> tuple[float, str]:
         burst = again / recoveries
         told[f"{burst:.1f} segments were lost at a time"] = burst / BURST
     if run.slowest is not None:
-        apart = (1 - run.slowest) * math.sqrt(again)
         words = f"the runs' rates are within {100 * (1 - run.slowest):.2g} % of each other"
-        told[words] = STEADIER / max(apart, 1e-9)
+        told[words] = steadiness(run)
     twice, timeouts = run.sent("tcp_lost_retransmits"), run.sent("tcp_timeouts")
     expected = share * again
     if twice is not None and timeouts is not None and expected >= EXPECTED:

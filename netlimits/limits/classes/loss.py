@@ -21,6 +21,8 @@ INFLATED = 2.3
 """rtt over min_rtt from which on what is lost is lost by a queue that is full (`path-cap`)."""
 NEAR = 0.5
 """Throughput over cwnd x mss / rtt from which on the window is what sets it."""
+MODEL_PCT = 50.0
+"""Of the connections, those that pace by a model of the path, at most."""
 LEAST = 0.2
 """Throughput over what losses by chance of this share allow: timeouts cost up to three quarters,
 and what has less is limited by something else."""
@@ -83,6 +85,10 @@ class Loss:
             short = f"losses by chance would allow {mbps(bound.mbps)}, and {mbps(rate)} arrived"
             premises.append(Premise.reached(rate / bound.mbps, LEAST, short))
             figures["loss_bound_mbps"] = bound.mbps
+        own = run.sent("own_pace_pct")
+        if own is not None:
+            short = "BBR paces by its model of the path, and looks away from losses"
+            premises.append(Premise.below(own, MODEL_PCT, short))
         against, what = _chance.against(run)
         premises.append(Premise.below(against, 1.0, f"they are not by chance: {what}"))
         premises += [*_places.read_at_once(run), *_places.lost_on_path(run)]

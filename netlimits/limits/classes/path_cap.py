@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from netlimits.limits.base import SAME_SUM, Intervention, Label, Premise, Sign
-from netlimits.limits.classes import _allowance, _cpu, _places, _told
+from netlimits.limits.classes import _allowance, _chance, _cpu, _places, _told
 from netlimits.limits.figures import RunFigures, mbps
 
 RTT_INFLATION = 2.3
@@ -11,6 +11,8 @@ RTT_INFLATION = 2.3
 QUEUE_US, QUEUE_SEGMENTS = 200.0, 5.0
 """What packets wait there, at least, µs, and how many at once: less is a host's own scheduling, and
 what holds two packets and drops the others a policer."""
+SHORT_INFLATION = 1.25
+"""The same of a queue that drops early, and whose rate is steadier than its losses are by chance."""
 OF_BOUND = 0.9
 """Of what a link of known rate leaves for data: nearer to it, the link itself may be the cap."""
 OF_MOST = 0.8
@@ -75,7 +77,10 @@ class PathCap:
         if most >= _cpu.BUSY_PCT:
             cpu = f"of CPUs that others kept {most:.0f} % busy it took {busiest:.0f} % at most"
         premises = [
-            Premise.reached(inflation, RTT_INFLATION, f"the round trip grew only {grown}"),
+            Premise(
+                max(inflation / RTT_INFLATION, _short_queue(run, inflation)),
+                f"the round trip grew only {grown}",
+            ),
             Premise.reached(
                 rtt - least_rtt, QUEUE_US, f"what waits for {rtt - least_rtt:,.0f} µs is no queue"
             ),
@@ -118,6 +123,12 @@ class PathCap:
             f"A cap on the path: the round trip grew {grown}, {cpu}{beside}.",
             figures,
         )
+
+
+def _short_queue(run: RunFigures, inflation: float) -> float:
+    """Return the strength of a queue that is kept short (CoDel, BBR's): it drops, and is steady."""
+    lost = (run.retransmitted or 0.0) >= LOST
+    return _chance.steadiness(run) if lost and inflation >= SHORT_INFLATION else 0.0
 
 
 def way_back(run: RunFigures) -> bool:

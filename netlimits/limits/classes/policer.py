@@ -5,15 +5,16 @@ from __future__ import annotations
 from netlimits.limits import places
 from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.classes import _chance, _cpu, _places, _told
-from netlimits.limits.classes.loss import INFLATED, RETRANSMITTED, WAITED_PCT, WAITS
+from netlimits.limits.classes.loss import RETRANSMITTED, WAITED_PCT, WAITS
 from netlimits.limits.figures import RunFigures
 
 SEGMENTS = 30.0
 """Segments sent again from which on their share is known to a fifth: a bound by fewer is no bound.
 Paths that lost 0.1 % by chance had 7 to 15 in 3 s, and 1.3 to 3.2 times the rate of their bound."""
-QUEUE_US, QUEUE_SEGMENTS = 200.0, 5.0
-"""What packets wait, at most: a host's own scheduling is as much where round trips are short; or of
-how many at once, for which no cap has a queue. Policers that hold two were seen."""
+STILL, QUEUE_US, QUEUE_SEGMENTS = 1.25, 200.0, 5.0
+"""The round trip over its minimum, and what packets wait, at most: a host's own scheduling is as
+much where round trips are short; or of how many at once, for which no cap has a queue. Policers that
+hold two were seen."""
 STEADY = 0.75
 """The slowest run of a configuration over the fastest: a policed rate is the same in all."""
 COUNTED = 0.1
@@ -83,7 +84,7 @@ class Policer:
             Premise(against, f"they may be by chance: {what}"),
             Premise(
                 max(
-                    INFLATED / inflation,
+                    STILL / inflation,
                     QUEUE_US / max(queue, 1.0),
                     QUEUE_SEGMENTS / max(held, 0.1),
                 ),

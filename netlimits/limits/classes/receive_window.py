@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from netlimits.limits import bounds
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.classes import _places, _told
+from netlimits.limits.classes import _places, _start, _told
 from netlimits.limits.figures import RunFigures, mbps
 
 LIMITED_PCT, PACED_PCT, AT_BOUND = 50.0, 20.0, (0.85, 1.1)
@@ -56,6 +56,7 @@ class ReceiveWindow:
                 *filled,
                 *_told.premises(run),
                 *_places.read_at_once(run),
+                *_start.over(run),
                 Premise.reached(
                     limited, least, f"the sender waited for it {limited:.0f} % of the time"
                 ),

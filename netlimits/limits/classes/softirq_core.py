@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from netlimits.limits import places
 from netlimits.limits.base import Intervention, Label, Premise, Sign
+from netlimits.limits.classes import _places
 from netlimits.limits.figures import RunFigures
 
 SOFTIRQ_PCT = 90.0
+IN_BACKLOG = 0.5
+"""Of the datagrams that were lost, those that a full backlog dropped, whatever CPUs were busy with:
+softirq did not take them up in time."""
 SOFTNET = {
     "softnet_dropped": "{} packets were dropped at the backlog",
     "softnet_squeezed": "its budget ran out {} times",
@@ -75,14 +80,12 @@ class SoftirqCore:
             if count is not None:
                 figures[f"{end}_{name}"] = count
                 tail += f"; {words.format(f'{count:,.0f}')}" if count else ""
+        short = f"no CPU does more softirq than the {who}'s {cpu}, {shares[end]:.0f} %"
+        backlog = places.share(run, places.IN_BACKLOG) or 0.0
+        lost = run.sent_datagrams_lost or 0.0
+        dropped = min(lost / _places.LOST_BEHIND, backlog / IN_BACKLOG)
         return Sign(
-            (
-                Premise.reached(
-                    shares[end],
-                    SOFTIRQ_PCT,
-                    f"no CPU does more softirq than the {who}'s {cpu}, {shares[end]:.0f} %",
-                ),
-            ),
+            (Premise(max(shares[end] / SOFTIRQ_PCT, dropped), short),),
             f"The {who}'s softirq on {cpu} ({shares[end]:.0f} %){tail}.",
             figures,
         )

@@ -7,14 +7,12 @@ import math
 from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.bounds import INITIAL_WINDOW
 from netlimits.limits.classes import _told
+from netlimits.limits.classes._start import LATE_PCT
 from netlimits.limits.classes.loss import RETRANSMITTED
 from netlimits.limits.figures import RunFigures
 
 RAMP = 0.3
 """Of the run, what slow start takes from which on the rate is the start-up's."""
-LATE_PCT = 65.0
-"""Of the data, what the later half of the looks sent: 70 where slow start takes 0.3 of a run that
-is steady then, 50 where all of it is steady."""
 OVERSHOT = 2.0
 """Recoveries from the losses that end slow start, and no more: what follows has not begun."""
 WAITED_PCT = 50.0
