@@ -12,7 +12,7 @@ QUEUE_US, QUEUE_SEGMENTS = 200.0, 5.0
 """What packets wait there, at least, µs, and how many at once: less is a host's own scheduling, and
 what holds two packets and drops the others a policer."""
 SHORT_INFLATION = 1.25
-"""The same of a queue that drops early, and whose rate is steadier than its losses are by chance."""
+"""The same of a queue that drops early, and whose rate is steadier than chance makes of losses."""
 OF_BOUND = 0.9
 """Of what a link of known rate leaves for data: nearer to it, the link itself may be the cap."""
 OF_MOST = 0.8

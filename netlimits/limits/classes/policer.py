@@ -13,8 +13,8 @@ SEGMENTS = 30.0
 Paths that lost 0.1 % by chance had 7 to 15 in 3 s, and 1.3 to 3.2 times the rate of their bound."""
 STILL, QUEUE_US, QUEUE_SEGMENTS = 1.25, 200.0, 5.0
 """The round trip over its minimum, and what packets wait, at most: a host's own scheduling is as
-much where round trips are short; or of how many at once, for which no cap has a queue. Policers that
-hold two were seen."""
+much where round trips are short; or of how many at once, for which no cap has a queue. Policers
+that hold two were seen."""
 STEADY = 0.75
 """The slowest run of a configuration over the fastest: a policed rate is the same in all."""
 COUNTED = 0.1
