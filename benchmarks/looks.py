@@ -24,7 +24,7 @@ from netlimits.lab import labs
 
 PORT = 32865
 ALONE, RANKED, EQUAL = "alone", "with looks", "with looks of the rank of others"
-STEP = "sub step_back {"
+STEP = "sub rank {"
 
 
 def looks(lab: labs.Lab, host: str, peer: str, seconds: float, kind: str) -> subprocess.Popen[str]:

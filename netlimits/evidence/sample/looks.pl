@@ -232,10 +232,12 @@ sub cost {
 # and what waited then comes in larger pieces, which cost less each. With autogroups `nice` counts
 # within a session alone, so this one, which is nobody else's, has a rank of its own. Where looks are
 # the measure itself they are few, and keep their rank: a busy host would let seconds pass unseen.
-sub step_back {
+# When the looks are over nothing is measured, and who waits for the text may end it: back to the rank of
+# others (a process that is not root's has the autogroup's alone).
+sub rank {
     my $ours = getpgrp(0) == $$ && open(my $f, ">", "/proc/self/autogroup");
-    syswrite($f, "19") if $ours;
-    setpriority(0, 0, 19);
+    syswrite($f, $_[0]) if $ours;
+    setpriority(0, 0, $_[0]);
 }
 
 # The looks end by themselves after so many from the first with data on: what begins the tool may take
@@ -258,7 +260,7 @@ for (my $n = 1; ; $n++) {
     # once there is data the tool's processes are there, and of datagrams a little later
     if (!@threads && $scans < 3 && ($with_data || time - $began > 0.7)) { $scans++; processes() }
     more();
-    step_back() if $n == 1 && !$counting;
+    rank(19) if $n == 1 && !$counting;
     # to read of all processes takes long: now, since the tool comes later
     $processes //= Others::processes();
     printed() if $held > 1e6;
@@ -276,6 +278,8 @@ for (my $n = 1; ; $n++) {
     my $rest = $next - time;
     sleep($rest) if $rest > 0 && !$end;
 }
+rank(0) unless $counting;
+printed();
 $now = Others::processes() if $processes;
 keep(Others::grown($processes, $now, $tools)) if $now;
 printed();
