@@ -147,10 +147,10 @@ def processor(scene: Scene) -> Iterator[None]:
 def hog(scene: Scene) -> Iterator[None]:
     """A program begins while a run measures, and takes a CPU until the end: the run names it."""
     ground = scene.ground
-    begin = "exec dd if=/dev/zero of=/dev/null bs=1k </dev/null >/dev/null 2>&1"
+    begin = "setsid --fork dd if=/dev/zero of=/dev/null bs=1k </dev/null >/dev/null 2>&1"
     try:
         ground.at_work(scene.process, scene.out)
-        pid = ground.guests.sh(scene.host, f"sh -c '{begin}' >/dev/null & echo $!").strip()
+        ground.guests.sh(scene.host, begin)
     except AssertionError:
         assert scene.process.poll() is not None, "no run began"
         yield
@@ -160,7 +160,7 @@ def hog(scene: Scene) -> Iterator[None]:
         scene.checks.append(lambda: _no_run_names(scene, "dd"))
         yield
     finally:
-        ground.guests.sh(scene.host, f"kill {pid}")
+        ground.guests.sh(scene.host, "kill $(pgrep -x dd)")
 
 
 def _no_run_says(scene: Scene, words: str) -> str:
