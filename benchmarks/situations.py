@@ -23,7 +23,7 @@ from confusion import Judged
 from making import Check, Made, Situation, made
 
 import netlimits as nl
-from netlimits.errors import NetlimitsError
+from netlimits.errors import DataError, NetlimitsError
 from netlimits.limits.base import PROVEN, REFUTED
 from netlimits.limits.sequel import sequel
 from netlimits.limits.verdicts import UNDETERMINED
@@ -136,7 +136,12 @@ def verdicts(situation: Situation, half: str, campaign: Path) -> Iterator[Row]:
     """The verdict of each configuration with runs that are ok; none where there is no campaign."""
     if not campaign.is_dir():
         return
-    for row in nl.explain(nl.open(campaign)).to_dict("records"):
+    try:
+        explained = nl.explain(nl.open(campaign))
+    except DataError as error:
+        print(f"no run is ok: {situation.name}: {error}")
+        return
+    for row in explained.to_dict("records"):
         if not row["runs"]:
             print(f"no run is ok: {situation.name}: {row['evidence']}")
             continue
