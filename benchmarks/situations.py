@@ -8,6 +8,7 @@ configuration's verdict and proof, the confusion of classes, and whether the goa
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -59,6 +60,7 @@ def halves(situations: Sequence[Situation]) -> dict[str, str]:
 def make(situation: Situation, out: Path) -> None:
     """Run its campaign, and that of the proof, and keep both beside truth.json in its folder."""
     folder = out / situation.name
+    shutil.rmtree(folder, ignore_errors=True)  # an attempt that ended before its truth was read
     folder.mkdir(parents=True)
     with made(situation, folder) as lab:
         file = folder / "experiment.yaml"
@@ -153,6 +155,11 @@ def verdicts(situation: Situation, half: str, campaign: Path) -> Iterator[Row]:
         yield Row(situation, half, values, row["class"], row["state"], first, text)
 
 
+def _is_kept(folder: Path) -> bool:
+    """Whether a situation was made there, and its truth was read."""
+    return (folder / "truth.json").exists()
+
+
 def faults(situation: Situation, folder: Path) -> Iterator[str]:
     """The checks that fail for what was read when the situation was made."""
     rows: list[dict[str, Any]] = json.loads((folder / "truth.json").read_text("utf-8"))
@@ -211,7 +218,7 @@ def judge(wanted: Sequence[tuple[Situation, str]], out: Path, mistakes: bool) ->
     rows, proofs = list[Row](), list[Row]()
     for each, half in wanted:
         folder = out / each.name
-        if not (folder / "truth.json").exists():
+        if not _is_kept(folder):
             continue
         if bad := list(faults(each, folder)):
             print(f"not made: {each.name} ({half}): {'; '.join(bad)}")
@@ -248,7 +255,7 @@ def carry_out(
     ]  # fmt: skip
     if keep:
         for each, _ in wanted:
-            if not (keep / each.name).is_dir():
+            if not _is_kept(keep / each.name):
                 print(f"{each.name} …", file=sys.stderr)
                 start = time.monotonic()
                 try:
