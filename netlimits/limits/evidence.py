@@ -168,5 +168,6 @@ def run_figures(figures: Mapping[str, Any], links: DataLinks | None) -> RunFigur
         one_machine,
         links.goal_mbps(run) or _target(figures),
         shapers=links.shapers(run),
+        queues=links.queues(run),
         send_bytes=links.send_bytes(run),
     )

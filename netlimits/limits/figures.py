@@ -52,8 +52,9 @@ class RunFigures:
     packets/s; `rates_by_streams`, of those that differ in the number of streams, connections ->
     Mbit/s; and `most_mbps`, the highest `wire_mbps` of those with the run's path. And one from
     other runs of the same: `slowest` over the fastest of them, where there are three and more.
-    `shapers` are the rates of frames, Mbit/s, that the experiment gives an end's own qdisc, and
-    `send_bytes` is the send size that it asks the tool for. Of a run `of_file` no experiment is
+    `shapers` are the rates of frames, Mbit/s, that the experiment gives an end's own qdisc,
+    `queues` the receive queues of an end's NIC, and `send_bytes` is the send size that it asks the
+    tool for. Of a run `of_file` no experiment is
     known.
     """
 
@@ -67,6 +68,7 @@ class RunFigures:
     most_mbps: float | None = None
     slowest: float | None = None
     shapers: Mapping[str, float] = field(default_factory=dict)
+    queues: Mapping[str, int] = field(default_factory=dict)
     send_bytes: int | None = None
     of_file: bool = False
 

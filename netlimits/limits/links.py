@@ -110,6 +110,22 @@ class DataLinks:
                     rates[end] = tc.rate(given[0]) / 1e6 * (flows if kind == "fq" else 1)
         return rates
 
+    def queues(self, run: int) -> Mapping[str, int]:
+        """Return end -> how many receive queues its NIC had when the campaign began.
+
+        Nothing where the experiment sets channels, and where `ethtool -l` did not tell.
+        """
+        campaign, of = self._campaign, self._campaign.runs[run]
+        if campaign.imported or any(True for _ in self._set("channels", run)):
+            return {}
+        counts = {}
+        for end, roles in campaign.experiment.of(of.values).ends.items():
+            text = str(self._fact(roles[0], "channels") or "").partition("Current")[2]
+            rings = re.findall(r"^(?:RX|Combined):\s+([0-9]{1,5})$", text, re.MULTILINE)
+            if rings:
+                counts[end] = sum(map(int, rings))
+        return counts
+
     def path(self, run: int) -> tuple[Any, ...] | None:
         """What tells the path of a run from that of others: equal where nothing set changes it.
 
@@ -142,8 +158,10 @@ class DataLinks:
     def _value(self, run: int, fact: str) -> Any:
         """A fact of the sender of a run; None where it is not known."""
         role = self._sender(run)
-        if not role:
-            return None
+        return self._fact(role, fact) if role else None
+
+    def _fact(self, role: str, fact: str) -> Any:
+        """A fact of a role's host; None where it is not known."""
         if role not in self._facts:
             self._facts[role] = self._campaign.archive.facts(role)
         facts = self._facts[role]

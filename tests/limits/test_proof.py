@@ -5,10 +5,14 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 from limits.test_sequel import FULL, campaign
-from limits.test_verdicts import BY_CLASS, TCP
+from limits.test_verdicts import BY_CLASS, GALLERY, TCP
 
+import netlimits as nl
+from netlimits.checks.survey import repetitions
 from netlimits.cli import main
-from netlimits.limits import explain
+from netlimits.experiment import load, plan
+from netlimits.limits import CLASSES, explain
+from netlimits.limits.sequel import sequel
 
 SLOW = BY_CLASS["slow-reader"][0] | {"remote_processes": 2, "local_connections": 1}
 """A reader that is behind: its window is full of what it has not read."""
@@ -131,3 +135,16 @@ def test_an_experiment_without_factors_is_called_all_runs(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["explain", str(tmp_path / "runs.csv")])
     assert capsys.readouterr().out.startswith("all runs: path-cap (100 % of 3 runs)")
+
+
+def test_what_is_planned_repeats_nothing(tmp_path):
+    """Two classes asked for the same second stream: two levels, and a warning about our own file."""
+    text = sequel(nl.open(GALLERY / "tcp-mss"), ("path-cap", "loss", "link", "per-flow-cap"))
+    (tmp_path / "next.yaml").write_text(text, encoding="utf-8")
+    planned = plan.Plan(plan.seeded(load.load(tmp_path / "next.yaml")))
+    assert not [*repetitions.findings(planned)]
+    levels = {c.values["intervention"] for c in planned.configurations}
+    assert "streams-x2" in levels
+    assert not levels & {each.name for each in CLASSES}
+    for part in text.split("send_size")[1:]:
+        assert part.count("streams-x2, for loss") <= 1

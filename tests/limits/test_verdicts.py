@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from types import SimpleNamespace
 
+import pairs
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -117,6 +118,18 @@ BY_CLASS = {
         },
         None,
     ),
+    "queue-collision": (
+        TCP
+        | {
+            "remote_cpu_peak_softirq_pct": 97.0,
+            "remote_cpu_peak_pct": 99.0,
+            "remote_cpu_pct": 30.0,
+            "remote_nic_interrupts": 90_000.0,
+            "remote_nic_interrupts_busiest": 88_000.0,
+            "local_connections": 4.0,
+        },
+        None,
+    ),
     "per-flow-cap": (TCP | CAPPED, None),
     "too-short": (
         TCP
@@ -149,6 +162,7 @@ BY_CLASS = {
 BESIDE_IT = {
     "packet-rate": {"rates_by_size": {625.0: 1e5, 312.5: 1.02e5, 1250.0: 0.6e5}},
     "host-full": {"one_machine": True},
+    "queue-collision": {"queues": {"local": 4, "remote": 4}},
     "per-flow-cap": {"rates_by_streams": {1: 900.0, 4: 3590.0}},
 }
 """What else is known of a run than its figures: other configurations, one machine."""
@@ -690,8 +704,11 @@ def test_the_bound_of_a_link_is_that_of_the_run_s_version_of_ip(family, address,
     options = {"rate": "4M", "parallel": 3}
     setup = SimpleNamespace(settings=(), around=around, options=options)
     facts = {"link_settings": {"value": {"Speed": "1000Mb/s"}}, "link": {"value": {"mtu": 1500}}}
+    facts["channels"] = {"value": pairs.text("settings/channels", "virtio-queues")}
     campaign = SimpleNamespace(
-        experiment=SimpleNamespace(of=lambda values: SimpleNamespace(roles=("sender",), ends={})),
+        experiment=SimpleNamespace(
+            of=lambda values: SimpleNamespace(roles=("sender",), ends={"local": ("sender",)})
+        ),
         imported=None,
         archive=SimpleNamespace(
             facts=lambda role: facts, machines={"sender": SimpleNamespace(address=address)}
@@ -702,6 +719,7 @@ def test_the_bound_of_a_link_is_that_of_the_run_s_version_of_ip(family, address,
     run = run_figures({"run": 1}, DataLinks(campaign))
     assert run.bound_mbps == pytest.approx(possible, abs=0.01)
     assert run.goal_mbps == 24
+    assert run.queues == {"local": 2}
     setup.settings = (SimpleNamespace(name="link", options={"speed": 100, "autoneg": "off"}),)
     options.clear()
     run = run_figures({"run": 1}, DataLinks(campaign))

@@ -26,6 +26,7 @@ from netlimits.limits.classes.packet_rate import PacketRate
 from netlimits.limits.classes.path_cap import PathCap
 from netlimits.limits.classes.per_flow_cap import PerFlowCap
 from netlimits.limits.classes.policer import Policer
+from netlimits.limits.classes.queue_collision import QueueCollision
 from netlimits.limits.classes.receive_window import ReceiveWindow
 from netlimits.limits.classes.receiver_cpu import ReceiverCpu
 from netlimits.limits.classes.send_buffer import SendBuffer
@@ -44,6 +45,7 @@ CLASSES: tuple[LimitClass, ...] = (
     LocalShaper(),
     CpuQuota(),
     UdpReceiveBuffer(),
+    QueueCollision(),
     SoftirqCore(),
     Fragmentation(),
     UdpAbovePath(),

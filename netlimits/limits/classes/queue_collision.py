@@ -1,0 +1,54 @@
+"""Several flows that one receive queue takes, while others of the NIC are idle."""
+
+from __future__ import annotations
+
+from netlimits.limits.base import Intervention, Label, Premise, Sign
+from netlimits.limits.figures import RunFigures
+
+SOFTIRQ_PCT = 80.0
+"""Of the CPU that takes the queue up: beside its softirq it has the program that reads."""
+OF_ONE = 0.9
+"""Of the NIC's interrupts, those of its busiest queue; or of the packets, the busiest CPU's."""
+FLOWS, QUEUES = 2.0, 2.0
+IDLE = 0.75
+"""Of the busiest CPU's time, what all CPUs have on the average, at most: the others are idle."""
+
+
+class QueueCollision:
+    """`queue-collision`."""
+
+    name = "queue-collision"
+    title = "One receive queue of several"
+    needs = ("cpu_peak_softirq_pct", "nic_interrupts", "nic_interrupts_busiest")
+    intervention = Intervention("received packets on all CPUs, or flows spread", "rps", least=1.1)
+    labels: tuple[Label, ...] = ()
+
+    def sign(self, run: RunFigures) -> Sign | None:
+        """Return the share of the receiver's busiest queue, and how full its CPU is.
+
+        By interrupts, or by the packets that the busiest CPU took: NICs interrupt for what they
+        send, too.
+        """
+        end = run.receiver
+        every, most = run.received("nic_interrupts"), run.received("nic_interrupts_busiest")
+        softirq, peak = run.received("cpu_peak_softirq_pct"), run.received("cpu_peak_pct")
+        mean, queues = run.received("cpu_pct"), run.queues.get(end)
+        if not every or most is None or softirq is None or not peak or mean is None or not queues:
+            return None
+        taken, busiest = run.received("softnet_packets"), run.received("softnet_busiest")
+        share = max(most / every, busiest / taken if busiest and taken else 0.0)
+        told = f"{100 * share:.0f} % of what the receiver took up was of one queue"
+        return Sign(
+            (
+                Premise.reached(
+                    softirq, SOFTIRQ_PCT, f"no CPU did more softirq than {softirq:.0f} %"
+                ),
+                Premise.reached(share, OF_ONE, f"only {told}"),
+                Premise.reached(run.flows, FLOWS, "there was one flow"),
+                Premise.reached(queues, QUEUES, "the NIC has one queue"),
+                Premise.below(mean / peak, IDLE, f"all CPUs were {mean:.0f} % busy"),
+            ),
+            f"One queue of {queues}: {told}, of {run.flows:.0f} flows; its CPU did {softirq:.0f} % "
+            f"softirq, while all CPUs were {mean:.0f} % busy.",
+            {f"{end}_nic_interrupts_busiest": most, f"{end}_nic_interrupts": every},
+        )
