@@ -55,6 +55,16 @@ def test_only_the_time_in_which_every_stream_receives_counts():
     assert {row["interval_s"] for row in window.rows} == {1.0}
 
 
+@pytest.mark.parametrize(("rest", "intervals"), [(2.5e5, 4), (4e4, 3)])
+def test_the_interval_in_which_a_stream_ended_counts_only_if_data_flowed_after_it(rest, intervals):
+    """The last look but one is at 5 MB; by the last one the connection is gone, and so much came."""
+    seen = [look(at, 1e6 * (at + 1), rx=1e6 * at) for at in range(5)]
+    window = arrivals.tcp([*seen, look(5, None, rx=4e6 + rest)], 1)
+    assert window
+    assert window.seconds == pytest.approx(intervals)
+    assert window.rate_mbps == pytest.approx(mbit(1e6))
+
+
 @pytest.mark.parametrize("carried", [True, False])
 def test_a_look_that_misses_a_stream_makes_no_rate_of_it(carried: bool):
     """Two streams of 8.8 Mbit/s: it gave 0 in the one interval, and 26.4 and 0 in the next."""

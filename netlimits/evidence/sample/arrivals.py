@@ -26,6 +26,9 @@ FRAME, IPV6 = 34, 20
 TCP, TIMESTAMPS, UDP = 20, 12, 8
 """Bytes of headers in each segment, with the option for each; and in each datagram."""
 
+ACTIVE = 0.1
+"""Share of what is usual from which on an interval belongs to a transfer."""
+
 LEAST_INTERVALS = 3
 """Number of intervals from which on those in which the data begin or end are left out."""
 
@@ -77,7 +80,8 @@ def tcp(
         {c.ends: c.value("bytes_received") for c in look.connections if c.value("bytes_received")}
         for look in seen
     ]
-    between = shared(seen, received, streams, skip=skip)
+    moved = [look.counters.get("rx_bytes") for look in seen]
+    between = shared(seen, received, streams, skip=skip, moved=moved)
     if between is None:
         return None
     begin, stop = between
@@ -105,18 +109,21 @@ def shared(
     streams: int,
     *,
     skip: float = 0.0,
+    moved: Sequence[float | None] = (),
 ) -> tuple[int, int] | None:
     """Return the first and the last look between which all streams had data to carry.
 
     The first is one at which each has carried something. The last interval in which all carried
     something is left out if there are three or more and a stream carried nothing later: it ended
-    somewhere within that interval.
+    somewhere within that interval. It is kept where all streams end and the interface shows that
+    data still flowed after it.
 
     Args:
         seen: The looks.
         sums: What each connection had carried by each look, those of 0 left out.
         streams: How many connections there are; None is returned if the looks show others.
         skip: Seconds from the first data on that do not count.
+        moved: Bytes that the interface had carried by each look.
     """
     ends = dict.fromkeys(name for look in sums for name in look)
     if not ends or len(ends) != streams:
@@ -128,12 +135,21 @@ def shared(
         begins.append(places[0])
         stops.append(max(growing, default=-1))
     begin, stop = max(begins), min(stops)
-    if stop - begin >= LEAST_INTERVALS and stop + 1 < len(seen):
+    flowed = stop == max(stops) and _flows(moved, begin, stop)
+    if stop - begin >= LEAST_INTERVALS and stop + 1 < len(seen) and not flowed:
         stop -= 1
     start = seen[min(begins)].at
     while start is not None and begin < stop and (seen[begin].at or 0.0) < start + skip:
         begin += 1
     return (begin, stop) if begin < stop and len(sums[begin]) == streams else None
+
+
+def _flows(moved: Sequence[float | None], begin: int, stop: int) -> bool:
+    """Return whether data flowed after a look, at ACTIVE of the usual bytes of an interval."""
+    if not moved or None in moved[begin : stop + 2]:
+        return False
+    before, here, after = (moved[at] or 0 for at in (begin, stop, stop + 1))
+    return after - here >= ACTIVE * (here - before) / (stop - begin)
 
 
 def udp(seen: Sequence[Look], size: float, *, ipv6: bool = False) -> Arrivals | None:

@@ -18,15 +18,12 @@ from dataclasses import dataclass
 from statistics import median
 
 from netlimits.evidence.cpu import CpuTimes
-from netlimits.evidence.sample.arrivals import LEAST_INTERVALS, shared
+from netlimits.evidence.sample.arrivals import ACTIVE, LEAST_INTERVALS, shared
 from netlimits.evidence.sample.snapshots import looks
 from netlimits.model import Completed
 
 TICKS = 8
 """Columns of a CPU's line in /proc/stat that are read: guest times are in user's already."""
-
-ACTIVE = 0.1
-"""Share of the usual rate from which on an interval belongs to the transfer."""
 
 _LOOK = re.compile(r"^look ([0-9]{9,12}\.[0-9]{9})$", re.MULTILINE)
 _CPUS = re.compile(
@@ -113,7 +110,8 @@ def _of_connections(
     if not streams or len(seen) != len(read) or any(look.one_stack for look in seen):
         return None
     sums = [{c.ends: c.carried for c in look.connections if c.carried} for look in seen]
-    if (between := shared(seen, sums, streams, skip=skip)) is None:
+    moved = [reading.bytes if reading else None for reading in read]
+    if (between := shared(seen, sums, streams, skip=skip, moved=moved)) is None:
         return None
     within = [reading for reading in read[between[0] : between[1] + 1] if reading]
     return (within[0], within[-1]) if len(within) > 1 else None
