@@ -28,5 +28,17 @@ def test_the_legend_stands_above_the_bars():
     assert not any(legend.overlaps(bar.get_window_extent()) for bar in costs.patches)
 
 
+def test_of_fewer_than_six_runs_the_runs_are_drawn_in_place_of_intervals():
+    frame = published.table("constant-bitrate")
+    few = frame.groupby("send_size", group_keys=False).head(3)
+    for runs, drawn in ((frame, "95 % intervals"), (few, "dots: runs")):
+        figure = charts.pacing(runs)
+        rates, costs = figure.axes
+        assert drawn in texts(figure)
+        dots = [line for line in costs.lines if line.get_marker() == "o"]
+        assert sum(len(line.get_xdata()) for line in dots) == (2 * len(few) if runs is few else 0)
+        assert bool(rates.containers) == (runs is frame)
+
+
 def texts(figure: charts.Chart) -> str:
     return " ".join(text.get_text() for axes in figure.axes for text in axes.texts)

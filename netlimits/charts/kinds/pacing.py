@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from netlimits.analysis import frames, intervals, wording
+from netlimits.analysis.intervals import ENOUGH
 from netlimits.analysis.pacing import paced
 from netlimits.analysis.pacing import pacing as pacing_frame
 from netlimits.analysis.pacing import ratios as ratios_frame
@@ -34,7 +35,7 @@ def pacing(
 ) -> Chart:
     """Left: each run's rate beside the one asked for; right: service demand of both sides by size.
 
-    Beside the runs of a size stands their mean with its 95 % interval.
+    Beside the runs of a size stands their mean with its 95 % interval, from six runs on.
 
     `requested` is the runs' own rate when left out (1 Gbit/s where they carry none). Raises
     DataError as `analysis.pacing` does.
@@ -78,7 +79,7 @@ def _rates(axes: Axes, runs: pd.DataFrame, column: str, size: str, requested_mbp
         axes.plot(across, off, "o", color=KNOWN["sender"], alpha=0.85)
         furthest = max(furthest, float(np.abs(off).max()))
         interval = intervals.mean(off)
-        if not np.isnan(interval.low):
+        if len(off) >= ENOUGH:
             axes.errorbar(
                 place + 0.32,
                 interval.value,
@@ -108,18 +109,23 @@ def _costs(axes: Axes, frame: pd.DataFrame, size: str, pool: Sequence[str]) -> N
             ratio = float(ratios.iloc[0]) if len(ratios) else np.nan
         x = np.arange(len(table)) + 0.36 * (place - (len(measured_sides) - 1) / 2)
         errors = [table["value"] - table["low"], table["high"] - table["value"]]
+        enough = bool((table["n"] >= ENOUGH).all())
         axes.bar(
             x,
             table["value"],
             0.34,
             color=KNOWN[side],
-            yerr=None if table["low"].isna().any() else errors,
+            yerr=errors if enough else None,
             error_kw={"elinewidth": 1, "capsize": 2, "ecolor": "#222222"},
             label=f"{side}: ratio {ratio:.1f}",
             hatch="//" if side == "receiver" else "",
             edgecolor="white",
             linewidth=0,
         )
+        if not enough:
+            column = frames.column(frame, name).column
+            for at, (_, part) in zip(x, frames.groups(frame, [size]), strict=True):
+                axes.plot([at] * len(part), part[column], "o", color="#222222", ms=3)
     if not measured_sides:
         raise DataError("no run has a service demand per KiB to show beside its rate")
     axes.set_ylabel(f"Service demand ({metric('local_sd').unit})")
@@ -127,4 +133,5 @@ def _costs(axes: Axes, frame: pd.DataFrame, size: str, pool: Sequence[str]) -> N
     axes.legend(loc="upper right")
     sizes = [wording.text(value) for value in table[size]]
     ratio_of = f"; ratio: {sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else ""
-    heading(axes, "", f"Lower is better; 95 % intervals{ratio_of}")
+    shown = "95 % intervals" if enough else "dots: runs"
+    heading(axes, "", f"Lower is better; {shown}{ratio_of}")
