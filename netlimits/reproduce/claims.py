@@ -6,13 +6,13 @@ conditions, so that many conditions make no more of few blocks. Its interval dec
     holds           all of the interval lies in the claim's range
     does not hold   none of it does
     undecided       anything else: more blocks would decide
-    too few blocks  of fewer than six blocks no interval decides
+    too few blocks  of fewer than six blocks, or runs of a side without blocks, none decides
     cannot show it  the runs lack what the claim is about (a full link, the report's tool)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -29,12 +29,14 @@ INFINITE = float("inf")
 class Sample(NamedTuple):
     """The logarithm of a ratio in each block, and the number of runs behind all of them.
 
-    `unfit` is why these runs cannot show the claim, where they cannot.
+    Of runs without blocks it has none, but the logarithms of both `sides`. `unfit` is why these
+    runs cannot show the claim, where they cannot.
     """
 
     logs: np.ndarray
     runs: int
     unfit: str = ""
+    sides: tuple[np.ndarray, np.ndarray] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,33 +57,41 @@ class Assertion:
     def judge(self, frame: pd.DataFrame) -> Judgement:
         """What these runs say of it."""
         sample = self.measure(frame)
-        if sample.unfit or not len(sample.logs):
+        if sample.unfit or not (len(sample.logs) or sample.sides):
             return Judgement(
                 self, np.nan, np.nan, np.nan, 0, sample.runs, sample.unfit or "no runs"
             )
-        interval, _ = contrasts.paired(sample.logs)
+        if sample.sides:
+            interval, units = contrasts.welch(*sample.sides), min(map(len, sample.sides))
+        else:
+            interval, units = contrasts.paired(sample.logs)[0], len(sample.logs)
         value, low, high = (float(np.exp(x)) for x in interval[:3])
-        return Judgement(self, value, low, high, len(sample.logs), sample.runs)
+        blocked = sample.sides is None
+        return Judgement(self, value, low, high, units, sample.runs, blocked=blocked)
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The ratio with its 95 % interval, over so many blocks and runs."""
+    """The ratio with its 95 % interval, over so many blocks and runs.
+
+    Where runs are not `blocked`, `units` are those of the side with fewer.
+    """
 
     claim: Assertion
     value: float
     low: float
     high: float
-    blocks: int
+    units: int
     runs: int
     unfit: str = ""
+    blocked: bool = True
 
     @property
     def verdict(self) -> Verdict:
         """What the interval says of the claim."""
         if self.unfit:
             return "cannot show it"
-        if self.blocks < ENOUGH:
+        if self.units < ENOUGH:
             return "too few blocks"
         if self.claim.low <= self.low and self.high <= self.claim.high:
             return "holds"
@@ -99,7 +109,9 @@ class Judgement:
     @property
     def basis(self) -> str:
         """The runs and blocks behind it: "96 runs, 6 blocks"."""
-        return f"{self.runs} runs, {self.blocks} block{'' if self.blocks == 1 else 's'}"
+        if not self.blocked:
+            return f"{self.runs} runs, no blocks"
+        return f"{self.runs} runs, {self.units} block{'' if self.units == 1 else 's'}"
 
     def __str__(self) -> str:
         if self.unfit:
@@ -116,6 +128,11 @@ def ratio(
         logs = _logs(frame.query(where) if where else frame, of, factor, conditions)
         if not {over, under} <= {*logs.columns}:
             return _lacking(logs, factor, (over, under))
+        if contrasts.blocks(frames.usable(frame)) is None:
+            sides = tuple(
+                _samples(frame.query(where) if where else frame, of, factor, (over, under))
+            )
+            return Sample(np.empty(0), sum(map(len, sides)), "", (sides[0], sides[1]))
         pairs = (logs[over] - logs[under]).dropna()
         return Sample(_of_blocks(pairs), 2 * len(pairs))
 
@@ -184,6 +201,16 @@ def _runs(frame: pd.DataFrame, column: str) -> pd.DataFrame:
     blocks = contrasts.blocks(runs)
     runs = runs.assign(block=0 if blocks is None else blocks)
     return runs[runs[column] > 0]
+
+
+def _samples(
+    frame: pd.DataFrame, of: str, factor: str, values: Sequence[str]
+) -> Iterator[np.ndarray]:
+    """The metric's logarithms at each value, of runs without blocks."""
+    column = _column(frame, of)
+    runs = _runs(frame, column)
+    for value in values:
+        yield np.log(runs.loc[runs[factor].map(wording.text) == value, column].to_numpy(float))
 
 
 def _logs(frame: pd.DataFrame, of: str, factor: str, conditions: Sequence[str]) -> pd.DataFrame:

@@ -30,9 +30,9 @@ ON = ratio("throughput", "tso", "on", "off", "", ("size",))
 
 def test_the_unit_is_a_block_not_a_pair() -> None:
     judgement = Assertion("", "", ON, low=1).judge(runs({"a": 1.5, "b": 1.5, "c": 1.5}, blocks=3))
-    assert (judgement.blocks, judgement.runs, judgement.verdict) == (3, 18, "too few blocks")
+    assert (judgement.units, judgement.runs, judgement.verdict) == (3, 18, "too few blocks")
     judgement = Assertion("", "", ON, low=1).judge(runs({"a": 1.2, "b": 1.8}))
-    assert (judgement.blocks, judgement.runs) == (6, 24)
+    assert (judgement.units, judgement.runs) == (6, 24)
     assert judgement.value == pytest.approx((1.2 * 1.8) ** 0.5, rel=0.02)
 
 
@@ -62,6 +62,15 @@ def test_what_was_not_measured_cannot_show_it() -> None:
         str(Assertion("", "", not_shown("no link")).judge(pd.DataFrame()))
         == "cannot show it: no link"
     )
+
+
+def test_runs_without_blocks_are_two_samples() -> None:
+    loose = runs({"a": 1.5}, blocks=8, noise=0.05).drop(columns="block")
+    judgement = Assertion("", "", ratio("throughput", "tso", "on", "off"), low=3).judge(loose)
+    assert judgement.basis == "16 runs, no blocks"
+    assert judgement.verdict == "does not hold"
+    few = Assertion("", "", ratio("throughput", "tso", "on", "off")).judge(loose.head(10))
+    assert few.verdict == "too few blocks"
 
 
 def test_figures_and_basis_are_in_words() -> None:
