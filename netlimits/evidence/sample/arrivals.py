@@ -135,9 +135,8 @@ def shared(
         begins.append(places[0])
         stops.append(max(growing, default=-1))
     begin, stop = max(begins), min(stops)
-    flowed = stop == max(stops) and _flows(moved, begin, stop)
-    if stop - begin >= LEAST_INTERVALS and stop + 1 < len(seen) and not flowed:
-        stop -= 1
+    if stop - begin >= LEAST_INTERVALS and stop + 1 < len(seen):
+        stop -= not (stop == max(stops) and _flows(moved, begin, stop))
     start = seen[min(begins)].at
     while start is not None and begin < stop and (seen[begin].at or 0.0) < start + skip:
         begin += 1
