@@ -517,3 +517,12 @@ def test_with_the_runs_that_are_named_an_unclear_ratio_is_decided():
     assert 9 < first["runs"] < 60
     told = [duet_of(int(first["runs"])).iloc[0]["verdict"] for _ in range(5)]
     assert told.count("worse") >= 3
+
+
+def test_a_threshold_is_of_the_figure_whichever_way_its_ratio_is_turned() -> None:
+    frame = pd.DataFrame({"status": "ok", "local_sd_us_per_kib": [10.0, 10.0, 10.0001]})
+    for growth, verdict in ((1.0295, "same"), (1.031, "worse")):
+        grown = frame.assign(local_sd_us_per_kib=frame["local_sd_us_per_kib"] * growth)
+        (row,) = compare(frame, grown, "local_sd", sessions_differ_by=1e-6).to_dict("records")
+        assert row["ratio"] == pytest.approx(1 / growth, rel=1e-4)
+        assert row["verdict"] == verdict
