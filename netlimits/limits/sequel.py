@@ -128,9 +128,8 @@ def _planned(
             if isinstance(change, str):
                 by_hand[each.name] = f"{what.change} ({change})"
                 continue
-            same = next((level for level, other in levels.items() if other == change), what.level)
-            levels[same] = change
-            serves.setdefault(same, []).append(each.name)
+            levels[what.level] = change
+            serves.setdefault(what.level, []).append(each.name)
         yield _Planned(values, verdict, levels, serves, by_hand)
 
 

@@ -1,0 +1,98 @@
+"""What a change came to, and the sentences on it: one interval a change, and what that says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from netlimits.limits.base import PROVEN, REFUTED, LimitClass
+
+_NO_LIMIT = (0.9, 1.1)
+"""The sensitivity's distance from 0 within which a resource does not limit, as a ratio of 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What one change says of one class: `proven`, `refuted` or `open`, and `why` it is open.
+
+    `level` is the change, `figures` the ratio and its interval in words.
+    """
+
+    limit: LimitClass
+    level: str
+    state: str
+    figures: str
+    ratio: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    why: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return the class's name."""
+        return self.limit.name
+
+
+def sentences(own: Proof | None, by_class: Mapping[str, Proof]) -> Iterator[str]:
+    """Return one sentence a change: its ratio once, and what that says of each class it serves."""
+    first = [] if own is None else [own]
+    by_level: dict[str, list[Proof]] = {}
+    for proof in [*first, *(proof for proof in by_class.values() if proof is not own)]:
+        by_level.setdefault(proof.level, []).append(proof)
+    for group in by_level.values():
+        head, *_ = group
+        change = head.limit.intervention.change.partition(":")[0]
+        told = [_said(proof, own) for proof in group]
+        if not head.figures:
+            yield f"{change[:1].upper()}{change[1:]}: {'; '.join(told)}."
+            continue
+        yield f"With {change} throughput was {head.figures}: {'; '.join(told)}."
+        if supported := _supported(group):
+            yield supported
+
+
+def _said(proof: Proof, own: Proof | None) -> str:
+    """What a change says of one class. Only one class is proven; others are as they would be."""
+    expected = proof.limit.intervention.expectation
+    if proof.why:
+        had = "the change had no effect on its cause: " if proof.figures else ""
+        return f"{proof.name} is open: {had}{proof.why}"
+    if proof.state == PROVEN and proof is not own:
+        return (
+            f"{proof.name} would have it so, too ({expected}), and is not the likeliest by counters"
+        )
+    tail = "would prove it" if proof.state != PROVEN else "proves it"
+    return f"{proof.name} is {proof.state} ({expected} {tail})"
+
+
+def _supported(group: Sequence[Proof]) -> str:
+    """Return what a ratio supports where it refuted a class; "" where it refuted none."""
+    head, *_ = group
+    if all(proof.state != REFUTED for proof in group) or any(
+        proof.state == PROVEN for proof in group
+    ):
+        return ""
+    what = head.limit.intervention.what
+    for least, most, words in SUPPORTS.get(what, ()):
+        if least <= head.low and head.high <= most:
+            return f"That supports that {words}."
+    low, high = _NO_LIMIT
+    if low <= head.low and head.high <= high:
+        return "Throughput does not follow what was changed: that supports another limit."
+    return ""
+
+
+SUPPORTS: Mapping[str, Sequence[tuple[float, float, str]]] = {
+    "streams": (
+        (1.6, 2.5, "the limit is that of each connection: a window, a pace, its losses, a thread"),
+        (1.05, 1.6, "the limit is partly that of each connection, and partly what they share"),
+        (0.85, 1.05, "what both streams share is the limit: a path, a CPU, or one program"),
+    ),
+    "sender_load": ((0.9, 1.1, "the sender has CPU left"),),
+    "receiver_load": ((0.9, 1.1, "the receiver has CPU left"),),
+    "receive_buffer": ((0.9, 1.1, "the window is wide enough"),),
+    "send_buffer": ((0.9, 1.1, "the send buffer is large enough"),),
+    "packet_size": ((0.9, 1.1, "bits, not packets, are what is limited"),),
+}
+"""Change -> an interval of the ratio, and what it supports."""
