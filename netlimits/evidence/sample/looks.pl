@@ -241,11 +241,12 @@ sub rank {
 }
 
 # The looks end by themselves after so many from the first with data on: what begins the tool may take
-# long. Without data they end later. Who ends them gets one more, which shows whether data still flow.
+# long. Without data they end later. There are two at least. Who ends them gets one more, which shows
+# whether data still flow.
 $out = "namespace " . readlink("/proc/self/ns/net") . "\n";
 our ($began, $scans, $late) = (time, 0, 5);
 our $until = $count && $began + $count * $every + $late;
-our ($with_data, $bytes, $processes, $now);
+our ($with_data, $bytes, $processes, $now, $looks, $usual);
 for (my $n = 1; ; $n++) {
     my $ends = $end;
     keep(sprintf "look %.9f\n", time);
@@ -267,14 +268,16 @@ for (my $n = 1; ; $n++) {
     # a look that comes late is not made up for
     my $passed = int((time - $began) / $every);
     $n = $passed if $n < $passed;
-    # where a look costs much (an emulated CPU) there are fewer, but eight in a run
-    my $cost = cost();
-    my $apart = $count && $cost > 0.02 * $every ? $cost / 0.02 / $every : 1;
+    # where looks cost much (an emulated CPU) there are fewer, but eight in a run
+    my ($cost, $before) = (cost(), $usual);
+    $usual = $cost;
+    $cost = $before if !defined $before || $before < $cost;
+    my $apart = ($cost // 0) / 0.02 / $every;
     my $eighth = $count / 8;
     $apart = $eighth if $apart > $eighth;
     $n += int($apart) - 1 if $apart > 1;
     my $next = $began + $n * $every;
-    last if $ends || $until && $next > $until + $every / 2;
+    last if $ends || $until && $next > $until + $every / 2 && $looks++;
     my $rest = $next - time;
     sleep($rest) if $rest > 0 && !$end;
 }
