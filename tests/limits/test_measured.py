@@ -173,3 +173,15 @@ def test_a_queue_that_drops_early_is_a_cap_where_rates_are_steadier_than_losses(
     steady, loose = (replace(early, slowest=slowest, most_mbps=None) for slowest in (0.998, 0.9))
     assert of_run(steady).limit == "path-cap"
     assert of_run(loose).limit != "path-cap"
+
+
+def test_a_reader_that_waits_for_a_cpu_is_not_slow_by_itself():
+    starved = run("slow-reader", remote_cpu_wait_pct=60.0)
+    assert of_run(starved).limit != "slow-reader"
+
+
+def test_a_full_window_of_unread_data_is_enough_where_the_sender_paces_itself():
+    paced = {"local_rwnd_limited_pct": 30.0}
+    assert of_run(run("slow-reader", **paced)).limit == "slow-reader"
+    half = paced | {"local_snd_wnd_bytes": 60_000, "remote_recv_q_bytes": 80_000}
+    assert of_run(run("slow-reader", **half)).limit != "slow-reader"

@@ -12,9 +12,9 @@ Tools catch up with what they did not send in time, and a short run has their fi
 BUSY_PCT, SHORT_PCT, USED_PCT = 50.0, 95.0, 50.0
 """Of the time, what data is in flight for at most, where nothing else is known; or of the looks,
 those that found nothing to send, in a send buffer that is at most so full."""
-CPU_PCT, WAITED_PCT = 90.0, 25.0
+CPU_PCT, ROOM_PCT, WAITED_PCT = 90.0, 75.0, 25.0
 """A sender whose CPU has less left than the rest, or that waits for one for so much of the time,
-may hand over little for want of it."""
+may hand over little for want of it; less is allowed where data is in flight all the time."""
 
 LABELS = tuple(
     Label(
@@ -55,7 +55,10 @@ class Application:
         told = f"data was in flight {busy:.0f} % of the time"
         short = f"{limited:.0f} % of the looks found nothing to send"
         return Sign(
-            (_idle(run, limited, busy, f"{told}, and {short}"), *_room(run)),
+            (
+                _idle(run, limited, busy, f"{told}, and {short}"),
+                *_room(run, CPU_PCT if busy <= BUSY_PCT else ROOM_PCT),
+            ),
             f"The program had no more to send: {told}; {short}.",
             {"app_limited_pct": limited, "busy_pct": busy},
         )
@@ -76,7 +79,7 @@ def _idle(run: RunFigures, limited: float, busy: float, short: str) -> Premise:
     return Premise(strength, short)
 
 
-def _room(run: RunFigures) -> list[Premise]:
+def _room(run: RunFigures, most: float) -> list[Premise]:
     """Return the premises that the sender has CPU left; of a shared machine, its program."""
     used, waited = (
         run.process_pct(run.sender),
@@ -87,9 +90,9 @@ def _room(run: RunFigures) -> list[Premise]:
         wanted = used + waited
         told = f"it used and waited for {wanted:.0f} % of a CPU"
         return [
-            Premise.below(wanted, CPU_PCT, told),
+            Premise.below(wanted, most, told),
             Premise.below(waited, WAITED_PCT, f"it waited for a CPU {waited:.0f} % of the time"),
         ]
     if cpu is None:
         return [Premise(0.9, "how busy the sender's CPUs were was not measured")]
-    return [Premise.below(cpu, CPU_PCT, f"the sender's busiest CPU was {cpu:.0f} % busy")]
+    return [Premise.below(cpu, most, f"the sender's busiest CPU was {cpu:.0f} % busy")]

@@ -6,8 +6,11 @@ from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.classes import _places, _reader, _told
 from netlimits.limits.figures import RunFigures
 
-LIMITED_PCT = 50.0
-"""Of the sender's busy time, what waited for the receive window."""
+LIMITED_PCT, FULL_PCT, FULL = 50.0, 20.0, 0.8
+"""Of the sender's busy time, what waited for the receive window; less where it is full of unread
+data for most of the time, since a sender that paces itself (BBR) waits less for it."""
+WAITED_PCT = 25.0
+"""Of the time, what the reader waited for a CPU at most: above it, that is what it is short of."""
 ROOM_PCT = 75.0
 """Of a CPU, what the reader uses and waits for at most: above it, receiver-cpu is what it is."""
 
@@ -50,15 +53,20 @@ class SlowReader:
         if limited is None or unread is None or wanted is None:
             return None
         waiting = run.received("recv_q_bytes") or 0.0
+        waited = run.own(f"{run.receiver}_cpu_wait_pct") or 0.0
+        least = FULL_PCT if unread >= FULL else LIMITED_PCT
         thread = f"its program used and wanted {wanted:.0f} % of a CPU"
         told = f"{waiting:,.0f} bytes waited for it, {100 * unread:.0f} % of the receive window"
         return Sign(
             (
                 Premise.reached(unread, _places.UNREAD, f"only {told}"),
                 Premise.reached(
-                    limited, LIMITED_PCT, f"the sender waited for it {limited:.0f} % of the time"
+                    limited, least, f"the sender waited for it {limited:.0f} % of the time"
                 ),
                 Premise.below(wanted, ROOM_PCT, thread),
+                Premise.below(
+                    waited, WAITED_PCT, f"it waited for a CPU {waited:.0f} % of the time"
+                ),
                 *_told.premises(run),
             ),
             f"The receiving program: {told}, while {thread}.",
