@@ -21,10 +21,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import frames
+from netlimits.analysis import frames, run_files
 from netlimits.analysis.percentiles import percentiles
 from netlimits.analysis.summary import summary
-from netlimits.archive import run_files
 
 METRICS = ["throughput", "local_sd", "remote_sd"]
 KEYS = ["send_size", "transport"]

@@ -144,7 +144,7 @@ def fill(campaign: Campaign, *, raw: bool) -> None:
         attempt = 2 if run.number in begun else 1
         record = another(of, run, attempt, chance, raw=raw)
         if raw:
-            archive.write_raw(run.number, attempt, archive.read_raw(of.run.number, of.attempt))
+            archive.raw.write(run.number, attempt, archive.raw.read(of.run.number, of.attempt))
         started = {**run_fields(run), "attempt": attempt, "started": record.started}
         for name, fields in (("start", started), ("end", end_fields(record))):
             body = msgspec.json.encode({"event": name, "at": record.started, **fields})
@@ -157,7 +157,7 @@ def fill(campaign: Campaign, *, raw: bool) -> None:
             spent.append(cpu() - begun_at)
     written(archive, lines)
     begun_at = cpu()
-    archive.roll_all()
+    archive.compaction.roll_all()
     spent.append(cpu() - begun_at)
     rolled(campaign, sum(spent))
 
@@ -330,7 +330,7 @@ def stretch(out: Path) -> Stretch:
     archive = reader.open(out).archive
     beyond = []
     for start, after in itertools.pairwise(starts[1:]):
-        entries = archive.read_raw(start["run"], start["attempt"])
+        entries = archive.raw.read(start["run"], start["attempt"])
         tool = sum(entry.completed.seconds for entry in entries if entry.step == "client")
         beyond.append(after["at"] - start["at"] - tool)
     return Stretch(beyond, cpu, memory)
@@ -369,7 +369,7 @@ def flat(place: Path, rounds: int) -> int:
 
 def parse(out: Path) -> int:
     """Print what reading raw output again costs."""
-    attempts = len(reader.open(out).archive.raw_attempts())
+    attempts = len(reader.open(out).archive.raw.attempts())
     used = cost([sys.executable, "-m", "netlimits", "parse", str(out)])
     print(
         f"parse of {attempts:,} runs: {1e3 * used.seconds / attempts:.2f} ms a run, "

@@ -97,7 +97,7 @@ def in_pairs(pairs: int, seconds: int, keep: Path | None) -> list[Pair]:
     def bares_turn(done: int, archive: Archive) -> None:
         if not done:
             return
-        (client,) = (e for e in archive.read_raw(done, 1) if e.step == "client")
+        (client,) = (e for e in archive.raw.read(done, 1) if e.step == "client")
         ours.append(figures(client.stdout))
         if done % 2 == 0:
             alone.extend(bare(lab, client.argv) for _ in range(2))

@@ -136,7 +136,7 @@ def campaign(folder: Path, runs: int, loop: Loop) -> list[float]:
     spans = []
     # from what came after one run to what came after the next is all that it costs, whoever spends
     for number, ((_, left), (back, _)) in enumerate(itertools.pairwise(between), 1):
-        entries = archive.read_raw(number, 1)
+        entries = archive.raw.read(number, 1)
         client = sum(e.completed.seconds for e in entries if e.step == "client")
         if 1 < number <= runs:
             assert sum(" -K " in f" {' '.join(e.argv)} " for e in entries) == 2, "nothing toggled"

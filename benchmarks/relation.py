@@ -33,11 +33,10 @@ import numpy as np
 import pyarrow as pa
 
 from netlimits.archive import columns, parts, reader
-from netlimits.archive.blocks import BlockDigest
-from netlimits.archive.checksums import digest
-from netlimits.archive.journal import Head
+from netlimits.archive.formats import digest
+from netlimits.archive.history import History
+from netlimits.archive.journal import BlockDigest, Head
 from netlimits.archive.store import Archive
-from netlimits.archive.tally import Tally
 
 BOUND = 4000
 """MB that each may take."""
@@ -133,15 +132,15 @@ def _table(runs: np.ndarray, count: int, chance: np.random.Generator) -> pa.Tabl
 def _told_of(runs: np.ndarray, begin: Head, end: Head, file: Any) -> dict[str, Any]:
     """What a part's JSON says."""
     failed = int((runs % 500 == 7).sum())
-    tally, block = Tally(), BlockDigest()
+    block = BlockDigest()
     about = {
         "netlimits": "",
         "begin": [begin.lines, begin.size, begin.crc, begin.last],
         "end": [end.lines, end.size, end.crc, end.last],
-        "chain": (block.chain, block.behind),
+        "chain": (block.chain, block.chained),
         "attempts": file,
         "interim": None,
-        **parts.counts(tally),
+        **parts.counts(History()),
         "outcomes": {"ok": len(runs) - failed, **({"failed": failed} if failed else {})},
         "runs": [int(runs[0]) + 1, int(runs[-1]) + 1],
         "highest": int(runs[-1]) + 1,

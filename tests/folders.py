@@ -22,7 +22,7 @@ from netlimits.model import Command, Completed, Record, Run
 EXAMPLE = Path(__file__).parents[1] / "notebooks" / "example-campaign"
 FACTS = json.loads((EXAMPLE / "hosts" / "sender.json").read_text())
 EVENTS = [json.loads(line) for line in (EXAMPLE / "journal.jsonl").read_text().splitlines()]
-RAW = raw.entries((EXAMPLE / "raw" / "000001-1.jsonl").read_text())
+RAW = raw.parsed((EXAMPLE / "raw" / "000001-1.jsonl").read_text())
 STREAMS = 4
 
 
@@ -64,7 +64,7 @@ def complete(
     for run in opened.runs.values():
         rows = interim(STREAMS, [500.0 + chance.random() for _ in range(125)]) if window else []
         if run.number == 1 or "trace" in experiment.around:
-            archive.write_raw(run.number, 1, _raw(experiment.roles))
+            archive.raw.write(run.number, 1, _raw(experiment.roles))
         figures = _figures(run, chance)
         if against:
             share = 1 - loss * (run.values["side"] == "new")
@@ -193,7 +193,7 @@ def hostile(path: Path) -> Campaign:
         done = Completed(
             HOSTILE, Command((HOSTILE, "--x", HOSTILE), True), 0, HOSTILE, HOSTILE, 1.0
         )
-        archive.write_raw(number, 1, [raw.RawEntry(HOSTILE, done)])
+        archive.raw.write(number, 1, [raw.RawEntry(HOSTILE, done)])
         record = Record(run, 1, "ok" if ok else "failed", reason, 1e9, 4, figures)
         archive.append("end", **end_fields(record))
     archive.close()

@@ -103,7 +103,7 @@ def recorded(
                 (("timeout", "-s", "INT", "7", "tcpdump", "-i", "data0"), TRACES[role]),
             )
         ]
-        archive.write_raw(number, 1, raw)
+        archive.raw.write(number, 1, raw)
         archive.append("end", **end_fields(record))
     archive.close()
     return campaign

@@ -47,7 +47,7 @@ def runs(tmp_path_factory) -> Path:
         campaign.archive.append("end", **end_fields(record))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parts, "ATTEMPTS", 2)
-        campaign.archive.roll_all()
+        campaign.archive.compaction.roll_all()
     campaign.archive.close()
     return out
 

@@ -163,7 +163,7 @@ def streams_ran_together(frame: pd.DataFrame, intervals: pd.DataFrame) -> None:
 
 def passed(folder: Path, number: int, mtu: int) -> float:
     """Mbit/s of user data that the source's shaper let through in full frames, as tc shows it."""
-    raw = nl.open(folder).archive.read_raw(number, 1)
+    raw = nl.open(folder).archive.raw.read(number, 1)
     (shown,) = (e.completed for e in raw if (e.step, e.host) == ("before queues", "source"))
     cap = physics.shaper(queues.qdiscs(shown) or (), "source")
     assert cap

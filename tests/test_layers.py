@@ -148,6 +148,55 @@ def test_no_two_modules_import_each_other_in_a_circle():
     assert rooms.order(below)
 
 
+ACYCLIC = ("archive",)
+"""Packages whose modules import one another downward only, wherever the import stands."""
+
+
+def every_import(package: str) -> dict[str, set[str]]:
+    """Module -> the other modules of its package that it imports anywhere in its file."""
+    graph: dict[str, set[str]] = {}
+    inside = {name: path for name, path in modules().items() if name.startswith(f"{package}.")}
+    for name, path in inside.items():
+        full = {
+            f"{node.module}.{alias.name}".removeprefix("netlimits.")
+            for node in ast.walk(parsed(path))
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        graph[name] = {
+            m for m in inside if m != name and any(f"{f}.".startswith(f"{m}.") for f in full)
+        }
+    return graph
+
+
+@pytest.mark.parametrize("package", ACYCLIC)
+def test_no_import_runs_in_a_circle_within_a_package(package):
+    assert rooms.order(every_import(package))
+
+
+@pytest.mark.parametrize("package", ACYCLIC)
+def test_no_function_of_a_package_imports_a_module_of_ours(package):
+    deferred = [
+        f"{name}:{node.lineno}"
+        for name, path in modules().items()
+        if name.startswith(f"{package}.")
+        for function in ast.walk(parsed(path))
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("netlimits")
+    ]
+    assert not deferred, deferred
+
+
+def test_a_process_at_work_loads_neither_pandas_nor_pyarrow():
+    code = (
+        "import sys\nfrom netlimits.archive import logbook\nfrom netlimits.campaign import cluster\n"
+        "print(*{'pandas', 'numpy', 'pyarrow', 'duckdb'} & {*sys.modules})\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == ""
+
+
 PEERS = {
     "settings": "SETTINGS",
     "tools": "TOOLS",

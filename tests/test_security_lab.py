@@ -103,7 +103,7 @@ def test_a_campaign_of_every_setting_under_the_documented_rights(lab, engineers,
     assert {host: state(lab, host) for host in lab.hosts} == before
     campaign = nl.open(tmp_path / "out")
     assert set(campaign.frame()["status"]) == {"ok"}
-    raw = [entry.completed for n in (1, 2) for entry in campaign.archive.read_raw(n, 1)]
+    raw = [entry.completed for n in (1, 2) for entry in campaign.archive.raw.read(n, 1)]
     as_root = [completed for completed in raw if completed.command.sudo]
     programs = {completed.command.argv[0] for completed in as_root}
     assert programs == {"ethtool", "ip", "tc", "sysctl", "tee", "timeout"}

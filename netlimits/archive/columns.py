@@ -1,83 +1,176 @@
-"""Rows as Parquet, and back, column by column, each held against its checksum.
+"""Attempts and interim results in columns: Arrow tables, and the Parquet files of parts.
 
-A row is what `results.csv` has of an attempt, as JSON told it. A column has one of these kinds:
+A row is what results.csv has of an attempt, with the values that JSON had. A column has one of
+these kinds:
 
     int float bool str    every value that is there is of it
-    number                integers and fractions
+    number                integers and fractions; of a factor, none that are equal, as 1 and 1.0
     json                  several kinds, or integers that no column holds: each value as JSON
     null                  there, and nowhere with a value
 
-Of a file that another wrote nothing is believed: its footer and the bytes of each column that is
-read have their CRC-32 in the part (archive.parts), and are read only where it holds.
+Parquet checksums neither its footer nor the headers of its pages, and readers trust both. So a
+part's JSON has the CRC-32 of the footer and of the bytes of each column, and what is read is
+checked before Parquet's reader sees it. Whoever asks for a few columns reads only those.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from io import BytesIO
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+from netlimits.archive import parts
+from netlimits.archive.formats import PartFile, PartFooter
+from netlimits.archive.history import CUT_OFF, Attempt, Event, History
+from netlimits.archive.journal import Journal
+from netlimits.archive.parts import Part
 
-from netlimits.archive.formats import PartFile
-from netlimits.archive.rolling import Rows
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    Table = tuple[pa.Table, dict[str, str]]
+    """Rows, and each column's kind."""
+
+KEY = ("run", "attempt")
+ATTEMPTS, INTERIM = 0, 1
+"""Which of a part's two tables."""
 
 _WIDEST = 2**63
-_TYPES: Mapping[str, Any] = {
-    "int": pa.int64(),
-    "float": pa.float64(),
-    "number": pa.float64(),
-    "bool": pa.bool_(),
-    "str": pa.string(),
-    "json": pa.string(),
-    "null": pa.float64(),
-}
+_TYPES = {"int": "int64", "bool": "bool", "str": "string", "json": "string"}
+"""Kind -> Arrow's type; that of the others is double."""
 
 
 class Damaged(ValueError):
-    """A file of a part that is not what was written."""
+    """A part's file is not what was written."""
 
 
-def table(rows: Rows) -> tuple[pa.Table, dict[str, str]]:
-    """Rows as a table, with each column's kind; "" is that of columns which were not chosen."""
-    arrays, kinds = {}, {}
-    for name in rows.names:
-        if (column := rows.columns.get(name)) is None:
-            kinds[name] = ""
-            continue
-        values = column + [None] * (rows.count - len(column))
-        arrays[name], kinds[name] = _array(values)
-    return pa.table(arrays), kinds
+class Rows:
+    """Rows as a list for each column; with `chosen`, only the names of the others are kept.
+
+    `labels` are the columns of factors and derived values.
+    """
+
+    def __init__(self, chosen: Collection[str] | None = None) -> None:
+        self.count = 0
+        self.columns: dict[str, list[Any]] = {}
+        self.names: dict[str, None] = {}
+        self.labels: set[str] = set()
+        self._chosen = chosen
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Add a row; it may have columns that others lack."""
+        self.names.update(dict.fromkeys(row))
+        for name in row if self._chosen is None else row.keys() & self._chosen:
+            column = self.columns.setdefault(name, [])
+            column.extend([None] * (self.count - len(column)))
+            column.append(row[name])
+        self.count += 1
+
+    def chosen(self, places: Sequence[int]) -> Rows:
+        """Return the rows at these places, with the columns that one of them has."""
+        rows = Rows(self._chosen)
+        rows.labels = self.labels
+        names = [*self.names]
+        for place in places:
+            have = [name for name in names if self._value(name, place) is not None]
+            rows.add({name: self._value(name, place) for name in have})
+        rows.names |= {name: None for name in names if name not in self.columns}
+        return rows
+
+    def _value(self, name: str, place: int) -> Any:
+        values = self.columns.get(name, ())
+        return values[place] if place < len(values) else None
+
+    def table(self) -> Table:
+        """Return them as a table; the kind of columns that were not chosen is ""."""
+        import pyarrow as pa
+
+        arrays, kinds = {}, dict.fromkeys(self.names, "")
+        for name, values in ((n, self.columns[n]) for n in self.names if n in self.columns):
+            padded = values + [None] * (self.count - len(values))
+            arrays[name], kinds[name] = _array(padded, name in self.labels)
+        return pa.table(arrays), kinds
 
 
-def _array(values: list[Any]) -> tuple[pa.Array, str]:
-    kind = _kind(values)
+class Stretch:
+    """A stretch of the journal as rows, for a part or for what comes after the last one."""
+
+    def __init__(
+        self, before: PartFooter | None = None, chosen: Collection[str] | None = None
+    ) -> None:
+        self.history = History(before, self._add)
+        self._rows = (Rows(chosen), Rows())
+        self._places: dict[Attempt, tuple[int, range]] = {}
+
+    def _add(self, event: Event) -> None:
+        attempts, interim = self._rows
+        attempts.labels.update(event["values"])
+        attempts.add(_row(event))
+        begin = interim.count
+        for row in event.get("interim", ()):
+            interim.add({"run": event["run"], "attempt": event["attempt"], **row})
+        key = event["run"], event["attempt"]
+        self._places[key] = attempts.count - 1, range(begin, interim.count)
+
+    def table(self, which: int) -> Table:
+        """Return the rows of the attempts, or of the interim results, that are closed."""
+        rows = self._rows[which]
+        if self.history.again:  # an attempt that is here twice counts as it is here last
+            places = self._places.values()
+            last = [[place for place, _ in places], [n for _, them in places for n in them]]
+            rows = rows.chosen(last[which])
+        return rows.table()
+
+
+def _row(event: Mapping[str, Any]) -> dict[str, Any]:
+    ended = "status" in event
+    return {
+        "run": event["run"],
+        "block": event["block"],
+        "config": event["config"],
+        "attempt": event["attempt"],
+        "status": event["status"] if ended else "interrupted",
+        "reason": event["reason"] if ended else CUT_OFF,
+        "started": event["started"],
+        "duration_s": event["duration_s"] if ended else None,
+        **(event["figures"] if ended else {}),
+        **event["values"],  # an experiment's own name wins over a tool's
+    }
+
+
+def _array(values: list[Any], label: bool) -> tuple[pa.Array, str]:
+    import pyarrow as pa
+
+    kind = _kind(values, label)
     if kind == "json":
         values = [None if value is None else json.dumps(value) for value in values]
     elif kind == "str":
-        values = [None if value is None else _unicode(value) for value in values]
+        values = [None if value is None else writable(value) for value in values]
     elif kind == "number":
         values = [None if value is None else float(value) for value in values]
-    return pa.array(values, _TYPES[kind]), kind
+    return pa.array(values, pa.type_for_alias(_TYPES.get(kind, "double"))), kind
 
 
-def _kind(values: Iterable[Any]) -> str:
+def _kind(values: Iterable[Any], label: bool) -> str:
     kinds = {type(value) for value in values} - {type(None)}
     if kinds == {int, float} or kinds == {int}:
-        if any(type(v) is int and not -_WIDEST <= v < _WIDEST for v in values):
+        whole = {v for v in values if type(v) is int}
+        if any(not -_WIDEST <= v < _WIDEST for v in whole):
             return "json"
-        return "int" if kinds == {int} else "number"
+        if kinds == {int}:
+            return "int"
+        alike = label and any(v in whole for v in values if type(v) is float)
+        return "json" if alike else "number"
     if len(kinds) > 1:
         return "json"
     return kinds.pop().__name__ if kinds else "null"
 
 
-def _unicode(text: str) -> str:
-    """The text as UTF-8 can hold it: half of a pair of surrogates is shown as `\\ud800`."""
+def writable(text: str) -> str:
+    """Return the text as UTF-8 can hold it: half of a surrogate pair becomes `\\ud800`."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -85,75 +178,60 @@ def _unicode(text: str) -> str:
 
 
 def parquet(table: pa.Table, kinds: Mapping[str, str]) -> tuple[bytes, PartFile]:
-    """A table as a Parquet file of one row group, and what it is held against."""
-    words = [name for name, kind in kinds.items() if kind in ("str", "json")]
+    """Return a table as a Parquet file of one row group, and what a part's JSON says of it."""
+    import pyarrow.parquet as pq
+
     sink = BytesIO()
     pq.write_table(
         table,
         sink,
         compression="zstd",
-        use_dictionary=words,
+        use_dictionary=[name for name, kind in kinds.items() if kind in ("str", "json")],
         row_group_size=max(1, table.num_rows),
-        write_statistics=[name for name in ("run", "attempt") if name in kinds],
+        write_statistics=[name for name in KEY if name in kinds],
     )
     data = sink.getvalue()
-    group = pq.read_metadata(BytesIO(data)).row_group(0) if table.num_rows else None
+    group = pq.read_metadata(BytesIO(data)).row_group(0)
     columns = {}
     for place, (name, kind) in enumerate(kinds.items()):
-        begin = size = 0
-        if group:
-            about = group.column(place)
-            begin = about.dictionary_page_offset or about.data_page_offset
-            size = about.total_compressed_size
+        about = group.column(place)
+        begin = about.dictionary_page_offset or about.data_page_offset
+        size = about.total_compressed_size
         columns[name] = (kind, begin, size, zlib.crc32(data[begin : begin + size]))
-    begin = _footer(data)
-    about_file: PartFile = {
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    return data, {
         "size": len(data),
         "rows": table.num_rows,
-        "footer": (begin, zlib.crc32(data[begin:])),
+        "footer": (footer, zlib.crc32(data[footer:])),
         "columns": columns,
     }
-    return data, about_file
-
-
-def _footer(data: bytes) -> int:
-    """Where the footer of a Parquet file begins: its length stands before the last four bytes."""
-    return len(data) - 8 - int.from_bytes(data[-8:-4], "little")
 
 
 def read(file: BinaryIO, about: PartFile, names: Sequence[str]) -> pa.Table:
-    """These columns of a file, text as a dictionary and the places in it.
+    """Read these columns of a part's file, text as dictionaries. Raises Damaged."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    Raises Damaged where it is not the one that was written.
-    """
     content = np.empty(about["size"], np.uint8)  # of which only what is read takes memory
     for begin, data in _checked(file, about, names):
         content[begin : begin + len(data)] = np.frombuffer(data, np.uint8)
     words = [name for name in names if about["columns"][name][0] == "str"]
     try:
         parquet_file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(content)), read_dictionary=words)
-        read_table = parquet_file.read(columns=[*names], use_threads=False)
+        table = parquet_file.read(columns=[*names], use_threads=False)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise Damaged(str(error)) from None
-    if read_table.num_rows != about["rows"] or {*read_table.column_names} != {*names}:
+    if table.num_rows != about["rows"] or {*table.column_names} != {*names}:
         raise Damaged("it has not the rows and columns that were written")
-    return read_table
+    return table
 
 
-def held(file: BinaryIO, about: PartFile, names: Iterable[str] | None = None) -> None:
-    """Hold a file's footer and these columns, or all, against their checksums. Raises Damaged."""
-    for _ in _checked(file, about, names):
-        pass
-
-
-def _checked(
-    file: BinaryIO, about: PartFile, names: Iterable[str] | None
-) -> Iterator[tuple[int, bytes]]:
-    """The bytes of a file's footer and of these columns, or all, each with where they begin."""
+def _checked(file: BinaryIO, about: PartFile, names: Iterable[str]) -> Iterator[tuple[int, bytes]]:
+    """Yield the offset and bytes of the footer and of these columns. Raises Damaged."""
     begin, crc = about["footer"]
     places = [(begin, about["size"] - begin, crc)]
-    for name in about["columns"] if names is None else names:
-        places.append(about["columns"][name][1:])
+    places += [about["columns"][name][1:] for name in names]
     if file.seek(0, 2) != about["size"]:
         raise Damaged("it has not the size that was written")
     for begin, size, crc in places:
@@ -162,3 +240,87 @@ def _checked(
         if zlib.crc32(data) != crc:
             raise Damaged("its checksum does not hold")
         yield begin, data
+
+
+def intact(journal: Journal, part: Part, which: int, names: Iterable[str] | None = None) -> bool:
+    """Return whether these columns of a part's file, or all, are what was written."""
+    if (about := _about(part, which)) is None:
+        return True
+    try:
+        with journal.folder.reader(_name(part, which)) as file:
+            for _ in _checked(file, about, about["columns"] if names is None else names):
+                pass
+    except (OSError, Damaged):
+        return False
+    return True
+
+
+# -- chunks -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """The rows of one part, or of the lines after the last one.
+
+    Attributes:
+        rows: How many there are.
+        kinds: The kind of each column.
+        table: Returns the columns of the given names.
+        again: True if some are of attempts that earlier rows are of, too.
+    """
+
+    rows: int
+    kinds: Mapping[str, str]
+    table: Callable[[Sequence[str]], pa.Table]
+    again: bool = False
+
+
+def of_part(journal: Journal, part: Part, which: int = ATTEMPTS) -> Chunk:
+    """Return the rows of a part; if its file is damaged, they are read from the journal."""
+    about = _about(part, which)
+    if about is None:
+        return Chunk(0, {}, unread, part.about["again"])
+
+    def table(names: Sequence[str]) -> pa.Table:
+        try:
+            with journal.folder.reader(_name(part, which)) as file:
+                return read(file, about, names)
+        except (OSError, Damaged):
+            return _from_journal(journal, part, which).select([*names])
+
+    kinds = {name: kind for name, (kind, *_) in about["columns"].items()}
+    return Chunk(about["rows"], kinds, table, part.about["again"])
+
+
+def of_stretch(stretch: Stretch, which: int = ATTEMPTS) -> Chunk:
+    """Return the rows of a section, of attempts that have not ended too."""
+    stretch.history.close(going=True)
+    table, kinds = stretch.table(which)
+    select = lambda names: table.select([*names])  # noqa: E731  as short as it can be
+    return Chunk(table.num_rows, kinds, select, stretch.history.again)
+
+
+def names(chunks: Sequence[Chunk]) -> list[str]:
+    """Return every column's name, in the order in which rows first had it."""
+    return list(dict.fromkeys(name for chunk in chunks for name in chunk.kinds))
+
+
+def _from_journal(journal: Journal, part: Part, which: int) -> pa.Table:
+    stretch = Stretch(parts.before(journal.folder, part))
+    for _, event in journal.events(part.begin, part.end.size):
+        stretch.history.add(event)
+    stretch.history.close(going=False)
+    return stretch.table(which)[0]
+
+
+def _about(part: Part, which: int) -> PartFile | None:
+    return part.about["interim" if which else "attempts"]
+
+
+def _name(part: Part, which: int) -> str:
+    return part.interim_name if which else part.name
+
+
+def unread(_: Sequence[str]) -> pa.Table:
+    """Stand for the reader of a chunk that nothing is read of."""
+    raise AssertionError("there is nothing to read")

@@ -29,18 +29,23 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from netlimits.analysis.column_roles import roles
+from netlimits.analysis.relations import Relation, answer
+from netlimits.archive import frames
+from netlimits.archive.logbook import Logbook
 from netlimits.archive.parts import ATTEMPTS
+from netlimits.archive.reader import Campaign
+from netlimits.archive.relation import MEMORY, connection
+from netlimits.archive.store import Archive
 from netlimits.errors import DataError, InputError, NetlimitsError, one_line
 from netlimits.metrics import METRICS
-from netlimits.model import Record
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from fsspec import AbstractFileSystem
 
-    from netlimits.analysis.relations import Relation
-    from netlimits.archive.reader import Campaign
 
 _ATTRIBUTES, _COPY, _LAST = b"PANDAS_ATTRS", b"netlimits.copy", b"netlimits.last"
 """In a file's metadata: what pandas takes for `attrs`, what one copy's files have in common, and in
@@ -91,7 +96,7 @@ class RunsCopy:
             raise InputError(f"{name}: {_CREDENTIALS.sub('//', one_line(error))}") from None
         return cls(name, files, path, isinstance(files, LocalFileSystem))
 
-    def claim(self, campaign: Campaign | None) -> None:
+    def claim(self, campaign: Logbook | None) -> None:
         """See that files can be written there, for a campaign; None is one that is still to come.
 
         A folder is made, a bucket has to be there. Raises InputError where that fails, and where
@@ -136,17 +141,13 @@ class RunsCopy:
                 self._put_table(f"runs-{number:06d}.parquet", table, metadata)
         return f"{self.place}: {number} {'file' if number == 1 else 'files'}"
 
-    def add(self, name: str, campaign: Campaign, records: Sequence[Record]) -> None:
-        """Write attempts of a shard of a campaign, which has claimed the place.
+    def add(self, name: str, campaign: Logbook, shard: Archive) -> None:
+        """Write the attempts of a shard of a campaign that has claimed the place.
 
-        `write` puts all in their place. Raises InputError.
+        `write` replaces them. Raises InputError.
         """
-        import pyarrow as pa
 
-        from netlimits.archive import frames
-
-        shared = campaign.archive.meta["shared_kernel"]
-        frame = frames.frame(campaign.experiment, records, shared)
+        frame = frames.frame(shard, campaign.experiment)
         attributes = {**frame.attrs, "planned": [campaign.planned_runs()]}
         with self._in_a_line("cannot be written"):
             table = pa.Table.from_pandas(frame, preserve_index=False)
@@ -159,9 +160,6 @@ class RunsCopy:
         What both have counts once. Raises InputError where there is neither, or the copy is not
         whole.
         """
-        from netlimits.analysis.relations import Relation, answer
-        from netlimits.archive.relation import MEMORY, connection
-
         with self._in_a_line("cannot be read"):
             copy, of_shards = self._names(_WHOLE), self._names(_SHARD)
             names = [*copy, *of_shards]
@@ -222,14 +220,10 @@ class RunsCopy:
         return sorted(filter(pattern.fullmatch, (path.rpartition("/")[2] for path in paths)))
 
     def _metadata(self, name: str) -> Mapping[bytes, bytes]:
-        import pyarrow.parquet as pq
-
         with self.files.open(f"{self.path}/{name}", "rb") as file:
             return pq.read_schema(file).metadata or {}
 
     def _put_table(self, name: str, table: pa.Table, metadata: Mapping[bytes, bytes]) -> None:
-        import pyarrow.parquet as pq
-
         buffer = io.BytesIO()
         pq.write_table(table.replace_schema_metadata(metadata), buffer)
         self._put(name, buffer.getvalue())
@@ -264,8 +258,6 @@ class RunsCopy:
 
 def _tables(batches: pa.RecordBatchReader) -> Iterator[tuple[pa.Table, bool]]:
     """Each batch as a table, and whether it is the last; an empty one where there is none."""
-    import pyarrow as pa
-
     table = batches.schema.empty_table()
     for batch in batches:
         if table.num_rows:

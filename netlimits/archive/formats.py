@@ -6,7 +6,9 @@ is read, so that nothing further up meets a key that is missing or a text for a 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from msgspec import Meta
@@ -84,7 +86,7 @@ class StartEvent(TypedDict):
     values: Values
 
 
-class Outcome(TypedDict):
+class AttemptFields(TypedDict):
     """The outcome of an attempt or of an imported run, with its configuration."""
 
     run: Count
@@ -101,7 +103,7 @@ class Outcome(TypedDict):
     values: Values
 
 
-class EndEvent(Outcome):
+class EndEvent(AttemptFields):
     """An attempt's outcome, and the run's configuration again."""
 
     block: Number
@@ -119,7 +121,7 @@ class ReconnectedEvent(TypedDict):
 class ImportedEvent(TypedDict):
     """Runs read from a file that was there before, all in one event; the last reading counts."""
 
-    rows: list[Outcome]
+    rows: list[AttemptFields]
 
 
 EVENTS: Mapping[str, Any] = {
@@ -329,6 +331,11 @@ class LinkFact(TypedDict):
 def facts(value: Any) -> bool:
     """Whether it is a hosts/ROLE.json: a mapping for each fact; code looks into `link` alone."""
     return has(value, dict[str, dict[str, Any]]) and has(value.get("link", {}), LinkFact)
+
+
+def digest(contents: Mapping[str, Any]) -> str:
+    """Return the checksum of a file's JSON, which the file holds as `sha256`."""
+    return sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
 
 
 def json_of(folder: Folder, name: str) -> Any:

@@ -1,17 +1,18 @@
-"""A journal's lines: numbered, chained by checksums, appended one write at a time.
+"""A journal's lines: numbered, chained by checksums, appended with one write each.
 
     {"n":17,"crc":"5f0c3a9e","event":"end","at":1795258333.53,…}
 
-`n` counts from 1 without a gap. `crc` is the CRC-32 of all that follows it on its line, begun with
-the line before's: so it stands for the whole journal up to here. A line that was lost, doubled,
-moved or changed is found without reading its JSON, and named. What no line can tell is that the
-last ones are gone; that is held against what else knows of them (archive).
+`n` counts from 1 without a gap. `crc` is the CRC-32 of all that follows it on its line, started
+with the CRC of the line before, so it covers the whole journal up to here. A reader finds a line
+that is lost, doubled, moved or changed without parsing JSON, and names it. Lines that are lost at
+the end are found by `store`, which compares the journal with what else knows how long it was.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import json
 import os
 import re
@@ -24,7 +25,6 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
 from netlimits.archive import formats
-from netlimits.archive.blocks import BlockDigest
 from netlimits.errors import ArchiveError, ArchiveInUse, ArchiveUnwritable, one_line
 from netlimits.model.folder import Folder
 
@@ -35,9 +35,50 @@ LINE_LIMIT = 2**30
 _ENVELOPE = re.compile(rb'\{"n":([1-9][0-9]{0,18}),"crc":"([0-9a-f]{8})",')
 
 
+BLOCK = 2**24
+"""Bytes of a block of `BlockDigest`: so many are read again, at most, to continue one."""
+
+
+class BlockDigest:
+    """The SHA-256 of a file that only grows, in blocks, so that another process can continue it.
+
+    A hash function's state cannot be stored. So the checksum is chained: of the first `BLOCK`
+    bytes, then of that checksum and the next `BLOCK` bytes, and so on. `chain` is the checksum of
+    the whole blocks so far. A file shorter than a block has its plain SHA-256.
+    """
+
+    def __init__(self, chain: str = "", size: int = 0) -> None:
+        self.size = size
+        self.chain = chain
+        self._block = hashlib.sha256(bytes.fromhex(chain))
+        self._room = BLOCK
+
+    @property
+    def chained(self) -> int:
+        """The number of bytes that `chain` covers."""
+        return (self.size - 1) // BLOCK * BLOCK if self.size else 0
+
+    def update(self, data: bytes) -> None:
+        """Add bytes."""
+        view = memoryview(data)
+        while view:
+            if not self._room:
+                self.chain = self._block.hexdigest()
+                self._block = hashlib.sha256(bytes.fromhex(self.chain))
+                self._room = BLOCK
+            part, view = view[: self._room], view[self._room :]
+            self._block.update(part)
+            self._room -= len(part)
+            self.size += len(part)
+
+    def hexdigest(self) -> str:
+        """Return the checksum of all bytes."""
+        return self._block.hexdigest()
+
+
 @dataclass(slots=True)
 class Head:
-    """How far a journal goes: lines, bytes, the last line's checksum and where it begins."""
+    """A place between two lines: lines and bytes before it, the last line's CRC and offset."""
 
     lines: int = 0
     size: int = 0
@@ -45,13 +86,13 @@ class Head:
     last: int = 0
 
     def sealed(self, body: bytes) -> bytes:
-        """An event's JSON as the next line, with its newline."""
+        """Return an event's JSON as the next line, with its newline."""
         rest = body[1:]
         crc = zlib.crc32(rest, self.crc)
         return b'{"n":%d,"crc":"%08x",%s\n' % (self.lines + 1, crc, rest)
 
     def problem(self, line: bytes) -> str:
-        """What is wrong with a line that should come next; "" when nothing is."""
+        """Return what is wrong with a line that should come next; "" if nothing is."""
         match = _ENVELOPE.match(line)
         if not match:
             return "is damaged"
@@ -66,7 +107,7 @@ class Head:
         return ""
 
     def add(self, line: bytes) -> None:
-        """Count a line that has no problem."""
+        """Advance past a line that has no problem."""
         self.lines += 1
         self.last = self.size
         self.size += len(line)
@@ -90,19 +131,19 @@ def _are(count: int) -> str:
 
 @dataclass(slots=True)
 class Journal:
-    """The journal of a folder, for reading, and for appending while it is locked."""
+    """The journal of a folder: readable always, appendable while this process holds its lock."""
 
     folder: Folder
     head: Head = field(default_factory=Head)
     digest: BlockDigest = field(default_factory=BlockDigest)
-    """The checksum of it all, kept up while it is locked."""
+    """The checksum of all its bytes, kept up while it is locked."""
     _file: IO[bytes] | None = None
     _pending: bool = False
     _lost: str = ""
 
     @property
     def path(self) -> Path:
-        """Where it lies, as errors name it."""
+        """The file's path, for errors."""
         return self.folder.path / NAME
 
     # -- reading ------------------------------------------------------------------------------
@@ -110,10 +151,10 @@ class Journal:
     def lines(
         self, begin: Head | None = None, end: int | None = None
     ) -> Iterator[tuple[int, bytes]]:
-        """(number, line) of every whole line, each held against its checksum.
+        """Yield (number, line) of every whole line from `begin` to the byte `end`.
 
-        From a place on that is known (`begin`), and up to `end` bytes where it is said. A torn last
-        line is left out. Raises ArchiveError naming the line that is wrong.
+        Each is checked against its checksum; a torn last line is left out. Raises ArchiveError
+        naming the line that is wrong.
         """
         try:
             with self.folder.reader(NAME) as file:
@@ -124,9 +165,9 @@ class Journal:
             raise ArchiveError(f"{self.path}: {one_line(error)}") from None
 
     def ends(self, heads: Iterable[Head]) -> Iterator[bool]:
-        """Of each of these places whether it is the end of a line, as it says.
+        """Yield for each place whether the journal has the line that ends there.
 
-        A line's checksum stands for all before it, so that nothing else is read.
+        A line's checksum covers all lines before it, so nothing else is read.
         """
         with suppress(OSError), self.folder.reader(NAME) as file:
             number = file.fileno()
@@ -140,7 +181,7 @@ class Journal:
         while end is None or head.size < end:
             number = head.lines + 1
             if size - head.size > LINE_LIMIT and cast(BufferedReader, file).peek(1)[:1] != b"{":
-                raise ArchiveError(f"{self.path}:{number}: is damaged")  # holes, read for minutes
+                raise ArchiveError(f"{self.path}:{number}: is damaged")  # a hole, minutes to read
             if not (line := file.readline(LINE_LIMIT)):
                 return
             if not line.endswith(b"\n") and len(line) < LINE_LIMIT:
@@ -155,7 +196,7 @@ class Journal:
     def events(
         self, begin: Head | None = None, end: int | None = None
     ) -> Iterator[tuple[int, dict[str, Any]]]:
-        """(line, event) in order. Raises ArchiveError naming the line of one that is damaged."""
+        """Yield (line number, event). Raises ArchiveError naming the line that is damaged."""
         for number, line in self.lines(begin, end):
             event = formats.event(line)
             if event is None:
@@ -163,7 +204,7 @@ class Journal:
             yield number, event
 
     def extensions(self, begin: Head | None = None) -> list[dict[str, Any]]:
-        """Each `extended` event, without the time that it takes to read the JSON of all others."""
+        """Return every `extended` event, without parsing the JSON of the others."""
         lines = [line for _, line in self.lines(begin) if b'"extended"' in line]
         events = (formats.event(line) for line in lines)
         return [event for event in events if event and event["event"] == "extended"]
@@ -173,8 +214,8 @@ class Journal:
     def lock(self, begin: Head | None = None, digest: BlockDigest | None = None) -> None:
         """Open it for appending, for this process alone; cut off a torn last line.
 
-        It is read from a place on that is known (`begin`, and the `digest` up to a place before).
-        Raises ArchiveError when another process holds it, it cannot be written, or is damaged.
+        It is read from a known place on: `begin`, and `digest`, which may end before it. Raises
+        ArchiveError if another process holds it, or it cannot be written, or is damaged.
         """
         try:
             file = os.fdopen(self.folder.open(NAME, os.O_RDWR), "r+b", buffering=0)
@@ -205,7 +246,7 @@ class Journal:
         self._file = file
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release the lock."""
         if self._file:
             with suppress(ArchiveUnwritable):  # whoever must know of it has called sync
                 self.sync()
@@ -213,10 +254,10 @@ class Journal:
             self._file = None
 
     def append(self, event: dict[str, Any], *, durable: bool = True) -> None:
-        """Add one event, in one write, and have it on disk when this returns.
+        """Append one event with one write; a `durable` one is on disk when this returns.
 
-        One that is not `durable` by itself is on disk with the next one, or after `sync`. Raises
-        ArchiveUnwritable, with nothing added.
+        Others are on disk with the next durable one, or after `sync`. Raises ArchiveUnwritable,
+        and then nothing was appended.
         """
         assert self._file, "lock() comes first"
         self._refuse_lost()
@@ -241,7 +282,7 @@ class Journal:
         self.digest.update(line)
 
     def sync(self) -> None:
-        """Have all that was appended on disk. Raises ArchiveUnwritable, from then on always."""
+        """Write all appended events to disk. After a failure it always raises ArchiveUnwritable."""
         self._refuse_lost()
         if not self._pending or not self._file:
             return
@@ -253,6 +294,6 @@ class Journal:
         self._pending = False
 
     def _refuse_lost(self) -> None:
-        """The kernel tells once that lines did not reach the disk; it would be silent later."""
+        """Raise again for lines that did not reach the disk: the kernel reports that once only."""
         if self._lost:
             raise ArchiveUnwritable(self._lost)

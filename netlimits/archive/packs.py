@@ -24,11 +24,9 @@ from typing import Any, BinaryIO
 
 from netlimits.archive import formats
 from netlimits.archive.formats import PackFrame, PackIndex
+from netlimits.archive.history import Attempt
 from netlimits.model import decoding
 from netlimits.model.folder import Folder
-
-Attempt = tuple[int, int]
-"""(run, attempt)."""
 
 BLOCK = 2 * 2**20
 """Bytes of attempts from which on a frame is full."""

@@ -1,113 +1,171 @@
-"""Parts: the journal of a large campaign in columns, rolled up as it grows.
+"""Parts: the journal of a large campaign in columns, so that no reader parses all of it.
 
-    parts/000001.json             which lines of the journal it is of, and what they say, counted
+    parts/000001.json             which lines of the journal it covers, and their counts
     parts/000001.parquet          one row an attempt, as in results.csv
-    parts/000001-interim.parquet  one row an interim result, where there are any
-    parts/.lock                   locked by whoever writes them (archive.roller)
+    parts/000001-interim.parquet  one row an interim result, if there are any
 
-A part is made of its lines alone (and of the attempts that went on at the end of the one before
-it), after every `ATTEMPTS` attempts, and never changed; the journal
-stays the truth, and parts that are lost are made of it again. Each names the lines and bytes that
-it covers, and the checksum of the last of them, which stands for the whole journal up to there
-(archive.journal). So it is held against the journal by reading one line. A part's JSON is written
-last and has a checksum of itself, and those of all that its Parquet files hold (archive.columns).
-What does not hold is left aside, and the journal read instead.
+A part is made of its lines alone (and of the attempts that had not ended at the end of the part
+before it), after every `ATTEMPTS` attempts, and never changed. The journal stays the truth: a part
+that is lost is made of it again. A part has the number, offset and checksum of its last line, and
+that checksum covers the whole journal up to there, so a reader checks a part by reading one line.
+Its JSON is written last and has a checksum of itself and of the Parquet files (`archive.columns`).
+Readers ignore a part that fails a check, and read the journal instead.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from netlimits.archive import formats
-from netlimits.archive.blocks import BlockDigest
-from netlimits.archive.checksums import digest
 from netlimits.archive.formats import PartFooter
-from netlimits.archive.journal import Head, Journal
-from netlimits.archive.tally import Tally
+from netlimits.archive.history import Attempt, History, Outcome
+from netlimits.archive.journal import BlockDigest, Head, Journal
 from netlimits.model import decoding
 from netlimits.model.folder import Folder
 
 FOLDER = "parts"
 ATTEMPTS = 4096
-"""Attempts of a part: so many lie at most between the last one and the journal's end, twice."""
+"""Attempts of a part: at most twice as many lie between the last part and the journal's end."""
 
 SIZE = 32 * 2**20
-"""Bytes of the journal from which on a part ends earlier."""
+"""Bytes of the journal after which a part ends earlier."""
 
 _NAME = re.compile(r"(\d{6,9})\.json")
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part, as its JSON tells of it."""
+    """One part, as its JSON describes it."""
 
     number: int
     about: PartFooter
 
     @property
     def begin(self) -> Head:
-        """Where in the journal it begins."""
+        """The place in the journal where it begins."""
         return Head(*self.about["begin"])
 
     @property
     def end(self) -> Head:
-        """Where in the journal it ends."""
+        """The place in the journal where it ends."""
         return Head(*self.about["end"])
 
     @property
     def block(self) -> BlockDigest:
         """The journal's checksum, up to a place before the part's end."""
-        chain, size = self.about["chain"]
-        return BlockDigest(chain, size)
+        return BlockDigest(*self.about["chain"])
 
     @property
     def name(self) -> str:
-        """The name of its Parquet file."""
+        """The name of its Parquet file of attempts."""
         return f"{FOLDER}/{self.number:06d}.parquet"
 
     @property
     def interim_name(self) -> str:
-        """The name of the one with interim results."""
+        """The name of its Parquet file of interim results."""
         return f"{FOLDER}/{self.number:06d}-interim.parquet"
 
 
 def json_name(number: int) -> str:
-    """The name of a part's JSON."""
+    """Return the name of a part's JSON."""
     return f"{FOLDER}/{number:06d}.json"
 
 
-def written(folder: Folder) -> list[Part]:
-    """The parts of a folder, in order, as far as they say of themselves that they are whole.
-
-    They are kept: whoever asks again need not wait.
-    """
-    return [*_in_order(folder, _footer)]
+def of_journal(journal: Journal) -> tuple[Part, ...]:
+    """Return the parts of this journal, in order; their JSON is cached."""
+    return tuple(_checked(journal, _cached))
 
 
-def each(folder: Folder, journal: Journal) -> Iterator[Part]:
-    """The parts that are of this very journal, in order; none is kept, for campaigns at work."""
-    yield from _of(journal, _in_order(folder, _read))
-
-
-def part(folder: Folder, number: int) -> Part | None:
-    """The part of a number; None where there is none, or it does not say that it is whole."""
-    return _part(folder, number, _read)
+def each(journal: Journal) -> Iterator[Part]:
+    """Yield the parts of this journal, in order, without caching them."""
+    yield from _checked(journal, _parsed)
 
 
 def newest(folder: Folder) -> Part | None:
-    """The part with the highest number among those that say that they are whole."""
-    newest_first = (part(folder, number) for number in sorted(_numbers(folder), reverse=True))
+    """Return the valid part with the highest number, of whichever journal it is."""
+    newest_first = (_part(folder, n, _parsed) for n in sorted(_numbers(folder), reverse=True))
     return next(filter(None, newest_first), None)
 
 
-NOWHERE = [0, 0, 0, 0]
+def before(folder: Folder, part: Part) -> PartFooter | None:
+    """Return what the part before another one says; None if there is none, or it is damaged."""
+    previous = _part(folder, part.number - 1, _parsed)
+    return previous.about if previous else None
 
-Reading = Callable[[bytes], PartFooter | None]
+
+def reach(parts: Iterable[Part]) -> tuple[Part | None, int]:
+    """Return the last of these parts, and the highest run number in any of them."""
+    last, highest = None, 0
+    for last in parts:
+        highest = max(highest, last.about["highest"])
+    return last, highest
+
+
+def add_up(parts: Sequence[Part], tail: History) -> bool:
+    """Return whether the counts of these parts and of the lines after them can be added up.
+
+    They can if each attempt, and each run's outcome, is in one of them alone.
+    """
+    outcomes = tail.outcomes
+    ranges = [tuple(part.about["runs"]) for part in parts if part.about["runs"]]
+    ranges += [(min(outcomes), max(outcomes))] if outcomes else []
+    ranges.sort()
+    overlap = any(low <= high for (_, high), (low, _) in itertools.pairwise(ranges))
+    return not (overlap or tail.again or any(part.about["again"] for part in parts))
+
+
+def counts(history: History) -> dict[str, Any]:
+    """Return what a part's JSON says of its lines, beside where they are."""
+    outcomes, going = history.outcomes, history.going
+    return {
+        "runs": [min(outcomes), max(outcomes)] if outcomes else None,
+        "highest": max((run for run, _ in history.attempts), default=0),
+        "again": history.again,
+        **counts_of(history.attempts, going),
+        "reconnected": history.reconnected,
+        "opened": history.opened,
+        "extended": history.extended,
+        "unfinished": history.changes.unfinished,
+        "going": [*going.values()],
+    }
+
+
+def counts_of(attempts: Mapping[Attempt, Outcome], without: Container[Attempt]) -> dict[str, Any]:
+    """Count attempts `without` some: `outcomes` by run, and the others by attempt."""
+    counted = [(run, told) for (run, n), told in attempts.items() if (run, n) not in without]
+    of_runs = {run: told.status for run, told in counted if told.status != "interrupted"}
+    return {
+        "outcomes": Counter(of_runs.values()),
+        "interrupted": sum(told.status == "interrupted" for _, told in counted),
+        "disturbed": sum(told.disturbed for _, told in counted),
+        "reasons": Counter(told.reason for _, told in counted if told.reason),
+    }
+
+
+_Parser = Callable[[bytes], PartFooter | None]
+
+
+def _checked(journal: Journal, parser: _Parser) -> Iterator[Part]:
+    """Yield the parts that follow one another and whose last line is in the journal."""
+    parts, ends = itertools.tee(_in_order(journal.folder, parser))
+    holding = journal.ends(part.end for part in ends)
+    yield from itertools.compress(parts, itertools.takewhile(bool, holding))
+
+
+def _in_order(folder: Folder, parser: _Parser) -> Iterator[Part]:
+    end = [0, 0, 0, 0]
+    for number in range(1, len(_numbers(folder)) + 1):
+        part = _part(folder, number, parser)
+        if part is None or [*part.about["begin"]] != end:
+            return
+        end = [*part.about["end"]]
+        yield part
 
 
 def _numbers(folder: Folder) -> list[int]:
@@ -118,82 +176,21 @@ def _numbers(folder: Folder) -> list[int]:
     return [int(match[1]) for match in matches if match]
 
 
-def _in_order(folder: Folder, reading: Reading) -> Iterator[Part]:
-    end: Sequence[int] = NOWHERE
-    for number in range(1, len(_numbers(folder)) + 1):
-        part = _part(folder, number, reading)
-        if part is None or [*part.about["begin"]] != [*end]:
-            return
-        end = part.about["end"]
-        yield part
-
-
-def _part(folder: Folder, number: int, reading: Reading) -> Part | None:
+def _part(folder: Folder, number: int, parser: _Parser) -> Part | None:
     try:
-        about = reading(folder.read(json_name(number), formats.FILE_LIMIT))
+        about = parser(folder.read(json_name(number), formats.FILE_LIMIT))
     except (OSError, ValueError):
         return None
     return Part(number, about) if about else None
 
 
-def _read(text: bytes) -> PartFooter | None:
-    """What a part's JSON tells; None where it is damaged. Raises ValueError."""
+def _parsed(text: bytes) -> PartFooter | None:
+    """Parse a part's JSON; None if it is damaged. Raises ValueError."""
     about: PartFooter = decoding.parsed(text)
     if not decoding.has(about, PartFooter):
         return None
     content = {key: value for key, value in about.items() if key != "sha256"}
-    return about if about["sha256"] == digest(content) else None
+    return about if about["sha256"] == formats.digest(content) else None
 
 
-_footer = lru_cache(maxsize=4096)(_read)
-
-
-def of_journal(written_parts: Iterable[Part], journal: Journal) -> tuple[Part, ...]:
-    """Those that are of this very journal: each one's last line stands where it says."""
-    return tuple(_of(journal, written_parts))
-
-
-def _of(journal: Journal, parts: Iterable[Part]) -> Iterator[Part]:
-    parts, ends = itertools.tee(parts)
-    holding = journal.ends(part.end for part in ends)
-    for part, holds in zip(parts, holding, strict=False):
-        if not holds:
-            return
-        yield part
-
-
-def apart(parts: Sequence[Part], tail: Tally) -> bool:
-    """Whether each run and attempt is told of by one section alone, so that counts add up."""
-    outcomes = tail.outcomes
-    ranges = [tuple(part.about["runs"]) for part in parts if part.about["runs"]]
-    ranges += [(min(outcomes), max(outcomes))] if outcomes else []
-    ranges.sort()
-    overlap = any(low <= high for (_, high), (low, _) in itertools.pairwise(ranges))
-    return not (overlap or tail.again or any(part.about["again"] for part in parts))
-
-
-def counts(tally: Tally) -> Mapping[str, Any]:
-    """What a part says of its lines, beside where they are."""
-    outcomes = tally.outcomes
-    attempts = [about for key, about in tally.attempts.items() if key not in tally.going]
-    return {
-        "outcomes": _count(outcomes.values()),
-        "runs": [min(outcomes), max(outcomes)] if outcomes else None,
-        "highest": max((run for run, _ in tally.attempts), default=0),
-        "again": tally.again,
-        "interrupted": sum(status == "interrupted" for status, _, _ in attempts),
-        "disturbed": sum(disturbed for _, _, disturbed in attempts),
-        "reasons": _count(reason for _, reason, _ in attempts if reason),
-        "reconnected": _count(tally.reconnected),
-        "opened": tally.opened,
-        "extended": tally.extended,
-        "unfinished": list(tally.changes.unfinished),
-        "going": list(tally.going.values()),
-    }
-
-
-def _count(values: Any) -> dict[Any, int]:
-    count: dict[Any, int] = {}
-    for value in values:
-        count[value] = count.get(value, 0) + 1
-    return count
+_cached = lru_cache(maxsize=4096)(_parsed)

@@ -1,5 +1,10 @@
 """Raw output: what each command of an attempt printed, one JSON object a line.
 
+    raw/RUN-ATTEMPT.jsonl         one attempt's, on disk before anything parses it
+    raw/NUMBER.runs-LOW-HIGH.zst  those of many attempts (archive.packs)
+
+An attempt is in one of them, or for a moment in both; then its file counts.
+
 `step` says what a command was for. Those that figures are made of: `before` and `after`
 (/proc/stat of each host) around `client` (the tool), `before NAME` and `after NAME` (evidence),
 `sample` (looks during the run), `trace` (packets), `before watch` and `after watch` (changes by
@@ -10,13 +15,24 @@ hold what a run cost here as a command of no host, `controller`.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
 
-from netlimits.archive import formats
+from netlimits.archive import formats, packs
+from netlimits.archive.history import Attempt
+from netlimits.archive.packs import Contents, Pack
+from netlimits.errors import ArchiveError, ArchiveUnwritable, one_line
 from netlimits.model import Command, Completed, decoding
+from netlimits.model.folder import Folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +44,7 @@ class RawEntry:
 
     @property
     def host(self) -> str:
-        """Where it ran."""
+        """The host that it ran on."""
         return self.completed.host
 
     @property
@@ -65,7 +81,7 @@ def line(entry: RawEntry) -> bytes:
         return text.encode("utf-8", "backslashreplace")
 
 
-def entries(text: str) -> list[RawEntry]:
+def parsed(text: str) -> list[RawEntry]:
     """The entries of raw output, in order; the commands' standard input is not in them.
 
     Raises ValueError for a text that is none.
@@ -97,3 +113,196 @@ WATCH_BEFORE, WATCH_AFTER = f"{BEFORE} watch", f"{AFTER} watch"
 SETTING_AFTER = f"{AFTER} setting"
 
 GUARD, CONTROLLER = "guard", "controller"
+
+_RAW = re.compile(r"(\d{6,})-(\d+)\.jsonl")
+
+
+class RawOutput:
+    """The raw output in a campaign's folder."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        self._last: Contents | None = None
+
+    def path(self, run: int, attempt: int) -> Path:
+        """An attempt's file, where it is not packed."""
+        return self.folder.path / _name(run, attempt)
+
+    def write(self, run: int, attempt: int, entries: Iterable[RawEntry]) -> str:
+        """Keep what an attempt's commands printed, on disk when this returns; its SHA-256.
+
+        Raises ArchiveUnwritable where the disk does not take it.
+        """
+        data = b"".join(map(line, entries))
+        try:
+            self.folder.write(_name(run, attempt), data)
+        except OSError as error:
+            raise ArchiveUnwritable(f"{self.path(run, attempt)}: {one_line(error)}") from None
+        return hashlib.sha256(data).hexdigest()
+
+    def read(self, run: int, attempt: int, sha256: str = "") -> list[RawEntry]:
+        """What an attempt's commands printed, in order.
+
+        Raises ArchiveError when it is not kept, and when it has not the checksum that is known.
+        """
+        path = self.path(run, attempt)
+        try:
+            try:
+                with self.folder.reader(_name(run, attempt)) as file:
+                    data = file.read()
+            except FileNotFoundError:
+                path, data = self._packed((run, attempt))
+            if sha256 and hashlib.sha256(data).hexdigest() != sha256:
+                raise ArchiveError(
+                    f"{path}: is not what was written when the run ended; restore it from a copy"
+                )
+            return parsed(data.decode("utf-8"))
+        except (OSError, ValueError) as error:
+            raise ArchiveError(f"{path}: cannot be read: {one_line(error)}") from None
+
+    def attempts(self, above: int = 0) -> set[Attempt]:
+        """The attempts at runs above a number of which raw output is kept.
+
+        A pack that is damaged knows of none: figures are there without it. Raises ArchiveError
+        where `raw` cannot be listed.
+        """
+        names = self.names()
+        kept = {attempt for attempt in files(names) if attempt[0] > above}
+        for pack in packs.packs(names):
+            if pack.high > above:
+                with suppress(ArchiveError):
+                    places = self._contents(pack).places
+                    kept |= {attempt for attempt in places if attempt[0] > above}
+        return kept
+
+    def names(self) -> list[str]:
+        """What lies in the folder `raw`. Raises ArchiveError where it cannot be listed."""
+        try:
+            return self.folder.names("raw")
+        except FileNotFoundError:  # an archive that was made small: figures without raw output
+            return []
+        except OSError as error:
+            raise ArchiveError(f"{self.folder.path / 'raw'}: {one_line(error)}") from None
+
+    def refuse_lost(self, attempts: Iterable[Attempt]) -> None:
+        """Raise ArchiveError where there are attempts that the journal does not know of."""
+        if lost := sorted(attempts):
+            run, attempt = lost[0]
+            raise ArchiveError(
+                f"{self.folder.path / 'journal.jsonl'}: its last lines are lost: it does not know "
+                f"of attempt {attempt} at run {run}, whose output is {self._place(run, attempt)}; "
+                "restore it from a copy"
+            )
+
+    def pack(self, attempts: Iterable[Attempt]) -> bool:
+        """Put the files of these attempts into a pack, and remove them; whether there were any.
+
+        It is read back before. Raises OSError, and ArchiveError; then they are where they were.
+        What is no file, or too large, stays as it is.
+        """
+        names = self.names()
+        kept = set(files(names))
+        chosen = sorted(attempt for attempt in attempts if attempt in kept and self._fits(attempt))
+        if not chosen:
+            return False
+        number = max((pack.number for pack in packs.packs(names)), default=0) + 1
+        pack = Pack(number, chosen[0][0], chosen[-1][0])
+        with self.folder.whole(pack.name) as file:
+            packs.write(file, self._bytes(chosen))
+        self.folder.sync("raw")
+        try:
+            held = self._held(pack)
+        except ArchiveError:
+            held = []
+        if held != chosen:
+            self.folder.remove(pack.name)
+            raise OSError(f"{pack.name}: does not read back")
+        self._remove(chosen)
+        return True
+
+    def finish(self) -> None:
+        """Finish what a killed process left of packing. Raises OSError, and ArchiveError."""
+        names = self.names()
+        for name in packs.left_over(names):
+            self.folder.remove(name)
+        runs = sorted(run for run, _ in files(names))
+        for pack in packs.packs(names):
+            after = bisect_left(runs, pack.low)
+            if after < len(runs) and runs[after] <= pack.high:
+                self._remove(self._held(pack))
+
+    def _held(self, pack: Pack) -> list[Attempt]:
+        """The attempts in files whose every byte a pack has, too."""
+        contents, held = self._contents(pack), []
+        kept = set(files(self.names()))
+        for attempt in contents.places:
+            if attempt in kept:
+                ((_, data),) = self._bytes([attempt])
+                held += [attempt] if self._inflated(contents, attempt) == data else []
+        return held
+
+    def _remove(self, attempts: Iterable[Attempt]) -> None:
+        for attempt in attempts:
+            self.folder.remove(_name(*attempt))
+
+    def _fits(self, attempt: Attempt) -> bool:
+        try:
+            with self.folder.reader(_name(*attempt)) as file:
+                return os.fstat(file.fileno()).st_size <= packs.ATTEMPT_LIMIT
+        except OSError:  # a link, say
+            return False
+
+    def _bytes(self, attempts: Iterable[Attempt]) -> Iterator[tuple[Attempt, bytes]]:
+        for attempt in attempts:
+            with self.folder.reader(_name(*attempt)) as file:
+                yield attempt, file.read(packs.ATTEMPT_LIMIT)
+
+    def _packed(self, attempt: Attempt) -> tuple[Path, bytes]:
+        """The pack that an attempt is in, and its bytes. Raises OSError, and ArchiveError."""
+        contents = self._last
+        if contents is None or attempt not in contents.places:
+            for pack in self._packs_of(attempt[0]):
+                contents = self._contents(pack)
+                if attempt in contents.places:
+                    break
+            else:
+                raise FileNotFoundError(2, "No such file or directory", _name(*attempt))
+        assert contents
+        return self.folder.path / contents.pack.name, self._inflated(contents, attempt)
+
+    def _packs_of(self, run: int) -> list[Pack]:
+        return [pack for pack in packs.packs(self.names()) if pack.low <= run <= pack.high]
+
+    def _place(self, run: int, attempt: int) -> Path:
+        if not self.path(run, attempt).exists():
+            for pack in self._packs_of(run):
+                return self.folder.path / pack.name
+        return self.path(run, attempt)
+
+    def _contents(self, pack: Pack) -> Contents:
+        """What a pack holds; that of the one that was asked for last is kept."""
+        if self._last is None or self._last.pack != pack:
+            try:
+                self._last = Contents(self.folder, pack)
+            except (OSError, packs.DamagedPack) as error:
+                raise self._lost(pack, error) from None
+        return self._last
+
+    def _inflated(self, contents: Contents, attempt: Attempt) -> bytes:
+        try:
+            return contents.read(attempt)
+        except (OSError, packs.DamagedPack) as error:
+            raise self._lost(contents.pack, error) from None
+
+    def _lost(self, pack: Pack, error: Exception) -> ArchiveError:
+        path = self.folder.path / pack.name
+        return ArchiveError(f"{path}: {one_line(error)}; restore it from a copy")
+
+
+def files(names: Iterable[str]) -> Iterator[Attempt]:
+    """The attempts that have files among these names."""
+    return ((int(m[1]), int(m[2])) for m in map(_RAW.fullmatch, names) if m)
+
+
+def _name(run: int, attempt: int) -> str:
+    return f"raw/{run:06d}-{attempt}.jsonl"

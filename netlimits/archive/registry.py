@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from netlimits.archive.blocks import BlockDigest
+from netlimits.archive.journal import BlockDigest
 from netlimits.model import decoding
 from netlimits.model.folder import Folder
 from netlimits.model.named_file import whole

@@ -1,8 +1,8 @@
-"""A campaign's runs as a relation of DuckDB over its parts, for more runs than memory holds.
+"""A campaign's runs as a DuckDB relation over its parts, for more runs than memory holds.
 
-Columns, types and rows are those of `campaign.frame()`; the rows stand in no order. Parts whose
-bytes do not hold, and the lines after the last part, come from the journal, and are in memory. A
-campaign without parts, and one that has a column of several kinds of values, is read as a frame.
+Columns, types and rows are those of `campaign.frame()`; the rows are in no order. The rows of
+damaged parts and of the lines after the last part are read from the journal, into memory. A
+campaign without parts, or with a column of several kinds of values, is read as a frame.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from netlimits.analysis.relations import answer, quoted
-from netlimits.archive import chunks, columns, frames
-from netlimits.archive.chunks import Chunk
+from netlimits.archive import columns, frames
+from netlimits.archive.columns import ATTEMPTS, Chunk, Stretch
 from netlimits.archive.parts import Part
 from netlimits.archive.store import Archive
 from netlimits.errors import ArchiveError, DataError
@@ -68,14 +68,16 @@ def rows(
     opened: duckdb.DuckDBPyConnection,
     archive: Archive,
     experiment: Experiment,
-    shared_kernel: bool | None,
     chosen: Collection[str] | None = None,
 ) -> tuple[duckdb.DuckDBPyRelation, dict[str, Any]] | None:
-    """The columns of a campaign with parts, all or the `chosen` ones, and the frame's `attrs`.
+    """Return a campaign's columns, all or the `chosen` ones, and the frame's `attrs`.
 
-    None where a column has values of several kinds. What is chosen is held against its checksums.
+    Returns None for a campaign without parts, and if a column has values of several kinds. Columns
+    are checked against their checksums.
     """
-    of_attempts = [*_outlines(archive)]
+    if not next(archive.each_part(), None):
+        return None
+    of_attempts = _outlines(archive)
     names, attrs = frames.layout(of_attempts, experiment, chosen)
     labels = {*attrs["columns"]["factors"], *attrs["columns"]["derived"]}
     types: dict[str, str] = {}
@@ -99,29 +101,28 @@ def rows(
         )
         told = answer(told, query)
     written = {
-        "shared_kernel": f"cast({_literal(shared_kernel)} as boolean)",
+        "shared_kernel": f"cast({_literal(archive.meta['shared_kernel'])} as boolean)",
         "started": "to_timestamp(started)",
     }
     selected = ", ".join(f"{written.get(n, quoted(n))} as {quoted(n)}" for n in names)
     return told.project(selected), attrs
 
 
-def _outlines(archive: Archive) -> Iterator[Chunk]:
-    """How many rows each part has and of which kinds, without what else it says, and the tail.
+def _outlines(archive: Archive) -> list[Chunk]:
+    """Return the rows and kinds of each part, without the rest of its JSON, and the tail.
 
-    Parts that are alike have the same mapping: a hundred million runs are of 24,000 parts.
+    Parts that are alike share a mapping: a hundred million runs are in 24,000 parts.
     """
     known: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
-    last = None
+    outlines, last, highest = [], None, 0
     for last in archive.each_part():
-        chunk = chunks.of_part(archive, last)
+        chunk = columns.of_part(archive.journal, last)
         kinds = known.setdefault(tuple(chunk.kinds.items()), chunk.kinds)
-        yield Chunk(chunk.rows, kinds, _unread, chunk.again)
-    yield chunks.tail(archive, last)
-
-
-def _unread(_: Sequence[str]) -> pa.Table:
-    raise AssertionError("a part's rows are read where they lie")
+        outlines.append(Chunk(chunk.rows, kinds, columns.unread, chunk.again))
+        highest = max(highest, last.about["highest"])
+    stretch = Stretch(last.about if last else None)
+    archive.fold(stretch.history, last, highest)
+    return [*outlines, columns.of_stretch(stretch)]
 
 
 def _type(kinds: frozenset[str], label: bool) -> str | None:
@@ -149,10 +150,10 @@ def _sources(
     for number, (chunk, part) in enumerate(itertools.chain(pairs, [(tail, None)])):
         kinds = alike[id(chunk.kinds)]
         names = [name for name in types if name in chunk.kinds]
-        if part and chunk.rows and _holds(archive, part, names):
+        if part and chunk.rows and columns.intact(archive.journal, part, ATTEMPTS, names):
             whole.setdefault(kinds, []).append(str(archive.path / part.name))
         elif chunk.rows:
-            table = (chunks.of_part(archive, part) if part else chunk).table(names)
+            table = (columns.of_part(archive.journal, part) if part else chunk).table(names)
             places = pa.array(range(table.num_rows), pa.int64())
             place = f"({number}::bigint << 32) + row"
             yield _selected(
@@ -197,17 +198,6 @@ def _selected(
         for name, kind in types.items()
     ]
     return source.project(", ".join([*selected, *([f"{place} as {quoted(_PLACE)}"] * placed)]))
-
-
-def _holds(archive: Archive, part: Part, names: Sequence[str]) -> bool:
-    """Whether these columns of a part's file are what was written."""
-    about = part.about["attempts"]
-    try:
-        with archive.folder.reader(part.name) as file:
-            columns.held(file, about, names) if about else None
-    except (OSError, columns.Damaged):
-        return False
-    return True
 
 
 def _literal(value: bool | None) -> str:

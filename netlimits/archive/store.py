@@ -1,65 +1,54 @@
-"""A campaign's folder: everything needed to believe it, repeat it, resume it and undo it.
-
-    campaign.json      what this folder is: version, id, name, overrides, seed, machines
-    experiment.yaml    the experiment, to the letter (none where results were imported)
-    against.yaml       of a duet the experiment of its second side, to the letter
-    plan.csv           the plan as it began, one row a run; the journal tells what `extend` added
-    hosts/ROLE.json    each host's facts, parsed and as printed
-    state/ROLE.json    each host's network state before the first change, until it was compared
-    journal.jsonl      what happened, one event a line; the only file that grows, never rewritten
-    raw/RUN-ATTEMPT.jsonl   every command of an attempt with all that it printed
-    raw/NUMBER.runs-LOW-HIGH.zst  the same of many attempts, in their place (archive.packs)
-    raw/imported/      the files that results were imported from
-    results.csv, results.parquet   one row an attempt; made from the journal, may be deleted
-    results.json       of what they were made: checksums, and how far the journal went
-    parts/             of a large campaign in their place: the journal in columns (archive.parts)
-
-The journal is appended to with one write an event, then fsynced: at once, but for a run's start and
-end, which are on disk before anything is measured after them. A process killed in the middle
-leaves at most a torn last line, which is cut off when the journal is opened again; a run that
-started and has no end was interrupted. Raw output is on disk before anything parses it.
-
-Nothing in the folder is opened through a link (model.folder), and what was changed or lost in
-it is told: the journal's lines are numbered and chained (archive.journal), the first of them has
-the checksums of what is never written again, each run's events have its configuration. That the
-last lines are gone is told by raw output of runs that the others do not know, and by results.json.
-"""
+"""A campaign's folder, open for reading, and for appending while its journal is locked."""
 
 from __future__ import annotations
 
 import errno
+import json
+import os
+import secrets
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from hashlib import sha256
+from io import TextIOWrapper
 from pathlib import Path
 from threading import Lock
 from typing import Any, TextIO
 
-from netlimits.archive import creation, formats, parts, registry, rolling, witnesses
+from netlimits.archive import formats, parts, registry
+from netlimits.archive.compaction import Compaction
 from netlimits.archive.formats import json_of
+from netlimits.archive.history import History
 from netlimits.archive.journal import Head, Journal
 from netlimits.archive.parts import Part
-from netlimits.archive.raw import RawEntry
-from netlimits.archive.raw_output import RawOutput
-from netlimits.archive.roller import Roller
-from netlimits.archive.tally import Tally
+from netlimits.archive.raw import RawOutput
 from netlimits.errors import ArchiveError, one_line
-from netlimits.model import Machine
+from netlimits.model import Machine, decoding
 from netlimits.model.folder import Folder
+
+AGAINST = "against.yaml"
+
+VERSION = 2
+"""The version of the folder: campaign.json has it, and no other is read."""
+
+Register = Callable[[Folder, registry.Registration], None]
 
 
 class Archive:
-    """One campaign's folder, open for reading, and for appending while `lock` is held."""
+    """One campaign's folder.
+
+    `raw` is its raw output, `compaction` writes parts and packs.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.folder = Folder(path)
         self.journal = Journal(self.folder)
+        self.raw = RawOutput(self.folder)
+        self.compaction = Compaction(self.journal, self.raw, self.sync)
         self._turn = Lock()
         self._bound: Mapping[str, Machine] | None = None
-        self.raw = RawOutput(self.folder)
-        self.roller = Roller(self)
 
     @classmethod
     def create(
@@ -69,16 +58,35 @@ class Archive:
         text: str = "",
         hosts: Mapping[str, Any] | None = None,
         write_plan: Callable[[TextIO], object] | None = None,
-        register: Callable[[Folder, registry.Registration], None] | None = None,
+        register: Register | None = None,
         against: str = "",
     ) -> Archive:
-        """A new folder with everything but runs (archive.creation). Raises ArchiveError."""
-        creation.create(path, meta, text, hosts, write_plan, register, against)
+        """Make a folder with everything but runs; `campaign.json`, which makes it one, comes last.
+
+        `register` is called just before that. An imported campaign has no experiment (`text`),
+        hosts or plan. Raises ArchiveError if the folder exists and is not empty, or cannot be
+        written; then nothing is left of it.
+        """
+        files = {"experiment.yaml": text, AGAINST: against}
+        files |= {f"hosts/{role}.json": _pretty(facts) for role, facts in (hosts or {}).items()}
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if any(path.iterdir()):
+                raise ArchiveError(f"{path}: is not empty; name another folder with --out")
+            try:
+                about = {"version": VERSION, "id": secrets.token_hex(16), **meta}
+                _fill(Folder(path), about, files, write_plan, register)
+            except BaseException:
+                _empty(Folder(path), files)
+                raise
+        except OSError as error:
+            why = one_line(error)
+            raise ArchiveError(f"{path}: {why}; choose a folder with --out") from None
         return cls(path)
 
     @classmethod
     def open(cls, path: Path) -> Archive:
-        """The campaign in a folder. Raises ArchiveError when it holds none or another version's."""
+        """Open the campaign in a folder. Raises ArchiveError for none, or another version's."""
         try:
             meta = json_of(Folder(path), "campaign.json")
             version = meta["version"]
@@ -91,22 +99,18 @@ class Archive:
             raise ArchiveError(f"{_at(path, error)}: {one_line(error)}") from None
         except (ValueError, KeyError, TypeError):
             raise ArchiveError(f"{path / 'campaign.json'}: is no campaign's description") from None
-        if version != creation.VERSION:
+        if version != VERSION:
             raise ArchiveError(
                 f"{path / 'campaign.json'}: is of version {version} of the archive, this netlimits "
-                f"reads version {creation.VERSION}; use the netlimits that made it "
+                f"reads version {VERSION}; use the netlimits that made it "
                 f"({meta.get('netlimits', '?')})"
             )
         return cls(path)
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What `campaign.json` says. Raises ArchiveError where it cannot be read."""
-        try:
-            meta: dict[str, Any] = json_of(self.folder, "campaign.json")
-        except (OSError, ValueError) as error:
-            path = self.path / "campaign.json"
-            raise ArchiveError(f"{path}: cannot be read: {one_line(error)}") from None
+        """The content of `campaign.json`. Raises ArchiveError if it cannot be read."""
+        meta: dict[str, Any] = self._json("campaign.json")
         return meta
 
     @cached_property
@@ -133,24 +137,26 @@ class Archive:
         }
 
     def bind(self, machines: Mapping[str, Machine]) -> None:
-        """Say where the roles are: whoever restores or resumes somebody else's campaign does."""
+        """Set the machines of the roles, to restore or resume somebody else's campaign."""
         self._bound = machines
 
     def facts(self, role: str) -> dict[str, Any]:
-        """A host's facts as they were read when the campaign began.
+        """Return a host's facts as they were read when the campaign began.
 
-        Raises ArchiveError where they cannot be read, or were changed since.
+        Raises ArchiveError if they cannot be read, or were changed since.
         """
         name = f"hosts/{role}.json"
-        path = self.path / name
-        try:
-            facts: dict[str, Any] = json_of(self.folder, name)
-        except (OSError, ValueError) as error:
-            raise ArchiveError(f"{path}: cannot be read: {one_line(error)}") from None
+        facts: dict[str, Any] = self._json(name)
         if not formats.facts(facts):
-            raise ArchiveError(f"{path}: is damaged")
+            raise ArchiveError(f"{self.path / name}: is damaged")
         self.check(name)
         return facts
+
+    def _json(self, name: str) -> Any:
+        try:
+            return json_of(self.folder, name)
+        except (OSError, ValueError) as error:
+            raise ArchiveError(f"{self.path / name}: cannot be read: {one_line(error)}") from None
 
     def check(self, *names: str) -> None:
         """Raise ArchiveError for a file that is not what it was when the campaign began."""
@@ -163,7 +169,7 @@ class Archive:
                 raise ArchiveError(f"{self.path / name}: {one_line(error)}") from None
             if digest != self._created[name]:
                 raise ArchiveError(
-                    f"{self.path / name}: was changed since the campaign began; restore it, or "
+                    f"{self.path / name}: was changed since the campaign began; put it back, or "
                     "start a new campaign"
                 )
 
@@ -175,140 +181,204 @@ class Archive:
             raise ArchiveError(f"{self.journal.path}:1: is lost, or was changed")
         return dict(first["files"])
 
-    # -- the journal ------------------------------------------------------------------------
+    # -- appending ----------------------------------------------------------------------------
 
     def lock(self) -> None:
         """Open the journal for appending, for this process alone; cut off a torn last line.
 
-        Raises ArchiveError when another process holds it, it cannot be written, or is damaged.
+        Raises ArchiveError if another process holds it, or it cannot be written, or is damaged.
         """
-        known = witnesses.of(self.journal, self.identity)
+        known = self._known_lengths()
         last = next(iter(deque(self.each_part(), maxlen=1)), None)
-        self.roller.last = last
-        if last:
-            self.journal.lock(last.end, last.block)
-        else:
-            self.journal.lock()
+        self.compaction.last = last
+        self.journal.lock(*((last.end, last.block) if last else ()))
         try:
-            witnesses.hold(self.journal, known, self.journal.head.lines)
+            self._check_length(known, self.journal.head.lines)
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
-        """Let go of the journal."""
+        """Release the journal."""
         self.journal.close()
 
     def append(self, event: str, **fields: Any) -> None:
-        """Add one event, in one write, and have it on disk when this returns.
-
-        Several threads may: each in its turn.
-        """
+        """Append one event with one write; it is on disk when this returns. Thread-safe."""
         with self._turn:
             self.journal.append({"event": event, "at": time.time(), **fields})
 
     def add(self, event: str, **fields: Any) -> None:
-        """Add one event, in one write; it is on disk with the next one, or after `sync`."""
+        """Append one event, with one write; it is on disk with the next one, or after `sync`."""
         with self._turn:
             self.journal.append({"event": event, "at": time.time(), **fields}, durable=False)
 
     def sync(self) -> int:
-        """Have all that was appended on disk when this returns; how many bytes that is."""
+        """Write all that was appended to disk; return how many bytes the journal has."""
         with self._turn:
             self.journal.sync()
             return self.journal.head.size
 
-    def events(self) -> Iterator[dict[str, Any]]:
-        """The journal's events in order, a torn last line left out.
+    def roll(self) -> bool:
+        """Write what is due of parts and packs; return whether a part was. The lock is held."""
+        return self.compaction.roll()
 
-        Raises ArchiveError naming the line that is damaged, changed or lost, and when it is known
-        that it had more.
+    def extent(self) -> tuple[int, int, str]:
+        """Return the lines, bytes and SHA-256 of the journal, whose lock is held."""
+        head = self.journal.head
+        return head.lines, head.size, self.journal.digest.hexdigest()
+
+    # -- reading ------------------------------------------------------------------------------
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """Yield the journal's events in order, without a torn last line.
+
+        Raises ArchiveError naming the line that is damaged, changed or lost, and if the journal is
+        known to have had more lines.
         """
         return (event for _, event in self.numbered())
 
     def numbered(self, begin: Head | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The same, each with its line; those after a place that is known, where it is given."""
-        # before the journal, which may grow meanwhile
-        known = witnesses.of(self.journal, self.identity)
+        """Yield the events after a known place with their lines; raise as `events` does."""
+        known = self._known_lengths()  # before the journal, which may grow meanwhile
         line = begin.lines if begin else 0
         for line, event in self.journal.events(begin):
             yield line, event
-        witnesses.hold(self.journal, known, line)
+        self._check_length(known, line)
+
+    def fold(self, history: History, last: Part | None = None, highest: int = 0) -> History:
+        """Add the events after the `last` part to a history; `highest` is the parts' highest run.
+
+        Raises ArchiveError as `events` does, and if there is raw output of an attempt that the
+        journal does not have.
+        """
+        kept = self.raw.attempts(above=highest)  # before the journal, as above
+        for history.lines, event in self.numbered(last.end if last else None):
+            history.add(event)
+        self.raw.refuse_lost(kept - history.attempts.keys())
+        return history
 
     def parts(self) -> tuple[Part, ...]:
-        """The parts that are of this journal, in order (archive.parts)."""
-        return parts.of_journal(parts.written(self.folder), self.journal)
-
-    def tally(self, after: Iterable[Part]) -> Tally:
-        """What the journal tells after these parts, counted. Raises as `events` does."""
-        last, highest = None, 0
-        for last in after:
-            highest = max(highest, last.about["highest"])
-        tally = Tally.after(last.about if last else None)
-        kept = self.raw.attempts(above=highest)  # before the journal, which may grow meanwhile
-        self.take_tail(tally, last)
-        self.raw.refuse_lost(kept - tally.attempts.keys())
-        return tally
-
-    def take_tail(self, told: Tally | rolling.Stretch, last: Part | None) -> None:
-        """Add what the journal tells after a part. Raises ArchiveError as `events` does."""
-        known = witnesses.of(self.journal, self.identity)
-        begin = last.end if last else Head()
-        witnesses.hold(self.journal, known, rolling.take_in(told, self.journal, begin))
+        """Return the parts of this journal, in order."""
+        return parts.of_journal(self.journal)
 
     def each_part(self) -> Iterator[Part]:
-        """The same, one after another: none is kept."""
-        return parts.each(self.folder, self.journal)
+        """Yield the parts of this journal, in order, without keeping them in memory."""
+        return parts.each(self.journal)
+
+    def tail(self, of_journal: Sequence[Part] = ()) -> History:
+        """Return the history of the lines after these parts. Raises as `fold` does."""
+        last, highest = parts.reach(of_journal)
+        return self.fold(History(last.about if last else None), last, highest)
 
     def own_part(self) -> Part | None:
-        """The last one that this user is known to have written here.
+        """Return the last part that this user's own netlimits is known to have written here.
 
-        What is restored on hosts goes by no others: a folder may have got parts from elsewhere.
+        Only this one says what to restore: a folder may have got parts from elsewhere.
         """
         entry = registry.entry(self.identity)
         own = (p for p in self.each_part() if entry and p.about["sha256"] == entry.part)
         return next(own, None)
 
     def extensions(self) -> list[dict[str, Any]]:
-        """Each `extended` event, by which runs were added to the plan."""
+        """Return every `extended` event, by which runs were added to the plan."""
         added, end = [], Head()
         for part in self.each_part():
             added += [{**event} for event in part.about["extended"]]
             end = part.end
         return [*added, *self.journal.extensions(end)]
 
-    def roll(self) -> bool:
-        """Write what is due of parts and packs; whether a part was. The lock is held."""
-        return self.roller.roll()
+    def results_made_of(self) -> dict[str, Any] | None:
+        """Return the content of results.json; None if the file is missing or damaged."""
+        try:
+            contents: dict[str, Any] = json_of(self.folder, "results.json")
+        except (OSError, ValueError):
+            return None
+        if not decoding.has(contents, formats.MadeOf):
+            return None
+        return contents if contents.pop("sha256") == formats.digest(contents) else None
 
-    def roll_all(self) -> None:
-        """Write all that is due, and those parts again whose files are lost or damaged."""
-        self.roller.roll_all()
+    # -- lines that are lost at the end -------------------------------------------------------
 
-    def extent(self) -> tuple[int, int, str]:
-        """How far the journal goes, as whoever holds its lock knows: lines, bytes, SHA-256."""
-        head = self.journal.head
-        return head.lines, head.size, self.journal.digest.hexdigest()
+    def _known_lengths(self) -> list[tuple[int, str]]:
+        """Return how many lines the journal is known to have had, each with when.
 
-    # -- raw output (archive.raw_output) ------------------------------------------------------
+        No line can say that those after it are gone. results.json, the last part and the registry
+        know how many there were once.
+        """
+        known = []
+        if sources := self.results_made_of():
+            known.append((sources["lines"], "when results.csv was made of it"))
+        if last := parts.newest(self.folder):
+            when = f"when {parts.json_name(last.number)} was made of it"
+            known.append((last.about["end"][0], when))
+        try:
+            entry = registry.entry(self.identity)
+            with self.folder.reader("journal.jsonl") as file:
+                if entry and os.fstat(file.fileno()).st_ino == entry.inode:
+                    known.append((entry.lines, "when it was last written to"))
+        except OSError:
+            pass  # the journal's reader says what is wrong with it
+        return known
 
-    def raw_path(self, run: int, attempt: int) -> Path:
-        """Where an attempt's commands and their output are written."""
-        return self.raw.path(run, attempt)
+    def _check_length(self, known: Sequence[tuple[int, str]], lines: int) -> None:
+        for length, when in known:
+            if lines < length:
+                raise ArchiveError(
+                    f"{self.journal.path}:{lines + 1}: is lost, and all after it: it had "
+                    f"{length} lines {when}; put it back from a copy"
+                )
 
-    def write_raw(self, run: int, attempt: int, entries: Iterable[RawEntry]) -> str:
-        """Keep what an attempt's commands printed; its SHA-256. Raises ArchiveUnwritable."""
-        return self.raw.write(run, attempt, entries)
 
-    def read_raw(self, run: int, attempt: int, sha256: str = "") -> list[RawEntry]:
-        """What an attempt's commands printed. Raises ArchiveError as RawOutput.read does."""
-        return self.raw.read(run, attempt, sha256)
+def _fill(
+    folder: Folder,
+    meta: Mapping[str, Any],
+    files: Mapping[str, str],
+    write_plan: Callable[[TextIO], object] | None,
+    register: Register | None,
+) -> None:
+    about = _pretty(meta).encode("utf-8", "backslashreplace")
+    digests = {"campaign.json": sha256(about).hexdigest()}
+    for name in ("raw", "hosts"):
+        folder.make(name)
+    for name, content in files.items():
+        if content:
+            folder.write(name, content)
+            digests[name] = folder.digest(name)
+    if write_plan:
+        with folder.whole("plan.csv") as file:
+            plan = TextIOWrapper(file, "utf-8", newline="", write_through=False)
+            write_plan(plan)
+            plan.flush()
+            plan.detach()
+        digests["plan.csv"] = folder.digest("plan.csv")
+    created = {"event": "created", "at": time.time(), "files": digests}
+    line = Head().sealed(json.dumps(created).encode())
+    folder.write("journal.jsonl", line)
+    if register:
+        extent = (1, len(line), sha256(line).hexdigest())
+        register(folder, registry.begun(meta["id"], folder, digests["campaign.json"], extent))
+    folder.write("campaign.json", about)
 
-    def raw_attempts(self) -> set[tuple[int, int]]:
-        """The attempts of which raw output is kept. Raises ArchiveError as RawOutput.attempts."""
-        return self.raw.attempts()
+
+def _empty(folder: Folder, files: Mapping[str, str]) -> None:
+    """Remove what `_fill` made."""
+    for name in (*files, "plan.csv", "journal.jsonl", "campaign.json"):
+        try:
+            folder.remove(name)
+        except OSError:
+            continue
+    for name in ("raw", "hosts", "."):
+        try:
+            (folder.path / name).rmdir()
+        except OSError:
+            continue
+
+
+def _pretty(value: Any) -> str:
+    """Return JSON that people can read, too."""
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
 
 def _at(path: Path, error: OSError) -> Path:
-    """The path that an error is about, where it is a file in the folder."""
+    """Return the path that an error is about."""
     return path / "campaign.json" if error.errno in (errno.ELOOP, errno.EINVAL) else path

@@ -136,7 +136,7 @@ def carry_out(context: Context) -> Record:
             status, reason, interrupted = "interrupted", str(error), error
     cost = controller.cost()
     archive.sync()  # the line that says that it began is on disk before its raw output
-    digest = archive.write_raw(run.number, context.number, entries)
+    digest = archive.raw.write(run.number, context.number, entries)
     measurement: Measurement | None = None
     if status == "ok":
         try:

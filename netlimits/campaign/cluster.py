@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from netlimits import __version__
-from netlimits.archive import done
 from netlimits.archive.journal import Head
-from netlimits.archive.reader import Campaign
+from netlimits.archive.logbook import Logbook
+from netlimits.archive.standing import Outcomes, outcomes
 from netlimits.archive.store import Archive
 from netlimits.campaign import shards
 from netlimits.campaign.interrupt import Stop
@@ -90,7 +90,7 @@ class ClusterRunner:
 
     def __init__(
         self,
-        campaign: Campaign,
+        campaign: Logbook,
         survey: Survey,
         stop: Stop,
         address: str,
@@ -146,7 +146,7 @@ class ClusterRunner:
         return len(self._client.scheduler_info(n_workers=-1)["workers"])
 
     def _every_shard(self, workers: int, on_progress: Callable[[Progress], None]) -> Progress:
-        before = done.done(self._archive)
+        before = outcomes(self._archive)
         most = min(workers, self._pairs or workers)
         pending = sum(1 for _ in self._pending(before))
         workload = Workload(self._jobs(before, most))
@@ -172,7 +172,7 @@ class ClusterRunner:
             raise
         return self._over()
 
-    def _jobs(self, before: done.Done, most: int) -> Iterator[Job]:
+    def _jobs(self, before: Outcomes, most: int) -> Iterator[Job]:
         """What is left to do, shard by shard; so many go on at once at most."""
         machines, name = self._survey.machines, self._archive.path.name
         gone = self._survey.unreached.keys()
@@ -180,9 +180,9 @@ class ClusterRunner:
         for shard in shards.shards(self._plan, runs, machines, most, name):
             yield Job(shard.groups, shard.seconds, shard)
 
-    def _pending(self, before: done.Done) -> Iterator[Run]:
+    def _pending(self, before: Outcomes) -> Iterator[Run]:
         for run in self._plan.runs():
-            before.hold_to(run)
+            before.check(run)
             if run.number not in before and not self._plan.skip(run.values):
                 yield run
 
@@ -312,10 +312,10 @@ class ClusterRunner:
 class _Standing:
     """How far the campaign is."""
 
-    def __init__(self, before: done.Done, pending: int, seconds: float) -> None:
+    def __init__(self, before: Outcomes, pending: int, seconds: float) -> None:
         """`seconds` is how long what is pending takes, about."""
-        self._counts = before.outcomes
-        self._total = before.outcomes.total() + pending
+        self._counts = before.counts
+        self._total = before.counts.total() + pending
         self._each = seconds / max(pending, 1)
 
     @property

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from netlimits import __version__
-from netlimits.archive.reader import Campaign
+from netlimits.archive.logbook import Logbook
 from netlimits.archive.registry import Registration
 from netlimits.archive.store import Archive
 from netlimits.checks.survey import Survey
@@ -24,7 +24,7 @@ def create(
     survey: Survey,
     path: Path,
     register: Callable[[Folder, Registration], None] | None = None,
-) -> Campaign:
+) -> Logbook:
     """A new campaign's folder, with the plan, ready to be run.
 
     The plan's experiment has its seed; `register` writes the folder down as the user's own
@@ -62,7 +62,7 @@ def create(
         register,
         against=_second_text(experiment),
     )
-    return Campaign(archive, plan)
+    return Logbook(archive, plan)
 
 
 def default_path(experiment: Experiment) -> Path:
@@ -74,7 +74,7 @@ def default_path(experiment: Experiment) -> Path:
     return path
 
 
-def changed_hosts(campaign: Campaign, survey: Survey) -> tuple[str, ...]:
+def changed_hosts(campaign: Logbook, survey: Survey) -> tuple[str, ...]:
     """How the hosts differ from those that the campaign began on, a sentence each."""
     return tuple(
         f"{role}: {mismatch}"

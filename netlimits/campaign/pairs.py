@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Thread
 
-from netlimits.archive import done
+from netlimits.archive.standing import outcomes
 from netlimits.campaign.attempt import ATTEMPTS
 from netlimits.campaign.interrupt import Interrupted
 from netlimits.campaign.progress import Progress, TimeLeft
@@ -98,7 +98,7 @@ class PairsRunner(Runner):
         return self.renew_after / 2
 
     def _every_run(self, on_progress: Callable[[Progress], None]) -> Progress:
-        before = done.done(self.archive)
+        before = outcomes(self.archive)
         pending, once_more = self._twice(before)
         jobs = self.plan.jobs(pending)
         groups = {r: machine.group for r, machine in self.survey.machines.items() if machine.group}
@@ -107,10 +107,10 @@ class PairsRunner(Runner):
         seconds = sum(job.seconds for job in first)
         together = makespan(first, groups, self.pairs_at_once) / max(seconds, 1e-9)
         del first
-        total = before.outcomes.total() + workload.count
+        total = before.counts.total() + workload.count
         gone = self.survey.unreached
         clock = TimeLeft(workload.total - sum(workload.seconds_of[role] for role in gone))
-        standing = _Standing(clock, together, total, before.outcomes, before.attempts)
+        standing = _Standing(clock, together, total, before.counts, before.attempts)
         jobs = self.plan.jobs(once_more())
         dispatch = Dispatch(jobs, groups, self.pairs_at_once, workload)
         work = _Work(self, dispatch, standing, gone)

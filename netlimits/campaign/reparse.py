@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from netlimits.archive import chunks, parts, reader, records
+from netlimits.archive import columns, logbook, parts, records
+from netlimits.archive.history import Attempt
 from netlimits.archive.journal import Head
-from netlimits.archive.packs import Attempt
+from netlimits.archive.logbook import Logbook
 from netlimits.archive.parts import Part
 from netlimits.archive.raw import RawEntry
-from netlimits.archive.reader import Campaign
 from netlimits.archive.records import end_fields
 from netlimits.campaign import interpret, specifications
 from netlimits.campaign.controller import controller_figures, kept_cost
@@ -34,7 +34,7 @@ Again = tuple[int, list[dict[str, Any]]]
 """How many attempts were read, and the `parsed` events of those that changed."""
 
 
-def reparse(campaign: Campaign) -> tuple[int, int]:
+def reparse(campaign: Logbook) -> tuple[int, int]:
     """Read every attempt's raw output again; returns how many were read and how many changed.
 
     The journal must be locked. An attempt whose tool never ran stays as it is.
@@ -62,21 +62,21 @@ class _Stretch:
     later: frozenset[Attempt] = frozenset()
 
 
-def _stretches(campaign: Campaign, of_parts: Sequence[Part]) -> list[_Stretch]:
+def _stretches(campaign: Logbook, of_parts: Sequence[Part]) -> list[_Stretch]:
     """What the parts are of, and what is behind them, in their order."""
     archive = campaign.archive
     begins = [*(part.begin for part in of_parts), of_parts[-1].end]
     ends = [*(head.size for head in begins[1:]), archive.journal.head.size]
     *plain, last = (_Stretch(campaign.path, *place) for place in zip(begins, ends, strict=True))
-    tail = archive.tally(of_parts)
-    if parts.apart(of_parts, tail):
+    tail = archive.tail(of_parts)
+    if parts.add_up(of_parts, tail):
         return [*plain, last]
     stretches = [last]
     told = np.array([*tail.attempts], np.int64).reshape(-1, 2)
     later = np.unique(_numbers(told[:, 0], told[:, 1]))
     for part, stretch in zip(reversed(of_parts), reversed(plain), strict=True):
-        table = chunks.of_part(archive, part).table(chunks.KEY)
-        run, attempt = (table.column(name).to_numpy() for name in chunks.KEY)
+        table = columns.of_part(archive.journal, part).table(columns.KEY)
+        run, attempt = (table.column(name).to_numpy() for name in columns.KEY)
         numbers = _numbers(run, attempt)
         again = np.isin(numbers, later)
         if not again.all():
@@ -103,21 +103,21 @@ def _on_all_cores(stretches: Sequence[_Stretch]) -> Iterator[Again]:
 
 def _of_stretch(stretch: _Stretch) -> Again:
     campaign = _opened(stretch.path)
-    attempts = records.between(campaign.archive, stretch.begin, stretch.end)
+    attempts = records.between(campaign.archive.journal, stretch.begin, stretch.end)
     return _again(campaign, (r for r in attempts if (r.run.number, r.attempt) not in stretch.later))
 
 
 @lru_cache(maxsize=1)
-def _opened(path: Path) -> Campaign:
-    return reader.open(path)
+def _opened(path: Path) -> Logbook:
+    return logbook.open(path)
 
 
-def _again(campaign: Campaign, attempts: Iterable[Record]) -> Again:
+def _again(campaign: Logbook, attempts: Iterable[Record]) -> Again:
     read, events = 0, []
     for record in attempts:
         if record.status == "interrupted":
             continue
-        entries = campaign.archive.read_raw(record.run.number, record.attempt, record.raw)
+        entries = campaign.archive.raw.read(record.run.number, record.attempt, record.raw)
         if not interpret.has_client(entries):
             continue
         read += 1
@@ -127,7 +127,7 @@ def _again(campaign: Campaign, attempts: Iterable[Record]) -> Again:
     return read, events
 
 
-def _specification(campaign: Campaign, record: Record) -> Specification:
+def _specification(campaign: Logbook, record: Record) -> Specification:
     machines = campaign.archive.machines
     facts = {role: campaign.archive.facts(role) for role in machines}
     setup = campaign.plan.setup(record.run.values)

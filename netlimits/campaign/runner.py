@@ -9,7 +9,8 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from netlimits.archive import done
+from netlimits.archive import standing
+from netlimits.archive.standing import Outcomes
 from netlimits.archive.store import Archive
 from netlimits.campaign import attempt
 from netlimits.campaign.attempt import ATTEMPTS
@@ -68,8 +69,8 @@ class Runner:
         return self.session.states.found.others
 
     def _every_run(self, on_progress: Callable[[Progress], None]) -> Progress:
-        before = done.done(self.archive)
-        counts = before.outcomes
+        before = standing.outcomes(self.archive)
+        counts = before.counts
         total, seconds = counts.total(), 0.0
         failed = total - counts["ok"]
         pending, once_more = self._twice(before)
@@ -95,15 +96,15 @@ class Runner:
             on_progress(progress)
         return progress
 
-    def _pending(self, before: done.Done) -> Iterator[Run]:
+    def _pending(self, before: Outcomes) -> Iterator[Run]:
         """The planned runs that have no outcome yet, in their order; a stream."""
-        for run in self.plan.runs(min([before.first_left, *before.told])):
-            if run.number in before.told:
-                before.hold_to(run)
+        for run in self.plan.runs(min([before.first_left, *before.configurations])):
+            if run.number in before.configurations:
+                before.check(run)
             if run.number not in before and not self.plan.skip(run.values):
                 yield run
 
-    def _twice(self, before: done.Done) -> tuple[Iterator[Run], Callable[[], Iterable[Run]]]:
+    def _twice(self, before: Outcomes) -> tuple[Iterator[Run], Callable[[], Iterable[Run]]]:
         """The pending runs, and what gives them once more: a few without drawing their order anew.
 
         The first is gone through to its end before.

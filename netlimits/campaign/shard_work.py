@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netlimits import __version__
-from netlimits.archive import done, reader, records
-from netlimits.archive.journal import Head
-from netlimits.archive.reader import Campaign
+from netlimits.archive import logbook
+from netlimits.archive.logbook import Logbook
+from netlimits.archive.standing import Outcomes
 from netlimits.archive.store import Archive
 from netlimits.campaign import shards
 from netlimits.campaign.interrupt import Interrupted
@@ -110,7 +110,7 @@ class ShardRunner(PairsRunner):
     shard_runs: tuple[Run, ...] = ()
     attempts: Mapping[int, int]
 
-    def _pending(self, before: done.Done) -> Iterator[Run]:
+    def _pending(self, before: Outcomes) -> Iterator[Run]:
         for run in self.shard_runs:
             if run.number not in before:
                 first = self.attempts.get(run.number, 0)
@@ -143,20 +143,19 @@ def carry_out(order: Order) -> ShardOutcome:
         return ShardOutcome(problem=str(error), exit_status=error.exit_status)
 
 
-def _left(campaign: Campaign, archive: Archive, order: Order) -> str:
+def _left(campaign: Logbook, archive: Archive, order: Order) -> str:
     """Leave the shard's runs where they are to be shared; why that failed, "" where it did not."""
     if not order.share:
         return ""
     try:
-        attempts = records.between(archive, Head(), archive.journal.head.size)
-        order.share.add(f"{order.shard.name}-{order.session}", campaign, attempts)
+        order.share.add(f"{order.shard.name}-{order.session}", campaign, archive)
     except Exception as error:  # the journal has them, whatever it is
         return one_line(error) or repr(error)
     return ""
 
 
 def _work(
-    campaign: Campaign, archive: Archive, order: Order, stop: StopFile, limit: float
+    campaign: Logbook, archive: Archive, order: Order, stop: StopFile, limit: float
 ) -> ShardOutcome:
     """The same, with the shard's journal locked."""
     patience = Patience(order.patience)
@@ -195,14 +194,14 @@ def _work(
     return ShardOutcome(gone)
 
 
-def _campaign(order: Order) -> Campaign:
+def _campaign(order: Order) -> Logbook:
     """The campaign's folder, if it is the one that is meant."""
     if order.version != __version__:
         raise ArchiveError(
             f"a worker has netlimits {__version__}, and the campaign {order.version}"
         )
     with suppress(ArchiveError):
-        campaign = reader.open(order.folder)
+        campaign = logbook.open(order.folder)
         if campaign.archive.identity == order.campaign:
             return campaign
     raise ArchiveError(
@@ -211,7 +210,7 @@ def _campaign(order: Order) -> Campaign:
     )
 
 
-def _archive(campaign: Campaign, order: Order, path: Path) -> Archive:
+def _archive(campaign: Logbook, order: Order, path: Path) -> Archive:
     """The shard's folder; made as a whole, where it is not there yet."""
     if not (path / "campaign.json").exists():
         roles = order.shard.hosts
@@ -223,6 +222,7 @@ def _archive(campaign: Campaign, order: Order, path: Path) -> Archive:
             "seed": campaign.experiment.repeat.seed,
             "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
             "lease": secrets.token_hex(8),
+            "shared_kernel": campaign.archive.meta["shared_kernel"],
             "machines": {
                 role: asdict(m) | {"ssh_config": _text(m)} for role, m in machines.items()
             },
@@ -256,7 +256,7 @@ def _reached(
     return hosts, gone
 
 
-def _survey(campaign: Campaign, machines: Mapping[str, Machine], order: Order) -> Survey:
+def _survey(campaign: Logbook, machines: Mapping[str, Machine], order: Order) -> Survey:
     """What was seen of these hosts when the campaign began."""
     facts = {role: campaign.archive.facts(role) for role in machines}
     return Survey(machines, facts, order.features, campaign.skipped)

@@ -133,7 +133,7 @@ def copied(campaign: Archive, shard: Archive, begin: Head) -> tuple[Head, list[R
                 keys.add((event["run"], event["attempt"]))
     if not keys:
         return head, []
-    told = records.between(shard, before, head.size)
+    told = records.between(shard.journal, before, head.size)
     return head, [record for record in told if (record.run.number, record.attempt) in keys]
 
 
@@ -141,9 +141,9 @@ def _copy(campaign: Archive, shard: Archive, event: Mapping[str, Any]) -> None:
     """Raw output first, as when it is written; the event with the time that it had."""
     if event["event"] == "end" and event.get("raw"):
         key = (event["run"], event["attempt"])
-        written = campaign.write_raw(*key, shard.read_raw(*key, event["raw"]))
+        written = campaign.raw.write(*key, shard.raw.read(*key, event["raw"]))
         if written != event["raw"]:
-            raise ArchiveError(f"{shard.raw_path(*key)}: is another in {campaign.path}")
+            raise ArchiveError(f"{shard.raw.path(*key)}: is another in {campaign.path}")
     campaign.append(**{key: value for key, value in event.items() if key not in ("n", "crc")})
 
 

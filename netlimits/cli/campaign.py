@@ -28,7 +28,7 @@ from netlimits.cli.sides import Against, against_options, experiment_of
 from netlimits.errors import ArchiveError
 
 if TYPE_CHECKING:
-    from netlimits.archive.reader import Campaign
+    from netlimits.archive.logbook import Logbook
     from netlimits.hosts.base import Host
     from netlimits.hosts.patience import Patience
     from netlimits.model import Machine
@@ -147,9 +147,9 @@ def resume(results: Path, **options: Any) -> None:
       netlimits resume results/stateless-offloads-20260101-120000
       netlimits resume results/from-elsewhere --hosts hosts.yaml
     """
-    from netlimits.archive import reader
+    from netlimits.archive import logbook
 
-    _go_on(reader.open(results), "resume", **options)
+    _go_on(logbook.open(results), "resume", **options)
 
 
 @click.command()
@@ -180,10 +180,10 @@ def extend(results: Path, replicates: int, seed: int | None, **options: Any) -> 
       netlimits extend results/stateless-offloads-20260101-120000 --replicates 10
       netlimits extend results/stateless-offloads-20260101-120000 --replicates 10 --seed 7
     """
-    from netlimits.archive import reader
+    from netlimits.archive import logbook
     from netlimits.experiment.plan import SEED_BITS
 
-    campaign = reader.open(results)
+    campaign = logbook.open(results)
     if campaign.imported:
         raise ArchiveError(f"{results}: was imported from files: there are no hosts to run on")
     if left := campaign.state()["left"]:
@@ -196,7 +196,7 @@ def extend(results: Path, replicates: int, seed: int | None, **options: Any) -> 
 
 
 def _go_on(
-    campaign: Campaign,
+    campaign: Logbook,
     command: str,
     added: tuple[int, int] | None = None,
     *,
@@ -206,12 +206,11 @@ def _go_on(
     conduct: Conduct,
 ) -> None:
     """Go on with a campaign on its hosts; `added` are replicates and their seed."""
-    from netlimits.archive import reader
     from netlimits.campaign import creation
     from netlimits.campaign.interrupt import Stop
     from netlimits.checks.survey import survey
 
-    reader.check_plan(campaign)
+    campaign.check_plan()
     conduct.check(campaign.experiment)
     bound, own = logins.machines_of(campaign, hosts_file, command)
     if not own:
@@ -248,7 +247,7 @@ def _go_on(
 
 @contextmanager
 def _logged_in(
-    campaign: Campaign, command: str, machines: Mapping[str, Machine], patience: Patience
+    campaign: Logbook, command: str, machines: Mapping[str, Machine], patience: Patience
 ) -> Iterator[tuple[Mapping[str, Host], Mapping[str, str]]]:
     """The hosts, and why others are none: all of them, or those of a mesh that `resume` finds."""
     if command == "resume" and campaign.experiment.mesh:

@@ -35,7 +35,7 @@ from netlimits.errors import (
 
 if TYPE_CHECKING:
     from netlimits.archive.copies import RunsCopy
-    from netlimits.archive.reader import Campaign
+    from netlimits.archive.logbook import Logbook
     from netlimits.campaign.cluster import ClusterRunner
     from netlimits.campaign.interrupt import Stop
     from netlimits.campaign.runner import Runner
@@ -77,7 +77,7 @@ class Conduct:
                 err=True,
             )
 
-    def claim(self, campaign: Campaign | None) -> None:
+    def claim(self, campaign: Logbook | None) -> None:
         """See that the runs can be left where `--share` says; None is a campaign still to come."""
         if self.share:
             self.share.claim(campaign)
@@ -87,7 +87,7 @@ class Conduct:
         return sharing(self.share, folder, as_json=self.as_json)
 
     def carry_out(
-        self, campaign: Campaign, survey: Survey, hosts: Mapping[str, Host], stop: Stop
+        self, campaign: Logbook, survey: Survey, hosts: Mapping[str, Host], stop: Stop
     ) -> None:
         """Run what is left, show progress, write the frames, and say what came of it."""
         from netlimits.cli.progress import display
@@ -103,13 +103,12 @@ class Conduct:
         finally:
             _say_beside(campaign, work)
         campaign.archive.append("closed")
-        history = None if campaign.archive.parts() else campaign.history()
-        state, written = campaign.state(history), campaign.write_results(history)
+        state, written = campaign.state(), _results(campaign)
         first = "compare" if campaign.experiment.sides else "table"
         _report(state, written, campaign.path, first, self.as_json)
 
     def _work(
-        self, campaign: Campaign, survey: Survey, hosts: Mapping[str, Host], stop: Stop
+        self, campaign: Logbook, survey: Survey, hosts: Mapping[str, Host], stop: Stop
     ) -> Runner | ClusterRunner:
         """What does the runs: of one pair, of a mesh's pairs, or a scheduler's workers."""
         from netlimits.campaign import cluster, pairs, runner
@@ -145,13 +144,19 @@ conduct_options = options_of(
 """The options of `Conduct`, which the command gets as one `conduct`."""
 
 
-def _say_cut_off(campaign: Campaign, error: NetlimitsError) -> None:
+def _results(campaign: Logbook) -> tuple[Path, ...]:
+    from netlimits.archive.reader import Campaign
+
+    return Campaign(campaign.archive, campaign.planned).write_results()
+
+
+def _say_cut_off(campaign: Logbook, error: NetlimitsError) -> None:
     """Say what there is of a campaign that an error ends; the error says how to go on."""
     from netlimits.campaign.interrupt import Interrupted
 
     if isinstance(error, Interrupted | RestoreError):
         try:
-            campaign.write_results()
+            _results(campaign)
         except ArchiveError as unwritten:
             echo(f"netlimits: {unwritten}", err=True)
     if isinstance(error, Interrupted | RestoreError | ArchiveUnwritable):
@@ -166,7 +171,7 @@ def _say_cut_off(campaign: Campaign, error: NetlimitsError) -> None:
     error.args = (f"{error}{done}; {again}",)
 
 
-def _say_beside(campaign: Campaign, work: Runner | ClusterRunner) -> None:
+def _say_beside(campaign: Logbook, work: Runner | ClusterRunner) -> None:
     """Say what of a campaign could not be left where it is read, and why; its journal has all."""
     from netlimits.campaign.cluster import ClusterRunner
 
@@ -174,12 +179,12 @@ def _say_beside(campaign: Campaign, work: Runner | ClusterRunner) -> None:
         echo(f"netlimits: a worker could not leave its runs there: {work.unshared}", err=True)
     if not isinstance(work, ClusterRunner):
         say_changed(work.changed_by_others)
-    if problem := campaign.archive.roller.problem:
+    if problem := campaign.archive.compaction.problem:
         again = f"netlimits parse {quoted(campaign.path)}"
         echo(f"netlimits: parts are lacking ({problem}); write them with: {again}", err=True)
 
 
-def _but_for(campaign: Campaign) -> str:
+def _but_for(campaign: Logbook) -> str:
     """The hosts that are not, since they could not be reached."""
     from netlimits.archive.records import unfinished
 

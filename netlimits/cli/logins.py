@@ -20,7 +20,7 @@ from netlimits.cli import echo, quoted
 from netlimits.errors import ArchiveError, ConnectError, InputError, NetlimitsError, one_line
 
 if TYPE_CHECKING:
-    from netlimits.archive.reader import Campaign
+    from netlimits.archive.logbook import Logbook
     from netlimits.archive.registry import Registration
     from netlimits.model import Command, Machine
     from netlimits.model.folder import Folder
@@ -47,7 +47,7 @@ def registrar(machines: Mapping[str, Machine]) -> Callable[[Folder, Registration
 
 
 @contextmanager
-def locked(campaign: Campaign) -> Iterator[None]:
+def locked(campaign: Logbook) -> Iterator[None]:
     """The journal, for this process alone; at the end it is noted how far it goes."""
     from netlimits.archive import registry
 
@@ -62,7 +62,7 @@ def locked(campaign: Campaign) -> Iterator[None]:
             with suppress(OSError):  # then the journal is read for what is to be restored
                 registration = registry.rolled(registration, checksum)
 
-    archive.roller.on_part = on_part
+    archive.compaction.on_part = on_part
     try:
         yield
     finally:
@@ -76,7 +76,7 @@ def locked(campaign: Campaign) -> Iterator[None]:
 
 
 def machines_of(
-    campaign: Campaign, hosts_file: Path | None, command: str
+    campaign: Logbook, hosts_file: Path | None, command: str
 ) -> tuple[Mapping[str, Machine], bool]:
     """The machine of each role, and whether the folder is this user's own.
 
@@ -104,7 +104,7 @@ def machines_of(
     return bound, not doubt
 
 
-def _placed(campaign: Campaign, machine: Machine, begun: Machine) -> Machine:
+def _placed(campaign: Logbook, machine: Machine, begun: Machine) -> Machine:
     """A machine of the hosts file, at the interface and address that the campaign was bound to."""
     for what in ("interface", "address"):
         now, then = getattr(machine, what), getattr(begun, what)
@@ -120,7 +120,7 @@ def _placed(campaign: Campaign, machine: Machine, begun: Machine) -> Machine:
     )
 
 
-def refuse_commands(campaign: Campaign) -> None:
+def refuse_commands(campaign: Logbook) -> None:
     """Raise ArchiveError where somebody else's experiment names commands to run on hosts."""
     from netlimits.settings import OF_COMMANDS
     from netlimits.tools import PROGRAMS
@@ -138,7 +138,7 @@ def refuse_commands(campaign: Campaign) -> None:
             )
 
 
-def show(campaign: Campaign, machines: Mapping[str, Machine], yes: bool) -> None:
+def show(campaign: Logbook, machines: Mapping[str, Machine], yes: bool) -> None:
     """Show what would be restored of somebody else's campaign, and ask for confirmation.
 
     Raises ArchiveError for what may not be set, and where it is on no interface of the campaign.
@@ -186,7 +186,7 @@ def _configurations(machines: Mapping[str, Machine]) -> set[Path]:
     return {path.absolute() for file in named for path in SshConfig(file).read}
 
 
-def _doubt(campaign: Campaign) -> str:
+def _doubt(campaign: Logbook) -> str:
     """Why a folder is not this user's own; "" when it is.
 
     What its logins' configurations include is looked at only where these are unchanged.

@@ -34,8 +34,8 @@ def parse(results: Path) -> None:
             read, changed = folder.reparse(campaign)
         else:
             read, changed = reparse(campaign)
-            campaign.archive.roll_all()
-    if problem := campaign.archive.roller.problem:
+            campaign.archive.compaction.roll_all()
+    if problem := campaign.archive.compaction.problem:
         echo(f"netlimits: parts are lacking ({problem}); the journal is read instead", err=True)
     echo(f"{read} attempts read again, {changed} changed")
     for path in campaign.write_results():

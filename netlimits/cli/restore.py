@@ -16,7 +16,7 @@ from netlimits.cli.options import COUNTS, PATIENCE, YES
 from netlimits.errors import HostError, InputError, RestoreError
 
 if TYPE_CHECKING:
-    from netlimits.archive.reader import Campaign
+    from netlimits.archive.logbook import Logbook
     from netlimits.hosts.base import Host
     from netlimits.hosts.patience import Patience
     from netlimits.model import Machine
@@ -65,7 +65,7 @@ def restore(
       netlimits restore --hosts hosts.yaml --force      (end the campaign that uses them)
       netlimits restore --hosts hosts.yaml --forget      (leave what cannot be restored)
     """
-    from netlimits.archive import reader
+    from netlimits.archive import logbook
     from netlimits.campaign.interrupt import interruptible
     from netlimits.experiment.hosts_file import machines
     from netlimits.restore.put_back import restore_from_notes
@@ -76,7 +76,7 @@ def restore(
         _forget(results, hosts_file, force, patience)
         return
     if results is not None:
-        campaign = reader.open(results)
+        campaign = logbook.open(results)
         bound, own = logins.machines_of(campaign, hosts_file, "restore")
         if not own:
             logins.show(campaign, bound, yes)
@@ -97,7 +97,7 @@ def restore(
 
 def _forget(results: Path | None, hosts_file: Path | None, force: bool, patience: Patience) -> None:
     """Give up what is left changed, and free the hosts that can be reached."""
-    from netlimits.archive import reader
+    from netlimits.archive import logbook
     from netlimits.campaign import shards
     from netlimits.campaign.interrupt import interruptible
     from netlimits.experiment.hosts_file import machines
@@ -106,7 +106,7 @@ def _forget(results: Path | None, hosts_file: Path | None, force: bool, patience
 
     lines: list[str] = []
     with ExitStack() as stack:
-        campaign = reader.open(results) if results else None
+        campaign = logbook.open(results) if results else None
         bound: Mapping[str, Machine] = machines(hosts_file) if hosts_file else {}
         if campaign:
             bound, _ = logins.machines_of(campaign, hosts_file, "restore")
@@ -153,7 +153,7 @@ def frees(of: str) -> str:
 
 
 def put_back(
-    campaign: Campaign,
+    campaign: Logbook,
     hosts: Mapping[str, Host],
     force: bool = False,
     *,

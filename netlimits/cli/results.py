@@ -138,7 +138,7 @@ def opened(path: Path, *others: Path, needed: Needed | None = None) -> Results:
         return Results(path, frame if columns is None else to_last_attempts(frame), campaign)
     if not path.exists():
         raise DataError(f"{path}: there is no such folder or file")
-    from netlimits.archive import run_files
+    from netlimits.analysis import run_files
 
     return Results(path, run_files.load(path))
 

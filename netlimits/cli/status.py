@@ -50,14 +50,14 @@ def status(
       netlimits status results/stateless-offloads-20260101-120000 --guards
       netlimits status --hosts hosts.yaml
     """
-    from netlimits.archive import reader
+    from netlimits.archive import logbook
     from netlimits.campaign.interrupt import interruptible
     from netlimits.cli.guards import lines, reports
     from netlimits.experiment.hosts_file import machines
 
     if results is None and (hosts_file is None or guards):
         raise InputError("name a results folder, or --hosts FILE")
-    campaign = reader.open(results) if results is not None else None
+    campaign = logbook.open(results) if results is not None else None
     state = campaign.state() if campaign else {}
     bound: dict[str, Machine] = {}
     if campaign and guards:

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from netlimits import __version__, importers
-from netlimits.archive import reader, records, store
+from netlimits.archive import reader, store
+from netlimits.archive.logbook import Logbook
 from netlimits.errors import ArchiveError, ArchiveUnwritable, DataError, one_line
 from netlimits.experiment.configurations import identity
 from netlimits.importers.base import FACTORS, FILE_LIMIT, Given, Imported, clean
@@ -94,7 +95,7 @@ def import_files(paths: Sequence[Path], out: Path, given: Given | None = None) -
     return ImportReport(out, files, refused, outcomes, reasons, written)
 
 
-def reparse(imported: reader.Campaign) -> tuple[int, int]:
+def reparse(imported: Logbook) -> tuple[int, int]:
     """Read the kept files again; returns how many runs were read and how many changed.
 
     The journal must be locked. Raises ArchiveError for a kept file that is not what it was, and
@@ -103,7 +104,8 @@ def reparse(imported: reader.Campaign) -> tuple[int, int]:
     about = imported.imported
     assert about is not None
     given = Given(tuple(about["columns"]), about["selectors"], about["factors_given"])
-    before = records.imported(imported.archive)
+    events = (event for event in imported.archive.events() if event["event"] == "imported")
+    before = {row["run"]: row for event in events for row in event["rows"]}
     read = changed = 0
     for file in (File(**fields) for fields in about["files"]):
         path = imported.path / KEPT / _safe(file.kept)

@@ -15,8 +15,8 @@ from typing import Any
 import yaml
 
 from netlimits.archive import raw
-from netlimits.archive.creation import AGAINST
 from netlimits.archive.reader import Campaign
+from netlimits.archive.store import AGAINST
 from netlimits.errors import NetlimitsError
 from netlimits.evidence import facts
 from netlimits.model import SIDES, Experiment, Record, SettingUse
@@ -184,7 +184,7 @@ def steps(campaign: Campaign, records: Sequence[Record]) -> tuple[str, list[Take
     tried = sorted(records, key=lambda r: (r.status != "ok", r.run.number, -r.attempt))
     for record in tried[:1]:
         try:
-            entries = campaign.archive.read_raw(record.run.number, record.attempt, record.raw)
+            entries = campaign.archive.raw.read(record.run.number, record.attempt, record.raw)
         except NetlimitsError:
             return "", []
         derived = campaign.experiment.derived

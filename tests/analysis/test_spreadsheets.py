@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netlimits.analysis import spreadsheets
-from netlimits.archive import run_files
+from netlimits.analysis import run_files, spreadsheets
 from netlimits.experiment.configurations import cell
 from netlimits.export import FORMATS, Runs
 from netlimits.tables import render

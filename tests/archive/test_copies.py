@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import uuid
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -20,7 +21,10 @@ from fsspec.implementations.memory import MemoryFileSystem
 import netlimits as nl
 from netlimits.archive import copies
 from netlimits.archive.copies import RunsCopy
+from netlimits.archive.records import end_fields, run_fields
+from netlimits.archive.store import Archive
 from netlimits.errors import DataError, InputError
+from netlimits.model import Record
 
 QUICKSTART = Path(__file__).parents[2] / "experiments" / "quickstart.yaml"
 
@@ -45,6 +49,19 @@ class Bucket(MemoryFileSystem):
 
 
 fsspec.register_implementation("bucket", Bucket, clobber=True)
+
+
+def shard(folder: Path, records: Sequence[Record]) -> Archive:
+    """A shard's folder, with these attempts in its journal."""
+    archive = Archive.create(folder / uuid.uuid4().hex, {"machines": {}, "shared_kernel": True})
+    archive.lock()
+    for record in records:
+        started = {**run_fields(record.run), "attempt": record.attempt, "started": record.started}
+        archive.append("start", **started)
+        if record.status != "interrupted":
+            archive.append("end", **end_fields(record))
+    archive.close()
+    return archive
 
 
 @pytest.fixture(params=["folder", "bucket"])
@@ -118,13 +135,13 @@ def test_what_is_written_again_takes_the_place_of_all_that_was_there(tmp_path, p
         assert file.read() == b"another's"
 
 
-def test_what_shards_left_is_there_until_all_is_written(place):
+def test_what_shards_left_is_there_until_all_is_written(place, tmp_path):
     campaign, folder = nl.open(EXAMPLE), RunsCopy.at(place)
     folder.claim(campaign)
     records, names = campaign.records(), ("a-1", "a-2", "b-1")
     for part, name in enumerate(names):
-        folder.add(name, campaign, records[part::3])
-    folder.add("a-2", campaign, records[1::3])  # by a worker that took over
+        folder.add(name, campaign, shard(tmp_path, records[part::3]))
+    folder.add("a-2", campaign, shard(tmp_path, records[1::3]))  # by a worker that took over
     whole, shards = campaign.relation(), nl.relation(place)
     pd.testing.assert_frame_equal(in_order(shards.frame()), in_order(whole.frame()))
     assert shards.attrs["columns"] == whole.attrs["columns"]
@@ -138,7 +155,7 @@ def test_what_shards_left_is_there_until_all_is_written(place):
     assert len(nl.relation(place).frame()) == len(records)
     run = replace(records[0].run, number=1000)
     told = {**records[0].figures, "throughput_mbps": 7, "of_a_tool": "word"}
-    folder.add("c-1", campaign, [replace(records[0], run=run, figures=told)])
+    folder.add("c-1", campaign, shard(tmp_path, [replace(records[0], run=run, figures=told)]))
     frame = nl.relation(place).frame()
     assert len(frame) == len(records) + 1
     added = frame[frame["run"] == 1000]
@@ -146,16 +163,16 @@ def test_what_shards_left_is_there_until_all_is_written(place):
     assert added["of_a_tool"].tolist() == ["word"]
     assert nl.relation(place).attrs["columns"]["metrics"][-1] == "of_a_tool"
     assert frame["throughput_mbps"].dtype == float
-    folder.add("late", campaign, records[:2])  # by a worker that was thought lost
+    folder.add("late", campaign, shard(tmp_path, records[:2]))  # by a worker that was thought lost
     pd.testing.assert_frame_equal(in_order(nl.relation(place).frame()), in_order(frame))
 
 
-def test_what_was_going_on_is_read_where_it_is_over(place):
+def test_what_was_going_on_is_read_where_it_is_over(place, tmp_path):
     campaign, folder = nl.open(EXAMPLE), RunsCopy.at(place)
     folder.claim(campaign)
     ended = replace(campaign.records()[0], figures={"throughput_mbps": 7.0, "filename": "any"})
-    folder.add("a", campaign, [replace(ended, status="interrupted", figures={})])
-    folder.add("b", campaign, [ended])
+    folder.add("a", campaign, shard(tmp_path, [replace(ended, status="interrupted", figures={})]))
+    folder.add("b", campaign, shard(tmp_path, [ended]))
     (row,) = nl.relation(place).frame().to_dict("records")
     assert (row["status"], row["throughput_mbps"], row["filename"]) == ("ok", 7.0, "any")
 

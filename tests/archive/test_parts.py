@@ -16,10 +16,10 @@ from recorded import EXPERIMENT, begun, recorded, rewritten
 
 import netlimits
 from netlimits.archive import parts, reader
-from netlimits.archive.checksums import digest
-from netlimits.archive.done import done
+from netlimits.archive.formats import digest
 from netlimits.archive.reader import Campaign
-from netlimits.archive.records import end_fields, history, run_fields, unfinished
+from netlimits.archive.records import end_fields, run_fields, unfinished
+from netlimits.archive.standing import outcomes
 from netlimits.campaign import reparse
 from netlimits.cli import group, logins
 from netlimits.errors import ArchiveError
@@ -89,11 +89,11 @@ def alike(folder: Path, other: Campaign) -> None:
     state, expected = campaign.state(), other.state()
     assert {**state, "path": ""} == {**expected, "path": ""}
     assert campaign.ok_runs() == other.ok_runs()
-    runs = done(campaign.archive)
-    before = history(other.archive, other.runs).records
+    runs = outcomes(campaign.archive)
     assert {r for r in other.runs if r in runs} == {
-        r.run.number for r in before if r.status != "interrupted"
+        r.run.number for r in other.records() if r.status != "interrupted"
     }
+    assert runs.counts == outcomes(other.archive).counts
 
 
 def test_parts_tell_what_the_journal_tells(out, tmp_path):
@@ -149,6 +149,7 @@ def test_what_is_parsed_again_takes_the_place_of_what_was_told(out, tmp_path):
         campaign.archive.append("parsed", **end_fields(record))
     campaign.archive.close()
     alike(out, bare(out, tmp_path / "bare"))
+    assert len(campaign.intervals()) == 8 * (24 - 2 - 3), "two failed, three have none any more"
     campaign.archive.lock()
     for run in (2, 5, 6, 7, 8, 9, 10, 11, 12):
         interim = ({"stream": 1, "ending_s": 1e9, "interval_s": 1.0, "throughput_mbps": 7.5},)
@@ -298,7 +299,7 @@ def test_a_kill_at_any_byte_of_the_journal_and_of_the_parts_is_gone_on_from(
     text = journal.read_bytes()
     cut = data.draw(st.integers(text.index(b"\n") + 1, len(text)))
     journal.write_bytes(text[:cut])
-    for part in parts.written(reader.open(whole).archive.folder):
+    for part in reader.open(whole).archive.parts():
         names = [part.name, part.interim_name, parts.json_name(part.number)]
         kept = names
         if part.end.size > cut:
@@ -331,8 +332,7 @@ def test_a_journal_shorter_than_its_parts_is_told(out):
     path = out / "journal.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:20]))
-    last = reader.open(out).archive
-    count = parts.written(last.folder)[-1]
+    count = parts.newest(reader.open(out).archive.folder)
     for command in ("status", "table", "parse"):
         ran = CliRunner().invoke(group, [command, str(out)])
         assert isinstance(ran.exception, ArchiveError)
@@ -387,7 +387,7 @@ def test_what_is_put_back_goes_by_parts_of_ones_own_alone(out, tmp_path, monkeyp
     campaign = begun(out)
     with logins.locked(campaign):
         campaign.archive.append("put_back", role="source", interface="data0", setting="offload")
-        campaign.archive.roll_all()
+        campaign.archive.compaction.roll_all()
         registered = len(campaign.archive.parts())
     place = {"role": "source", "interface": "data0", "setting": "offload"}
     assert registered > 4
@@ -460,7 +460,7 @@ def with_raw_output(out: Path) -> Campaign:
     example = reader.open(EXAMPLE)
     by_config = {r.run.config: r.run.number for r in example.records()}
     for number, run in campaign.runs.items():
-        campaign.archive.write_raw(number, 1, example.archive.read_raw(by_config[run.config], 1))
+        campaign.archive.raw.write(number, 1, example.archive.raw.read(by_config[run.config], 1))
     return reader.open(out)
 
 
@@ -469,7 +469,7 @@ def test_raw_output_of_a_campaign_with_parts_is_read_again_as_without(tmp_path, 
     out = campaign.path
     bare(out, tmp_path / "bare")
     campaign.archive.lock()
-    campaign.archive.roll_all()
+    campaign.archive.compaction.roll_all()
     campaign.archive.close()
     assert len(campaign.archive.parts()) == 2
     printed = []
@@ -494,7 +494,7 @@ def test_what_was_parsed_before_is_read_again_in_pieces_too(tmp_path, monkeypatc
         reparse._opened.cache_clear()
         campaign = reader.open(out)
         campaign.archive.lock()
-        campaign.archive.roll_all()
+        campaign.archive.compaction.roll_all()
         assert campaign.archive.parts()
         read.clear()
         assert reparse.reparse(campaign) == (18, changed)
@@ -506,7 +506,7 @@ def test_what_was_parsed_before_is_read_again_in_pieces_too(tmp_path, monkeypatc
 def test_csv_comes_in_pieces(out, tmp_path):
     assert len([*reader.open(out).frames()]) == len(reader.open(out).archive.parts()) + 1
     CliRunner().invoke(group, ["export", str(out), "--format", "csv", "--out", str(tmp_path / "c")])
-    reader.open(out)._frame().to_csv(tmp_path / "whole.csv", index=False)
+    reader.open(out).frame().to_csv(tmp_path / "whole.csv", index=False)
     mine, whole = pd.read_csv(tmp_path / "c"), pd.read_csv(tmp_path / "whole.csv")
     pd.testing.assert_frame_equal(mine, whole)
 

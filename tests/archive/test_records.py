@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 
-from netlimits.archive.records import _record
-from netlimits.model import Run
+from netlimits.archive.records import record
 
 
 def test_an_end_that_does_not_say_when_it_began_has_no_time():
-    run = Run(1, 1, "a", {})
-    event = {"run": 1, "attempt": 1, "status": "ok", "reason": "", "figures": {}}
-    record = _record(run, 1, {**event, "duration_s": 1.5})
-    assert math.isnan(record.started)
-    assert record.duration_s == 1.5
+    run = {"run": 1, "block": 1, "config": "a", "values": {}}
+    event = {**run, "attempt": 1, "status": "ok", "reason": "", "figures": {}}
+    attempt = record({**event, "duration_s": 1.5})
+    assert math.isnan(attempt.started)
+    assert attempt.duration_s == 1.5

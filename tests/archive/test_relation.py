@@ -11,7 +11,7 @@ import pytest
 from recorded import EXPERIMENT, recorded
 
 import netlimits
-from netlimits.archive import chunks, parts, reader, relation
+from netlimits.archive import columns, parts, reader, relation
 from netlimits.archive.records import end_fields, run_fields
 from netlimits.errors import DataError
 from netlimits.model import Record
@@ -27,7 +27,7 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     campaign = reader.open(tmp_path / "out")
     campaign.archive.lock()
     campaign.archive.append("start", **run_fields(campaign.runs[1]), attempt=2, started=2e9)
-    campaign.archive.roll_all()
+    campaign.archive.compaction.roll_all()
     campaign.archive.close()
     return tmp_path / "out"
 
@@ -68,7 +68,7 @@ def test_what_was_told_again_takes_the_place_of_what_was(
     for run, status in ((2, "failed"), (17, "invalid"), (2, "invalid"), (24, "failed")):
         record = Record(campaign.runs[run], 1, status, "now known", 1e9, 4, {"calls": 1.5})
         campaign.archive.append("parsed", **end_fields(record))
-    campaign.archive.roll_all()
+    campaign.archive.compaction.roll_all()
     campaign.archive.close()
     alike(out)
 
@@ -77,7 +77,7 @@ def test_what_was_told_again_takes_the_place_of_what_was(
 def test_a_part_that_is_damaged_or_lost_is_read_from_the_journal(out: Path, number: int) -> None:
     file = out / "parts" / f"{number:06d}.parquet"
     data = bytearray(file.read_bytes())
-    about = parts.written(reader.open(out).archive.folder)[number - 1].about["attempts"]
+    about = reader.open(out).archive.parts()[number - 1].about["attempts"]
     assert about
     _, begin, size, _ = about["columns"]["throughput_mbps"]
     data[begin + size // 2] ^= 1
@@ -93,8 +93,8 @@ def test_a_part_of_which_other_columns_are_damaged_is_read(
     out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken = []
-    of_part = chunks.columns.read
-    monkeypatch.setattr(chunks.columns, "read", lambda *a: taken.append(a) or of_part(*a))
+    of_part = columns.read
+    monkeypatch.setattr(columns, "read", lambda *a: taken.append(a) or of_part(*a))
     reader.open(out).relation(("status", "throughput_mbps"))
     assert not taken  # by DuckDB, not here
 
@@ -106,7 +106,7 @@ def test_a_column_of_several_kinds_is_as_in_the_frame(tmp_path: Path, monkeypatc
     recorded(tmp_path / "out", failed=(), text=text, traced=())
     campaign = reader.open(tmp_path / "out")
     campaign.archive.lock()
-    campaign.archive.roll_all()
+    campaign.archive.compaction.roll_all()
     campaign.archive.close()
     assert relation._type(frozenset(("int", "str")), True) is None
     alike(tmp_path / "out")

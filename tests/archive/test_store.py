@@ -7,7 +7,7 @@ import os
 import pytest
 
 from netlimits.archive.raw import RawEntry
-from netlimits.archive.records import history, run_fields, unfinished
+from netlimits.archive.records import records, run_fields, unfinished
 from netlimits.archive.store import Archive
 from netlimits.errors import ArchiveError, ArchiveUnwritable
 from netlimits.model import Command, Completed, Run
@@ -58,13 +58,13 @@ def test_a_journal_cut_at_every_byte_opens_and_goes_on(archive, tmp_path):
     for cut in range(whole.index(b"\n") + 1, len(whole) + 1):  # the first line is made with it
         path.write_bytes(whole[:cut])
         again = Archive.open(archive.path)
-        read_only = [*history(again, RUNS).records]
+        read_only = records(again)
         again.lock()
-        assert [*history(again, RUNS).records] == read_only
+        assert records(again) == read_only
         start(again, RUNS[3], 2, 9.0)
         end(again, RUNS[3], 2, "failed", reason="r")
         again.close()
-        after = [*history(again, RUNS).records]
+        after = records(again)
         assert after[-1].reason == "r"
         assert after[:-1] == read_only
         assert len({(r.run.number, r.attempt) for r in after}) == len(after)
@@ -76,7 +76,7 @@ def test_a_journal_cut_at_every_byte_opens_and_goes_on(archive, tmp_path):
 
 def test_a_start_without_an_end_was_interrupted(archive):
     start(archive, RUNS[1], 1, 1.0)
-    (record,) = [*history(archive, RUNS).records]
+    (record,) = records(archive)
     assert record.status == "interrupted"
     assert record.reason
     assert math.isnan(record.duration_s), "nobody was there to take it"
@@ -85,7 +85,7 @@ def test_a_start_without_an_end_was_interrupted(archive):
 def test_what_was_parsed_last_counts(archive):
     a_campaign(archive)
     end(archive, RUNS[2], 1, "failed", "parsed", reason="now known")
-    assert [r.status for r in [*history(archive, RUNS).records]] == ["ok", "failed", "ok"]
+    assert [r.status for r in records(archive)] == ["ok", "failed", "ok"]
 
 
 def test_found_without_put_back_is_unfinished(archive):
@@ -155,7 +155,7 @@ def test_a_full_disk_leaves_no_half_line_in_the_journal(archive):
 
 def test_text_that_is_no_unicode_does_not_stop_the_journal(archive):
     end(archive, RUNS[1], 1, "failed", reason="bad \udcff byte")
-    assert "bad" in history(archive, RUNS).records[0].reason
+    assert "bad" in records(archive)[0].reason
     completed = Completed("sender", Command(("x",)), 0, "\udcff", "", 1.0)
-    archive.write_raw(1, 1, [RawEntry("client", completed)])
-    assert archive.read_raw(1, 1)[0].step == "client"
+    archive.raw.write(1, 1, [RawEntry("client", completed)])
+    assert archive.raw.read(1, 1)[0].step == "client"

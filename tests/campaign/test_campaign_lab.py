@@ -181,7 +181,7 @@ def test_our_cpu_and_service_demand_agree_with_netperfs(direct, tmp_path):
     campaign = nl.open(on.folder / "out")
     rows = campaign.frame().to_dict("records")
     assert len(rows) == 4
-    entries = campaign.archive.read_raw(rows[0]["run"], rows[0]["attempt"])
+    entries = campaign.archive.raw.read(rows[0]["run"], rows[0]["attempt"])
     cpus = {e.host: len(cpu.times(e.completed).cpus) for e in entries if e.step == BEFORE}
     for row, (end, role) in product(rows, (("local", "sender"), ("remote", "receiver"))):
         ticks, lost = row[f"{end}_cpu_ticks_pct"], row[f"{end}_lost_ticks_pct"]
@@ -273,7 +273,7 @@ def test_only_what_differs_is_written_and_every_write_is_read_back(on, hosts):
     assert False in changes
     last = {}
     for record in campaign.records():
-        entries = campaign.archive.read_raw(record.run.number, record.attempt)
+        entries = campaign.archive.raw.read(record.run.number, record.attempt)
         for host in ("sender", "receiver"):
             lines = [" ".join(e.argv) for e in entries if e.host == host and e.step == "settings"]
             writes = [n for n, line in enumerate(lines) if " -K " in line]
@@ -355,7 +355,7 @@ def test_a_login_that_may_run_ethtool_alone_is_enough(on):
             path.write_text(text)
     frame = nl.open(on.folder / "out").frame()
     assert set(frame["status"]) == {"ok"}
-    entries = nl.open(on.folder / "out").archive.read_raw(1, 1)
+    entries = nl.open(on.folder / "out").archive.raw.read(1, 1)
     assert [e.argv[0] for e in entries if e.completed.command.sudo] == ["ethtool"] * 2
     assert on.features() == before
 
@@ -533,7 +533,7 @@ def test_a_setting_left_out_as_a_level_is_as_it_was_found(on, hosts):
     assert first == last < some == none
     gso = []
     for run in frame["run"]:
-        printed = "".join(e.stdout for e in campaign.archive.read_raw(run, 1))
+        printed = "".join(e.stdout for e in campaign.archive.raw.read(run, 1))
         gso.append(printed.rpartition("generic-segmentation-offload: ")[2].split()[0])
     assert gso == ["off", "on", "on", "off"]
     assert on.features() == before
@@ -587,7 +587,7 @@ def test_what_plan_prints_is_what_hosts_do(on, lab):
                 entry.step,
                 shlex.join([*["sudo", "-n"][: 2 * entry.completed.command.sudo], *entry.argv]),
             )
-            for entry in campaign.archive.read_raw(record.run.number, record.attempt)
+            for entry in campaign.archive.raw.read(record.run.number, record.attempt)
         )
         # guards and notes, whether somebody listens or the link is up already, and what a remark
         # stands for

@@ -151,7 +151,7 @@ def test_a_side_on_other_machines(switched, tmp_path):
     assert campaign.state()["ok"] == 4
     assert list(campaign.archive.machines) == ["sender", "receiver", "after-receiver"]
     raw = {
-        run.values["side"]: {e.host for e in campaign.archive.read_raw(number, 1)}
+        run.values["side"]: {e.host for e in campaign.archive.raw.read(number, 1)}
         for number, run in campaign.runs.items()
     }
     assert raw["before"] >= {"sender", "receiver"}

@@ -34,7 +34,7 @@ def of(run: int) -> tuple[Record, Specification, list[RawEntry]]:
     facts = {role: CAMPAIGN.archive.facts(role) for role in machines}
     setup = CAMPAIGN.plan.setup(record.run.values)
     specification = specified(setup, CAMPAIGN.experiment.ends, machines, facts)
-    return record, specification, CAMPAIGN.archive.read_raw(run, 1, record.raw)
+    return record, specification, CAMPAIGN.archive.raw.read(run, 1, record.raw)
 
 
 def changed(entries: list[RawEntry], step: str, old: str, new: str) -> list[RawEntry]:

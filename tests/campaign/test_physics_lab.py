@@ -133,7 +133,7 @@ def least(folder: Path, row: dict[str, float], possible: float, *, udp: bool) ->
     """
     headers = 42 if udp else 66
     counted = row["remote_rx_bytes"] - headers * row["remote_rx_packets"]
-    raw = nl.open(folder / "out").archive.read_raw(row["run"], 1)
+    raw = nl.open(folder / "out").archive.raw.read(row["run"], 1)
     read = {entry.step: entry.completed for entry in raw if entry.host == "receiver"}
     window = row.get("window_s") or row["elapsed_s"]  # iperf3 tells what arrived itself
     around = cpu.wall(*(cpu.times(read[step]) for step in (BEFORE, AFTER))) - window
@@ -155,7 +155,7 @@ def moved(folder: Path, number: int) -> tuple[float, float]:
     machines = campaign.archive.machines
     setup = campaign.plan.setup(campaign.runs[number].values)
     specification = specifications.specified(setup, campaign.experiment.ends, machines)
-    measured = interpret.read(specification, campaign.archive.read_raw(number, 1))
+    measured = interpret.read(specification, campaign.archive.raw.read(number, 1))
     figures = measured.figures
     assert measured.work
     counted = float(figures["remote_rx_bytes"]) - 66 * float(figures["remote_rx_packets"])

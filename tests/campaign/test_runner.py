@@ -14,8 +14,9 @@ import pytest
 from simulated import Fails, SimulatedMachine
 from waiting import LONG
 
-from netlimits.archive import done, parts, reader
+from netlimits.archive import parts, reader, standing
 from netlimits.archive.journal import Journal
+from netlimits.archive.reader import Campaign
 from netlimits.archive.records import unfinished
 from netlimits.campaign import creation, interpret, measurement, runner
 from netlimits.campaign.interrupt import Interrupted, Stop
@@ -115,7 +116,7 @@ def test_every_run_is_recorded_and_the_hosts_are_as_found(work):
     assert figures["local_sd_us_per_kib"] == pytest.approx(1e6 / (800e6 / 8 / 1024))
 
 
-def test_a_plan_is_expanded_once_and_the_journal_read_twice(tmp_path, two, monkeypatch):
+def test_a_plan_is_expanded_once_and_the_journal_read_three_times(tmp_path, two, monkeypatch):
     counts = Counter()
 
     def counted(owner, name):
@@ -133,11 +134,10 @@ def test_a_plan_is_expanded_once_and_the_journal_read_twice(tmp_path, two, monke
     counted(Journal, "lines")
     work = Work(tmp_path / "results", two)
     work.run()
-    history = work.campaign.history()
-    work.campaign.write_results(history)
-    assert work.campaign.state(history)["ok"] == 4
-    # two configurations; before the first run and after the last
-    assert counts == {"parse": 1, "_expand": 1, "setup": 2, "lines": 2}
+    Campaign(work.campaign.archive, work.campaign.planned).write_results()
+    assert work.campaign.state()["ok"] == 4
+    # two configurations; the journal before the first run, for the tables, and for the state
+    assert counts == {"parse": 1, "_expand": 1, "setup": 2, "lines": 3}
 
 
 def test_a_setting_is_written_only_where_it_differs(work):
@@ -361,7 +361,7 @@ def test_a_readers_bug_costs_the_figures_of_one_run(work, monkeypatch):
     assert "could not be read (IndexError" in first.reason
     assert {record.status for record in others} == {"ok"}
     assert work.as_found()
-    assert work.campaign.archive.read_raw(first.run.number, 1), "what was printed is kept"
+    assert work.campaign.archive.raw.read(first.run.number, 1), "what was printed is kept"
 
 
 def test_an_interruption_ends_the_run_puts_back_and_resumes(work):
@@ -506,7 +506,7 @@ def test_raw_output_that_was_changed_is_not_read_again(work):
     work.run()
     archive = work.campaign.archive
     record = work.campaign.records()[0]
-    path = archive.raw_path(record.run.number, record.attempt)
+    path = archive.raw.path(record.run.number, record.attempt)
     assert record.raw == hashlib.sha256(path.read_bytes()).hexdigest()
     archive.lock()
     try:
@@ -521,7 +521,7 @@ def test_raw_output_that_was_changed_is_not_read_again(work):
 def test_a_cap_is_held_against_what_the_tool_says(work):
     work.run()
     record = work.campaign.records()[0]
-    entries = work.campaign.archive.read_raw(record.run.number, 1)
+    entries = work.campaign.archive.raw.read(record.run.number, 1)
     setup = work.plan.setup(record.run.values)
     machines = work.survey.machines
     specification = specified(setup, work.plan.experiment.ends, machines, work.survey.facts)
@@ -542,7 +542,7 @@ def test_a_campaign_is_rolled_into_parts_as_it_goes(tmp_path, two, monkeypatch):
     written = []
 
     def stopping(progress):
-        written.append(len(parts.written(work.campaign.archive.folder)))
+        written.append(len(work.campaign.archive.parts()))
         if progress.done == 11:
             raise Interrupted("enough")
 
@@ -551,8 +551,8 @@ def test_a_campaign_is_rolled_into_parts_as_it_goes(tmp_path, two, monkeypatch):
     assert written[:11] == sorted(written[:11])
     assert written[-1] >= 2, "a part as soon as it is due"
     opened = reader.open(work.campaign.path)
-    before = done.done(opened.archive)
-    assert (before.outcomes, before.attempts) == (Counter(ok=11), {})
+    before = standing.outcomes(opened.archive)
+    assert (before.counts, before.attempts) == (Counter(ok=11), {})
     seen = []
     end = work.run(on_progress=seen.append)
     assert (seen[0].done, end.done, end.failed, end.total) == (11, 24, 0, 24)

@@ -94,7 +94,7 @@ def shard_of(folder: Path, runs: int) -> Archive:
         about = {"block": run.block, "config": run.config, "values": dict(run.values)}
         shard.append("found", **place, state={"tso": "on"})
         shard.append("start", **key, **about, started=1.0 + number)
-        digest = shard.write_raw(run.number, 1, [])
+        digest = shard.raw.write(run.number, 1, [])
         shard.append(
             "end", **key, **about, status="ok", reason="", figures={"throughput_mbps": 1.0},
             duration_s=1.0, raw=digest,
@@ -135,7 +135,7 @@ def test_what_was_copied_before_an_end_at_any_event_is_not_copied_twice(tmp_path
     campaign.append = append
     shards.gathered(campaign, shard)
     assert told(campaign) == whole
-    assert {run for run, _ in campaign.raw_attempts()} == {1, 2, 3}
+    assert {run for run, _ in campaign.raw.attempts()} == {1, 2, 3}
     campaign.close()
     assert not shard.path.exists()
     assert shards.is_done(shard.path).exists()

@@ -91,7 +91,7 @@ def test_a_mesh_is_measured_and_restored_and_no_run_has_the_output_of_another(
     assert 3 <= len(records) - len(over) + len(twice) <= 8, "each connection was lost once"
     for record in records:
         ends = {record.run.values["sender"], record.run.values["receiver"]}
-        entries = archive.read_raw(record.run.number, record.attempt, record.raw)
+        entries = archive.raw.read(record.run.number, record.attempt, record.raw)
         assert {entry.host for entry in entries} <= ends
     assert not [role for role, m in machines.items() if m.state["features"] != m.original]
     assert not any(m.notes or m.claim for m in machines.values())

@@ -43,7 +43,7 @@ def test_streams_fill_the_path_while_the_transactions_wait_in_its_queue(lab, tmp
     for run in json.loads(printed.stdout)["first"]:
         raw = {
             (entry.host, entry.step, shlex.join(entry.argv))
-            for entry in campaign.archive.read_raw(run["run"], 1)
+            for entry in campaign.archive.raw.read(run["run"], 1)
         }
         planned = [(c["role"], c["step"], c["command"]) for c in run["commands"]]
         during = {line for line in planned if line[1] in ("client", "sample")}

@@ -117,7 +117,7 @@ def test_both_families_of_one_plan_run_between_real_hosts(dual: labs.Lab, tmp_pa
         "ipv6": str(ipaddress.ip_address(SIX.format(index=dual.index, host=2))),
     }
     for record in campaign.records():
-        entries = campaign.archive.read_raw(record.run.number, record.attempt)
+        entries = campaign.archive.raw.read(record.run.number, record.attempt)
         (client,) = [e.argv for e in entries if e.step == "client"]
         address = addresses[str(record.run.values["family"])]
         assert f"{address},{'6' if ':' in str(address) else '4'}" in client

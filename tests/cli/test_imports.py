@@ -16,7 +16,6 @@ from recorded import rewritten
 import netlimits
 from netlimits.analysis import frames
 from netlimits.analysis.spread import repeatability, spread
-from netlimits.archive import reader
 from netlimits.cli import main
 from netlimits.errors import ArchiveError, DataError
 from netlimits.importers import folder
@@ -120,7 +119,7 @@ def test_an_imported_campaign_has_nothing_to_resume(
     imported: Path,
 ):
     with pytest.raises(ArchiveError, match="nothing to resume"):
-        reader.check_plan(netlimits.open(imported))
+        netlimits.open(imported).check_plan()
     ran = subprocess.run(
         [sys.executable, "-m", "netlimits", "resume", imported], capture_output=True, text=True
     )

@@ -294,7 +294,7 @@ class Ground(Lab):
             outcomes = [ended.get((run, attempt), "interrupted") for attempt in attempts]
             assert [o == "interrupted" for o in outcomes] == [True] * (len(outcomes) - 1) + [False]
         for run, attempt in ended:
-            campaign.archive.read_raw(run, attempt)
+            campaign.archive.raw.read(run, attempt)
         frame = campaign.frame()
         assert sorted(zip(frame["run"], frame["attempt"], strict=True)) == sorted(started)
         kept = (out / "results.csv").read_text()

@@ -74,7 +74,7 @@ def test_clocks_are_set_and_a_host_reboots_in_mid_campaign(on, guests):
     stepped = [record for record in records[:2] if record.status == "invalid"]
     assert all("clock" in record.reason for record in stepped), reasons
     assert all(1 <= record.duration_s < HOUR / 2 for record in (*records[:2], records[-1]))
-    again = nl.open(on.out).archive.read_raw(3, 3)
+    again = nl.open(on.out).archive.raw.read(3, 3)
     written = {" ".join(entry.argv[-5:]) for entry in again if entry.host == "receiver"}
     for words in ("ethtool -L data0 combined 1", "ethtool -G data0 rx 256"):
         assert any(words in line for line in written), written

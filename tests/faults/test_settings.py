@@ -41,7 +41,7 @@ def test_a_setting_is_refused_half_way_on_the_second_host(ground):
         assert "permission denied on key" in reason
     writes = [
         entry.host
-        for entry in nl.open(out).archive.read_raw(1, 1)
+        for entry in nl.open(out).archive.raw.read(1, 1)
         if entry.step == "settings" and "-w" in entry.argv
     ]
     assert sorted(writes) == ["receiver", "sender"], "the other host had taken it"

@@ -506,7 +506,7 @@ def _results(kind: str) -> Callable[[bytes], object]:
         _fill(folder, files | {"raw/000001-1.jsonl" if kind == "raw" else kind: data})
         opened = reader.open(folder)
         if kind == "raw":
-            interpret.has_client(opened.archive.read_raw(1, 1))
+            interpret.has_client(opened.archive.raw.read(1, 1))
             return
         opened.state()
         unfinished(opened.archive)

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from recorded import recorded
 
 import netlimits
+from netlimits.archive import frames
 from netlimits.archive.reader import Campaign
 from netlimits.cli import group
 from netlimits.errors import NetlimitsError
@@ -104,7 +105,7 @@ def whole() -> Path:
 def right() -> tuple[pd.DataFrame, pd.DataFrame]:
     """Its runs and its interim results, as they must be read or not at all."""
     campaign = netlimits.open(whole())
-    return campaign._frame(), campaign.intervals()
+    return frames.frame(campaign.archive, campaign.experiment), campaign.intervals()
 
 
 def same(campaign: Campaign) -> bool:

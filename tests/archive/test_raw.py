@@ -10,8 +10,7 @@ import pytest
 from killing import killed_after
 
 from netlimits.archive import packs
-from netlimits.archive.raw import RawEntry
-from netlimits.archive.raw_output import RawOutput
+from netlimits.archive.raw import RawEntry, RawOutput
 from netlimits.errors import ArchiveError
 from netlimits.model import Command, Completed
 from netlimits.model.folder import Folder
@@ -117,7 +116,7 @@ def test_a_file_that_differs_from_what_is_packed_counts_and_stays(tmp_path, dige
 
 
 PACK = """\
-from netlimits.archive.raw_output import RawOutput
+from netlimits.archive.raw import RawOutput
 from netlimits.model.folder import Folder
 raw = RawOutput(Folder(place))
 raw.finish()

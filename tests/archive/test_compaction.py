@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import gc
 import shutil
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from recorded import EXPERIMENT, recorded
 
-from netlimits.archive import packs, parts, reader, rolling
+from netlimits.archive import compaction, packs, parts, reader
 from netlimits.archive.records import end_fields, run_fields
 from netlimits.cli import group
 from netlimits.errors import ArchiveError
@@ -33,7 +32,7 @@ def out(tmp_path) -> Path:
 def rolled(out: Path) -> None:
     archive = reader.open(out).archive
     archive.lock()
-    archive.roll_all()
+    archive.compaction.roll_all()
     archive.close()
 
 
@@ -43,7 +42,7 @@ def files(out: Path) -> list[str]:
 
 def read(out: Path) -> dict[int, str]:
     archive = reader.open(out).archive
-    return {run: archive.read_raw(run, 1)[1].stdout for run in range(1, 25)}
+    return {run: archive.raw.read(run, 1)[1].stdout for run in range(1, 25)}
 
 
 def test_raw_output_of_all_parts_but_the_last_is_packed(out):
@@ -73,7 +72,7 @@ def test_a_campaign_packs_as_it_goes_and_goes_on_where_it_was(out):
             archive = reader.open(out).archive
             archive.lock()
         archive.append("start", **run_fields(run), attempt=2, started=1e9)
-        digest = archive.write_raw(run.number, 2, [])
+        digest = archive.raw.write(run.number, 2, [])
         ended = Record(run, 2, "ok", "", 1e9, 4, {"throughput_mbps": 1.0}, raw=digest)
         archive.append("end", **end_fields(ended))
         archive.roll()
@@ -148,32 +147,35 @@ def test_a_full_disk_leaves_files_and_stops_no_campaign(out, monkeypatch):
 def test_a_campaign_at_work_keeps_one_part_however_many_there_are(out):
     archive = reader.open(out).archive
     archive.lock()
-    archive.roll_all()
+    archive.compaction.roll_all()
     for _ in range(3):  # as after a run
         archive.roll()
     assert len(archive.parts()) > 4
-    parts._footer.cache_clear()  # what the line before asked for
+    parts._cached.cache_clear()  # what the line before asked for
     gc.collect()
     kept = [thing for thing in gc.get_objects() if isinstance(thing, parts.Part)]
     archive.close()
-    assert kept == [archive.roller.last]
+    assert kept == [archive.compaction.last]
 
 
-def test_parts_that_another_process_is_at_are_left_to_it_for_a_while(out):
+def test_a_part_that_cannot_be_written_is_tried_again_later(out, monkeypatch):
     archive = reader.open(out).archive
     archive.lock()
-    (out / "parts").mkdir()
-    with (out / "parts" / ".lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(compaction, "_written", full)
         assert not archive.roll()
-        assert archive.roller.problem == "another process is at its parts"
-        archive.roll_all()
+        assert archive.compaction.problem == "No space left on device"
+        archive.compaction.roll_all()
         assert not archive.parts()
     assert not archive.roll(), "it is not tried after every run"
     for _ in range(parts.ATTEMPTS):
         archive.append("closed")
     assert archive.roll()
-    assert archive.roller.problem == ""
+    assert archive.compaction.problem == ""
     while archive.roll():
         pass
     archive.close()
@@ -187,9 +189,9 @@ def test_what_fails_by_a_mistake_stops_no_campaign(out, monkeypatch):
     def mistaken(*_: object) -> None:
         raise TypeError("of another version")
 
-    monkeypatch.setattr(rolling, "next_part", mistaken)
+    monkeypatch.setattr(compaction, "_written", mistaken)
     assert not archive.roll()
-    assert archive.roller.problem == "of another version"
+    assert archive.compaction.problem == "of another version"
     archive.close()
 
 
@@ -202,10 +204,10 @@ def test_lines_without_an_outcome_are_no_failure(out):
     for _ in range(2 * parts.ATTEMPTS):
         archive.append("closed")
     assert not archive.roll()
-    assert archive.roller.problem == ""
+    assert archive.compaction.problem == ""
     shutil.rmtree(out / "parts")
-    archive.roll_all()
+    archive.compaction.roll_all()
     archive.close()
-    assert archive.roller.problem == ""
+    assert archive.compaction.problem == ""
     assert len(packs.packs(files(out))) == 5
     assert len(archive.parts()) == 6

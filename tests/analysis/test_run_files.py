@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from netlimits.archive import run_files
+from netlimits.analysis import run_files
 from netlimits.errors import DataError
 
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from netlimits.archive import rolled
-from netlimits.archive.chunks import Chunk
+from netlimits.archive import frames
+from netlimits.archive.columns import Chunk
 
 KINDS = {int: "int", float: "float", str: "str", bool: "bool"}
 
@@ -31,7 +31,7 @@ ABSENT = Chunk(2, {"run": "int"}, lambda names: pa.table({"run": [7, 8]}).select
 
 
 def column(*chunks: Chunk, **options: Any) -> pd.Series:
-    table, rows = rolled.frame(chunks, ["run", "x"], **options)
+    table, rows = frames.assembled(chunks, ["run", "x"], **options)
     assert rows.tolist() == [n for n, each in enumerate(chunks) for _ in range(each.rows)]
     assert table["run"].dtype == np.int64
     return table["x"]

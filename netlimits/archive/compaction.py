@@ -1,0 +1,169 @@
+"""Compaction: the journal of a campaign at work into parts, its raw output into packs.
+
+It serves readers alone. If it fails, nothing is lost, the campaign goes on, and it is tried again a
+quarter of a part later. The raw output of the last part stays in files, as does what comes after
+it: people look at the newest runs. The process that holds the journal's lock does it between runs.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import astuple, replace
+from itertools import islice
+
+from netlimits import __version__
+from netlimits.archive import columns, formats, parts, raw
+from netlimits.archive.columns import ATTEMPTS, INTERIM, Stretch
+from netlimits.archive.formats import PartFile
+from netlimits.archive.history import Attempt
+from netlimits.archive.journal import BlockDigest, Head, Journal
+from netlimits.archive.parts import Part
+from netlimits.archive.raw import RawOutput
+from netlimits.errors import ArchiveError, one_line
+
+PACKS = 2
+"""Packs at most that are written after a part: no run waits for long, and files that a killed
+campaign left are packed a few at a time."""
+
+
+class Compaction:
+    """The compaction of one campaign by the process that holds its journal's lock.
+
+    Attributes:
+        last: The last part. No other is kept, so memory does not grow with the runs.
+        problem: Why the next part could not be written; "" if nothing failed.
+        on_part: Called with the checksum of each part that is written or accepted.
+    """
+
+    def __init__(self, journal: Journal, output: RawOutput, sync: Callable[[], int]) -> None:
+        """`sync` writes the journal to disk and returns its bytes: parts cover no others."""
+        self.last: Part | None = None
+        self.problem = ""
+        self.on_part: Callable[[str], None] = lambda _: None
+        self._journal = journal
+        self._raw = output
+        self._sync = sync
+        self._not_before = 0
+
+    def roll(self) -> bool:
+        """Write the next part and a few packs, if they are due; return whether a part was."""
+        with self._putting_off():
+            if self._due() and self._write_part():
+                with suppress(OSError, ArchiveError):
+                    for _ in islice(self._pack(), PACKS):
+                        pass
+                return True
+        return False
+
+    def roll_all(self) -> None:
+        """Write every part and pack that is due, and parts again that are lost or damaged."""
+        self.last, self._not_before = None, 0
+        with self._putting_off():
+            for part in parts.of_journal(self._journal):
+                whole = (columns.intact(self._journal, part, w) for w in (ATTEMPTS, INTERIM))
+                if not all(whole):
+                    break
+                self.last = part
+            while self._due() and self._write_part():
+                pass
+            for _ in self._pack():
+                pass
+
+    @contextmanager
+    def _putting_off(self) -> Iterator[None]:
+        """Keep any error as `problem`: whatever it is, the campaign goes on."""
+        try:
+            yield
+        except Exception as error:
+            self.problem = one_line(error) or repr(error)
+            self._not_before = self._journal.head.lines + parts.ATTEMPTS // 2
+
+    def _due(self) -> bool:
+        head = self._journal.head
+        return head.lines >= self._not_before and _enough(self._end(), head)
+
+    def _end(self) -> Head:
+        return self.last.end if self.last else Head()
+
+    def _write_part(self) -> bool:
+        """Write the next part; return False if no attempt ended where it could end."""
+        durable, begin = self._sync(), self._end()
+        block = self.last.block if self.last else BlockDigest()
+        with self._journal.folder.reader("journal.jsonl") as file:
+            file.seek(block.size)
+            block.update(file.read(begin.size - block.size))
+        stretch = Stretch(self.last.about if self.last else None)
+        head = replace(begin)
+        for number, line in self._journal.lines(begin, durable):
+            event = formats.event(line)
+            if event is None:
+                raise ArchiveError(f"{self._journal.path}:{number}: is damaged")
+            if event["event"] == "imported":
+                break  # such a campaign is read as a whole
+            stretch.history.add(event)
+            head.add(line)
+            block.update(line)
+            if event["event"] in ("end", "parsed") and _enough(begin, head):
+                place = (self.last.number + 1 if self.last else 1, begin, head)
+                self.last, self.problem = _written(self._journal, *place, block, stretch), ""
+                self.on_part(self.last.about["sha256"])
+                return True
+        self._not_before = self._journal.head.lines + 1
+        return False
+
+    def _pack(self) -> Iterator[None]:
+        """Pack the raw output of the parts before the last one; yield after each pack."""
+        self._raw.finish()
+        last = self.last.number if self.last else 0
+        runs = sorted(run for run, _ in raw.files(self._raw.names()))
+        for part in islice(parts.each(self._journal), max(last - 1, 0)):
+            low, high = part.about["runs"] or (1, 0)
+            after = bisect_left(runs, low)
+            among = after < len(runs) and runs[after] <= high
+            if among and self._raw.pack(self._attempts(part)):
+                yield
+
+    def _attempts(self, part: Part) -> Iterator[Attempt]:
+        table = columns.of_part(self._journal, part).table(columns.KEY)
+        return zip(*(column.to_pylist() for column in table.columns), strict=True)
+
+
+def _enough(begin: Head, head: Head) -> bool:
+    """Return whether there is enough between two places for a part."""
+    many = head.lines - begin.lines >= 2 * parts.ATTEMPTS
+    return many or head.size - begin.size >= parts.SIZE
+
+
+def _written(
+    journal: Journal, number: int, begin: Head, end: Head, block: BlockDigest, stretch: Stretch
+) -> Part:
+    """Write a part, its JSON last. Raises OSError."""
+    folder = journal.folder
+    folder.make(parts.FOLDER)
+    counts = parts.counts(stretch.history)
+    stretch.history.close(going=False)
+    files: list[PartFile | None] = [None, None]
+    names = Part(number, {})  # type: ignore[typeddict-item]  # only its names are asked for
+    for which, name in ((ATTEMPTS, names.name), (INTERIM, names.interim_name)):
+        table, kinds = stretch.table(which)
+        if table.num_rows:
+            data, files[which] = columns.parquet(table, kinds)
+            folder.write(name, data)
+        else:
+            folder.remove(name)
+    about = {
+        "netlimits": __version__,
+        "begin": astuple(begin),
+        "end": astuple(end),
+        "chain": (block.chain, block.chained),
+        "attempts": files[ATTEMPTS],
+        "interim": files[INTERIM],
+        **counts,
+    }
+    about = json.loads(json.dumps(about))  # as it will be read: lists, not tuples
+    about["sha256"] = formats.digest(about)
+    folder.write(parts.json_name(number), json.dumps(about))
+    return Part(number, about)

@@ -1,0 +1,141 @@
+"""What the journal says: the one fold over its events.
+
+Tables, records, counts and pending runs are all made of a `History`. It starts at the journal's
+first line, or at the end of a part (`archive.parts`), and takes events in order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from netlimits.archive.formats import PartFooter
+from netlimits.model import decoding
+
+Attempt = tuple[int, int]
+"""(run, attempt)."""
+
+Event = dict[str, Any]
+
+CUT_OFF = "the process ended before the run did"
+"""The reason of an attempt that has no end."""
+
+
+class Outcome(NamedTuple):
+    """What is known of an attempt without its figures."""
+
+    status: str
+    reason: str
+    disturbed: bool
+
+
+class OpenChanges:
+    """The `found` events that no `put_back` or `forgotten` has answered yet."""
+
+    def __init__(self, unfinished: Iterable[Mapping[str, Any]] = ()) -> None:
+        self._open = {_place(event): {**event} for event in unfinished}
+
+    def add(self, event: Mapping[str, Any]) -> None:
+        """Take a `found`, `put_back` or `forgotten` event; ignore others."""
+        if event["event"] == "found":
+            first = self._open.get(_place(event), event)
+            self._open[_place(event)] = {**first, "state": {**event["state"], **first["state"]}}
+        elif event["event"] in ("put_back", "forgotten"):
+            self._open.pop(_place(event), None)
+
+    @property
+    def unfinished(self) -> tuple[Event, ...]:
+        """One event for each place, in the order of the first, with the state found first."""
+        return tuple(self._open.values())
+
+
+def _place(event: Mapping[str, Any]) -> tuple[str, str, str]:
+    return event["role"], event["interface"], event["setting"]
+
+
+class History:
+    """A stretch of the journal, folded.
+
+    `again` is True if the stretch says something of an attempt that an earlier event closed, or
+    that it has no start of: counts of several stretches then do not add up. `attempts` are in the
+    order of their starts.
+    """
+
+    def __init__(
+        self, before: PartFooter | None = None, keep: Callable[[Event], object] | None = None
+    ) -> None:
+        """Start at the journal's first line, or after the part `before`.
+
+        `keep` is called with the merged events of each attempt that is over, in the order of
+        starts: an attempt that was read again is passed again.
+        """
+        self.attempts: dict[Attempt, Outcome] = {}
+        self.configurations: dict[int, str] = {}
+        self.changes = OpenChanges(before["unfinished"] if before else ())
+        self.reconnected: Counter[str] = Counter()
+        self.extended: list[Event] = []
+        self.opened: float | None = None
+        self.again = False
+        self.lines = 0
+        self._keep = keep
+        self._open: dict[Attempt, Event] = {}
+        for start in before["going"] if before else ():
+            self.add({**start})
+
+    def add(self, event: Event) -> None:
+        """Take the next event."""
+        name = event["event"]
+        if name in ("start", "end", "parsed"):
+            self._add_attempt(event)
+        elif name == "opened":
+            self.opened = float(event["at"]) if decoding.has(event.get("at"), float) else None
+            self.close(going=True)  # the process that made them was killed
+        elif name == "imported":
+            for row in event["rows"]:
+                self._add_attempt({"event": "end", "block": 1, "started": None, **row})
+        elif name == "reconnected":
+            self.reconnected[event["role"]] += 1
+        elif name == "extended":
+            self.extended.append(event)
+        else:
+            self.changes.add(event)
+
+    def _add_attempt(self, event: Event) -> None:
+        key = event["run"], event["attempt"]
+        self.configurations[event["run"]] = event["config"]
+        if event["event"] == "start":
+            self.attempts[key] = Outcome("interrupted", CUT_OFF, disturbed=False)
+            self._open[key] = event
+            return
+        disturbed = event["status"] == "ok" and bool(event["figures"].get("disturbed_pct"))
+        self.attempts[key] = Outcome(event["status"], event["reason"], disturbed)
+        self.again |= key not in self._open
+        # what is read again may have no interim results any more
+        self._open[key] = {**self._open.get(key, {}), "interim": (), **event}
+        while self._open and "status" in next(iter(self._open.values())):
+            self._close(next(iter(self._open)))
+
+    def close(self, *, going: bool) -> None:
+        """Close all attempts that have an end and, with `going`, those that have none."""
+        for key in [key for key, event in self._open.items() if going or "status" in event]:
+            self._close(key)
+
+    def _close(self, key: Attempt) -> None:
+        event = self._open.pop(key)
+        if self._keep:
+            self._keep(event)
+
+    @property
+    def going(self) -> dict[Attempt, Event]:
+        """The `start` of each attempt without an end that the last process made."""
+        return {key: event for key, event in self._open.items() if "status" not in event}
+
+    @property
+    def outcomes(self) -> dict[int, str]:
+        """Run -> the outcome that it has in this stretch."""
+        return {
+            run: outcome.status
+            for (run, _), outcome in self.attempts.items()
+            if outcome.status != "interrupted"
+        }

@@ -1,0 +1,224 @@
+"""A campaign's experiment, plan, records and standing: all that a process at work needs.
+
+It loads neither pandas nor pyarrow; `archive.reader` adds the tables.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Any, Self, cast
+
+from netlimits.archive import formats, records, standing
+from netlimits.archive.store import AGAINST, Archive
+from netlimits.errors import ArchiveError, one_line
+from netlimits.experiment import document, duet, load
+from netlimits.experiment.plan import Plan
+from netlimits.model import STATUSES, Experiment, Record, Run
+
+
+@dataclass(frozen=True)
+class Logbook:
+    """One campaign's folder, for reading; `planned` is the plan that it was just made of."""
+
+    archive: Archive
+    planned: Plan | None = None
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self.archive.path
+
+    @cached_property
+    def imported(self) -> Mapping[str, Any] | None:
+        """What the folder was imported from (`netlimits import`); None for a campaign of ours."""
+        source: dict[str, Any] | None = self.archive.meta.get("imported")
+        return source
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        """The experiment as it was run: the file to the letter, `--set`, and the seed drawn.
+
+        Of an imported campaign only the name and the factors' names are known. Raises ArchiveError
+        if its file cannot be read, or does not fit campaign.json.
+        """
+        if self.planned:
+            return self.planned.experiment
+        meta = self.archive.meta
+        if self.imported:
+            factors: dict[str, tuple[()]] = dict.fromkeys(self.imported["factors"], ())
+            path = self.path / "campaign.json"
+            name = meta.get("experiment", "imported")
+            return Experiment(name, path, text="", roles=(), factors=factors)
+        path = self.path / "experiment.yaml"
+        self.archive.check("plan.csv")
+        loaded = self._parsed("experiment.yaml", meta["overrides"])
+        if against := meta.get("against"):
+            second = self._parsed(AGAINST, against["overrides"])
+            called = duet.names(",".join(against["sides"]))
+            roles: dict[str, str] = against["roles"]
+            if any(new != f"{called[1]}-{role}" for role, new in roles.items()):
+                raise ArchiveError(f"{self.path / 'campaign.json'}: is damaged")
+            loaded = duet.duet(loaded, second, called, roles)
+        if loaded.repeat.seed not in (None, meta["seed"]):
+            raise ArchiveError(
+                f"{path}: has the seed {loaded.repeat.seed}, and campaign.json {meta['seed']}; one "
+                "of them was edited: put it back"
+            )
+        if lacking := [role for role in loaded.roles if role not in meta["machines"]]:
+            raise ArchiveError(f"{self.path / 'campaign.json'}: has no machine for {lacking[0]}")
+        return replace(loaded, repeat=replace(loaded.repeat, seed=meta["seed"]))
+
+    def _parsed(self, name: str, overrides: Iterable[Sequence[str]]) -> Experiment:
+        """Parse one of the folder's experiments, with what was changed in it."""
+        self.archive.check(name)
+        path = self.path / name
+        try:
+            text = self.archive.folder.read(name, document.BYTE_LIMIT).decode("utf-8")
+        except (OSError, ValueError) as error:
+            raise ArchiveError(f"{path}: cannot be read: {one_line(error)}") from None
+        return _experiment(text, path, tuple((key, written) for key, written in overrides))
+
+    @property
+    def skipped(self) -> Mapping[str, str]:
+        """The reason for each tool whose runs were left out from the beginning."""
+        reasons: dict[str, str] = self.archive.meta.get("skipped", {})
+        return reasons
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The experiment's plan and what was added to it, less the runs that were left out."""
+        if self.planned:
+            return self.planned.leaving_out(self.skipped)
+        plan = Plan(self.experiment).leaving_out(self.skipped)
+        for added in self.archive.extensions():
+            plan = plan.extended(added["replicates"], added["seed"])
+        return plan
+
+    def extend(self, replicates: int, seed: int) -> Self:
+        """Add so many runs of each configuration; return the campaign with them.
+
+        Its journal is locked.
+        """
+        self.plan.extended(replicates, seed)  # raises before anything is written
+        self.archive.append("extended", replicates=replicates, seed=seed)
+        return replace(self)
+
+    @cached_property
+    def runs(self) -> Mapping[int, Run]:
+        """The plan, by run number; of an imported campaign the runs that were read."""
+        if self.imported:
+            return {record.run.number: record.run for record in self.records()}
+        return {run.number: run for run in self.plan.runs()}
+
+    def records(self) -> list[Record]:
+        """Return every attempt, in the order in which they started."""
+        attempts = records.records(self.archive)
+        self.check_imported(len({record.run.number for record in attempts}))
+        return attempts
+
+    def check_imported(self, runs: int) -> None:
+        """Raise ArchiveError if an imported campaign has another number of runs than came in."""
+        count = sum(file["runs"] for file in self.imported["files"]) if self.imported else runs
+        if runs != count:
+            raise ArchiveError(
+                f"{self.archive.journal.path}: tells of {runs} runs, and {count} came in; put it "
+                "back from a copy, or import the files in raw/imported again"
+            )
+
+    def state(self) -> dict[str, Any]:
+        """Return how far it is: runs by outcome, runs left, what is not restored, who runs it.
+
+        `running` is None if nobody runs it.
+        """
+        now = standing.standing(self.archive)
+        planned = len(self.runs) if self.imported else self.planned_runs()
+        return {
+            "path": str(self.path),
+            "experiment": self.experiment.name,
+            "seed": self.experiment.repeat.seed,
+            "imported": self.imported and [file["file"] for file in self.imported["files"]],
+            "planned": planned,
+            "skipped": self.skipped_runs(),
+            **{s: now.outcomes.get(s, 0) for s in STATUSES if s != "interrupted"},
+            "left": planned - now.outcomes.total(),
+            "disturbed": now.disturbed,
+            "interrupted": now.interrupted,
+            "not_put_back": [
+                {k: e[k] for k in ("role", "interface", "setting")} for e in now.unfinished
+            ],
+            "running": now.running
+            and {
+                "by": str(now.running),
+                "pid": now.running.pid or None,
+                "since": now.opened,
+                "run": now.present[0][0] if now.present else None,
+                "attempt": now.present[0][1] if now.present else None,
+                "runs": [run for run, _ in now.present],
+            },
+            "reconnected": dict(now.reconnected),
+            "reasons": dict(now.reasons.most_common()),
+        }
+
+    def planned_runs(self) -> int:
+        """Return how many runs are planned, without those that are left out."""
+        return len(self.plan) - self.plan.left_out().total()
+
+    def skipped_runs(self) -> list[dict[str, Any]]:
+        """Return the tools whose runs are left out: `tool`, how many `runs`, the `reason`."""
+        left_out = self.plan.left_out() if self.skipped else {}
+        return [
+            {"tool": tool, "runs": left_out[tool], "reason": reason}
+            for tool, reason in self.skipped.items()
+        ]
+
+    def check_plan(self) -> None:
+        """Raise ArchiveError if the archived experiment no longer makes the archived plan."""
+        if self.imported:
+            raise ArchiveError(f"{self.path}: was imported from files: there is nothing to resume")
+        digest = _Digest()
+        self.plan.as_begun().write_csv(cast(IO[str], digest))
+        try:
+            kept = self.archive.folder.digest("plan.csv")
+        except OSError as error:
+            raise ArchiveError(f"{self.path / 'plan.csv'}: {one_line(error)}") from None
+        if digest.hash.hexdigest() != kept:
+            raise ArchiveError(
+                f"{self.path}: experiment.yaml no longer makes plan.csv; one of them was edited, "
+                "or another netlimits wrote them: put it back, or start a new campaign"
+            )
+
+
+def opened(path: str | Path) -> Archive:
+    """Open the campaign in a folder, and check its campaign.json. Raises ArchiveError."""
+    archive = Archive.open(Path(path))
+    if not formats.meta(archive.meta):
+        raise ArchiveError(f"{archive.path / 'campaign.json'}: is damaged")
+    archive.check("campaign.json")
+    return archive
+
+
+def open(path: str | Path) -> Logbook:  # noqa: A001 - as archive.reader says it
+    """Return the campaign in a folder. Raises ArchiveError if there is none, or it is damaged."""
+    return Logbook(opened(path))
+
+
+@lru_cache(maxsize=4)
+def _experiment(text: str, path: Path, overrides: tuple[tuple[str, str], ...]) -> Experiment:
+    """Parse an experiment; whoever opens a folder again and again parses it once."""
+    return load.parse(text, path, overrides)
+
+
+class _Digest(io.TextIOBase):
+    """A text file that keeps only the SHA-256 of what is written to it."""
+
+    def __init__(self) -> None:
+        self.hash = sha256()
+
+    def write(self, text: str) -> int:
+        self.hash.update(text.encode())
+        return len(text)
