@@ -125,7 +125,7 @@ def pairs(folder: Path, kind: str, end: str) -> Iterator[Pair]:
     archive = Archive.open(folder)
     for row in nl.open(folder).frame().to_dict("records"):
         if row["status"] == "ok":
-            entries = archive.read_raw(int(row["run"]), int(row["attempt"]))
+            entries = archive.raw.read(int(row["run"]), int(row["attempt"]))
             (client,) = (entry.completed for entry in entries if entry.step == "client")
             printed = [
                 re.findall(r"^([A-Z_]+)=([0-9.]+)$", stream.stdout, re.MULTILINE)

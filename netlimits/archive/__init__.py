@@ -34,18 +34,18 @@ Parquet files where other machines read them.
 - A torn last line of the journal is cut off when it is locked again. An attempt that has no end
   was interrupted, and `resume` makes another one.
 - `found` without `put_back` tells `restore` and `resume` what to restore.
-- Files other than the journal are there whole or not at all (`model.folder`). A part counts once its
-  JSON is there, which is written last; a part that is missing is written again. Raw output stays in
-  its own file until a pack that holds it was read back.
+- Files other than the journal are there whole or not at all (`model.folder`). A part counts once
+  its JSON is there, which is written last; a part that is missing is written again. Raw output
+  stays in its own file until a pack that holds it was read back.
 
-**Damage is reported**, with file and line. The journal's lines are numbered and chained by CRCs, and
-its first line has the checksums of the files that are never written again (`Archive.check`). Lines
-that are lost at the journal's end are missed by raw output that no event knows, and by results.json,
-the parts and the registry, which know how many lines there were. An attempt's end has the SHA-256 of
-its raw output. Parts that are damaged are ignored, and their lines read instead. The format of each
-file is checked as it is read (`formats`), and no file is opened through a link (`model.folder`),
-since a folder may come from somebody else. Whether it is the user's own, so that its logins and its
-states may be used, is decided by the `registry` outside of it.
+**Damage is reported**, with file and line. The journal's lines are numbered and chained by CRCs,
+and its first line has the checksums of the files that are never written again (`Archive.check`).
+Lines that are lost at the journal's end are missed by raw output that no event knows, and by
+results.json, the parts and the registry, which know how many lines there were. An attempt's end has
+the SHA-256 of its raw output. Parts that are damaged are ignored, and their lines read instead. The
+format of each file is checked as it is read (`formats`), and no file is opened through a link
+(`model.folder`), since a folder may come from somebody else. Whether it is the user's own, so that
+its logins and its states may be used, is decided by the `registry` outside of it.
 
 The modules, from the bottom up: formats; journal, history; parts, registry, packs; columns, raw;
 compaction; store; records, standing, frames; logbook, relation; reader; copies.
