@@ -110,11 +110,16 @@ def recorded(
 
 
 def rewritten(folder: Path, change: Callable[[bytes], bytes]) -> None:
-    """A journal whose events were changed by whoever can count and sum as netlimits does."""
+    """A journal whose events were changed by whoever can count and sum as netlimits does.
+
+    An event that becomes nothing goes.
+    """
     path, head = folder / "journal.jsonl", Head()
     written = []
     for line in path.read_bytes().splitlines(keepends=True):
         body = change(b"{" + line.split(b",", 2)[2].rstrip(b"\n"))
+        if not body:
+            continue
         written.append(head.sealed(body))
         head.add(written[-1])
     path.write_bytes(b"".join(written))
