@@ -68,7 +68,7 @@ def figures(runs: Runs) -> dict[str, float]:
     known = {name: value for name, of in KNOWN.items() if (value := _median(runs, of)) is not None}
     where = [places.losses(run) for run in runs]
     for place in dict.fromkeys(place for run in where for place in run):
-        known[f"lost {place}"] = median(run.get(place, 0.0) for run in where)
+        known[f"lost_{places.NAMES[place]}"] = median(run.get(place, 0.0) for run in where)
     return known
 
 
@@ -122,9 +122,9 @@ def _losses(known: Mapping[str, float]) -> Iterator[str]:
     for name, words in what.items():
         if name in known:
             yield f"{known[name]:.2g} % of the {words}"
-    for name, count in known.items():
-        if name.startswith("lost ") and count >= 1:
-            yield f"{count:,.0f} {name.removeprefix('lost ')}"
+    for place, name in places.NAMES.items():
+        if (count := known.get(f"lost_{name}", 0.0)) >= 1:
+            yield f"{count:,.0f} {place}"
 
 
 def _queues(known: Mapping[str, float]) -> Iterator[str]:

@@ -27,6 +27,13 @@ OF_RECEIVER: Mapping[str, str] = {
 """Counter -> where it counts, on the way from the program that sends to the one that receives."""
 
 
+NAMES: Mapping[str, str] = {
+    **{where: name for name, where in (*OF_SENDER.items(), *OF_RECEIVER.items())},
+    PATH: "path",
+}
+"""Place -> its name in figures: the counter's."""
+
+
 def lost(run: RunFigures) -> float | None:
     """Return how many segments or datagrams were lost; None where it is not known."""
     if run.udp:

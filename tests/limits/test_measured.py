@@ -40,6 +40,7 @@ def test_a_measured_run_has_the_verdict_of_what_limited_it(name):
 def test_what_is_known_of_a_measured_run_is_told_whatever_the_verdict(name):
     of = run(name)
     figures = known.figures([of])
+    assert all(name.isidentifier() for name in figures)
     told = known.sentence(figures)
     assert ("arrived" in told) is (of.throughput is not None)
     assert "busiest CPU" in told
