@@ -61,9 +61,12 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
 
 
 def _told_by(frame: pd.DataFrame) -> list[str]:
-    """The columns to tell configurations by; none where there is one configuration."""
-    own = "config" in frame.columns and frame["config"].nunique(dropna=False) > 1
-    return proof.factors(frame) or (["config"] if own else [])
+    """The columns to tell configurations by; none where there is one configuration.
+
+    Interventions are levels of one: each has a hash of its own.
+    """
+    several = "config" in frame.columns and frame["config"].nunique(dropna=False) > 1
+    return proof.factors(frame) or (["config"] if several and not proof.tested(frame) else [])
 
 
 def _known(runs: Sequence[RunFigures]) -> dict[str, Any]:

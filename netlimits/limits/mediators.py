@@ -165,6 +165,11 @@ OF_CLASSES: Mapping[str, tuple[Check, ...]] = {
 
 
 def unmoved(limit: str, change: str, changed: Runs, without: Runs) -> str:
-    """Return why a change had no effect on what it was meant to move; "" where it had one."""
-    checks = (*CHECKS.get(change, ()), *OF_CLASSES.get(limit, ()))
-    return next((why for check in checks if (why := check(changed, without))), "")
+    """Return why a change tells nothing of a class; "" where it moved what it was meant to move."""
+    for check in CHECKS.get(change, ()):
+        if why := check(changed, without):
+            return f"the change had no effect on its cause: {why}"
+    for check in OF_CLASSES.get(limit, ()):
+        if why := check(changed, without):
+            return f"the change tells nothing of it: {why}"
+    return ""

@@ -56,8 +56,7 @@ def _said(proof: Proof, own: Proof | None) -> str:
     """What a change says of one class. Only one class is proven; others are as they would be."""
     expected = proof.limit.intervention.expectation
     if proof.why:
-        had = "the change had no effect on its cause: " if proof.figures else ""
-        return f"{proof.name} is open: {had}{proof.why}"
+        return f"{proof.name} is open: {proof.why}"
     if proof.state == PROVEN and proof is not own:
         return (
             f"{proof.name} would have it so, too ({expected}), and is not the likeliest by counters"
