@@ -41,8 +41,9 @@ SUSPECT = "--next FILE --suspect CLASS puts the class that you suspect to the pr
 DISAGREE = "The runs disagree"
 """How the sentence of a configuration begins of which too few runs have one verdict."""
 
-RIVALS = ("sender-cpu", "receiver-cpu")
-"""Classes that fire together without one explaining the other: both ends are out of CPU."""
+RIVALS, SHARED = ("sender-cpu", "receiver-cpu"), "host-full"
+"""Classes that fire together without one explaining the other: both ends are out of CPU; and the
+class that it is where they share all of a machine's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +92,11 @@ def _of_signs(signs: dict[LimitClass, Sign], run: RunFigures) -> Verdict:
         return _nothing(signs, [limit for limit in CLASSES if not _measured(limit, signs, run)])
     first = fired[0]
     rival = next((e for e in fired[1:] if {first.name, e.name} == {*RIVALS}), None)
-    if rival is not None:
+    shared = next((each for each in fired if each.name == SHARED), None)
+    if rival is not None and shared is None:
         return _rivals(first, rival, signs, run)
+    if rival is not None and shared is not None:
+        first = shared
     runner_up = _runner_up(first, signs)
     return Verdict(
         first.name,

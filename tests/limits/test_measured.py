@@ -186,3 +186,15 @@ def test_a_full_window_of_unread_data_is_enough_where_the_sender_paces_itself():
     assert of_run(run("slow-reader", **paced)).limit == "slow-reader"
     half = paced | {"local_snd_wnd_bytes": 60_000, "remote_recv_q_bytes": 80_000}
     assert of_run(run("slow-reader", **half)).limit != "slow-reader"
+
+
+def test_ends_that_both_want_more_of_a_full_machine_are_limited_by_that():
+    """Nothing tells whose CPU it is, and so it is said first."""
+    wanting = {f"{end}_cpu_wait_pct": 95.0 for end in ("local", "remote")}
+    starved = run("paused sender", **wanting, remote_connections=1, local_threads=1)
+    assert starved.one_machine
+    assert of_run(starved).limit == "host-full"
+    room = {"local_cpu_pct": 60.0, "remote_cpu_pct": 60.0}
+    verdict = of_run(run("paused sender", **wanting, **room, local_threads=1))
+    assert verdict.limit == UNDETERMINED
+    assert "both ends are one machine" in verdict.sentence
