@@ -14,7 +14,7 @@ our ($every, $count, $program, $interface, $counting, $carrying, $tools, @peers)
 use Time::HiRes qw(time sleep clock_gettime CLOCK_MONOTONIC);
 use Socket qw(inet_pton inet_ntop AF_INET AF_INET6);
 our ($out, $end, $statistics) = ("", 0, "/sys/class/net/$interface/statistics");
-$SIG{TERM} = sub { $end = 1 };
+$SIG{TERM} = sub { $end = 1; rank(0) unless $counting };
 our %peer = map { s/[][]//g; (inet_pton(/:/ ? AF_INET6 : AF_INET, $_) // "") => 1 }
     grep { !/^(or|dst)$/ } @peers;
 our $mapped = "\0" x 10 . "\xff" x 2;
@@ -232,8 +232,9 @@ sub cost {
 # and what waited then comes in larger pieces, which cost less each. With autogroups `nice` counts
 # within a session alone, so this one, which is nobody else's, has a rank of its own. Where looks are
 # the measure itself they are few, and keep their rank: a busy host would let seconds pass unseen.
-# When the looks are over nothing is measured, and who waits for the text may end it: back to the rank of
-# others (a process that is not root's has the autogroup's alone).
+# When the looks are over, or are ended, nothing is measured and somebody waits for the text: back to the
+# rank of others, or on a busy host it took seconds, and who waited killed it (a process that is not root's
+# has the autogroup's rank back alone).
 sub rank {
     my $ours = getpgrp(0) == $$ && open(my $f, ">", "/proc/self/autogroup");
     syswrite($f, $_[0]) if $ours;
@@ -261,7 +262,7 @@ for (my $n = 1; ; $n++) {
     # once there is data the tool's processes are there, and of datagrams a little later
     if (!@threads && $scans < 3 && ($with_data || time - $began > 0.7)) { $scans++; processes() }
     more();
-    rank(19) if $n == 1 && !$counting;
+    rank(19) if $n == 1 && !$counting && !$end;
     # to read of all processes takes long: now, since the tool comes later
     $processes //= Others::processes();
     printed() if $held > 1e6;
