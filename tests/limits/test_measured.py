@@ -198,3 +198,16 @@ def test_ends_that_both_want_more_of_a_full_machine_are_limited_by_that():
     verdict = of_run(run("paused sender", **wanting, **room, local_threads=1))
     assert verdict.limit == UNDETERMINED
     assert "both ends are one machine" in verdict.sentence
+
+
+def test_a_flow_that_loses_much_is_not_limited_by_its_window():
+    """16 % lost at the end of slow start, and 55 % of the busy time waited for a window."""
+    many = run("small window", local_tcp_retrans_segs=400, local_tcp_recoveries=1)
+    assert of_run(many).limit != "receive-window"
+
+
+def test_packets_that_come_close_are_bunched_by_their_receiver():
+    back = run("full way back")
+    assert of_run(back).points_to == "ack-path"
+    fast = replace(back, figures={**back.figures, "throughput_mbps": 900.0})
+    assert of_run(fast).points_to != "ack-path"

@@ -27,6 +27,8 @@ BUNCHED, ALIKE = 2.4, 0.93
 """Segments of each acknowledgement, and the slowest run over the fastest: a full queue on the way
 there has 1.9 to 2.0 of the one, and 0.95 to 1.0 of the other, or it drops; one on the way back had
 2.5 to 11, and 0.12 to 0.75."""
+SPACED_US = 100.0
+"""Between two segments: what is closer is taken up at once, in one poll of the NIC."""
 STEADY = 0.75
 """The slowest run of a configuration over the fastest: a cap is the same in all of them."""
 
@@ -132,10 +134,16 @@ def _short_queue(run: RunFigures, inflation: float) -> float:
 
 
 def way_back(run: RunFigures) -> bool:
-    """Whether what queues may be the way back: no loss, bunched acknowledgements, unsteady runs."""
-    bunched = run.received("sampled_segments_per_ack")
+    """Whether what queues may be the way back: no loss, bunched acknowledgements, unsteady runs.
+
+    Not where segments come so close that a receiver bunches them itself (GRO).
+    """
+    bunched, rate = run.received("sampled_segments_per_ack"), run.throughput
+    size = (run.sent("mss_bytes") or 1448.0) * 8
     return (
         (run.retransmitted or 0.0) < LOST
+        and bool(rate)
+        and size / (rate or 1.0) >= SPACED_US
         and bunched is not None
         and bunched >= BUNCHED
         and run.slowest is not None

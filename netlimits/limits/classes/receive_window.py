@@ -12,6 +12,8 @@ LIMITED_PCT, PACED_PCT, AT_BOUND = 50.0, 20.0, (0.85, 1.1)
 still has just what a window a round trip allows: 35 was seen, at 0.92 of it."""
 OF_WINDOW = 0.5
 """Of window / rtt, what arrives where the window is the limit: from 0.9 to 1.2 was seen."""
+LOST = 0.05
+"""Of the segments: a flow that loses so many is far below its window most of the time."""
 RTT_INFLATION = 2.0
 """rtt over min_rtt from which on a queue on the path, not the window, is what is waited for."""
 
@@ -57,6 +59,7 @@ class ReceiveWindow:
                 *_told.premises(run),
                 *_places.read_at_once(run),
                 *_start.over(run),
+                *_lossless(run),
                 Premise.reached(
                     limited, least, f"the sender waited for it {limited:.0f} % of the time"
                 ),
@@ -71,3 +74,11 @@ class ReceiveWindow:
             f"round trip of {rtt:,.0f} µs that is near its least, {least_rtt:,.0f} µs.",
             {"rwnd_limited_pct": limited, "rtt_us": rtt, "min_rtt_us": least_rtt},
         )
+
+
+def _lossless(run: RunFigures) -> list[Premise]:
+    """Return the premise that losses do not keep the flow below its window; none if not known."""
+    lost = run.retransmitted
+    if lost is None:
+        return []
+    return [Premise.below(lost, LOST, f"{100 * lost:.2g} % of the segments were lost")]
