@@ -26,6 +26,9 @@ from netlimits.tools import tool
 
 Entries = Sequence[RawEntry]
 
+DILUTED = 1.5
+"""How many times a transfer's time the client's run may take and still stand for it."""
+
 
 def read(specification: Specification, entries: Entries) -> Measurement:
     """The tool's figures; what arrived; CPU and service demand; what the evidence says.
@@ -156,7 +159,8 @@ def _cpu(
 ) -> dict[str, Scalar]:
     """Return the columns of CPU use and service demand, over the seconds of the transfer.
 
-    Where no look of an end tells when those were, they are over all of the client's run.
+    Where no look of an end tells when those were, they are over all of the client's run; there are
+    none if that took much longer than the transfer, which would make CPUs seem idle.
     """
     columns: dict[str, Scalar] = {}
     elapsed = float(figures.get("elapsed_s") or 0)
@@ -172,6 +176,8 @@ def _cpu(
             continue
         both = [[cpu.times(_output(entries, s, role)) for s in (BEFORE, AFTER)] for role in roles]
         used = cpu.pooled([cpu.use(before, after) for before, after in both])
+        if elapsed and used.seconds > DILUTED * max(elapsed, specification.seconds):
+            continue
         columns |= cpu.figures(end, used, work)
     return columns
 

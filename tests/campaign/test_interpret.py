@@ -66,6 +66,19 @@ def test_a_campaign_read_again_is_not_changed(tmp_path: Path) -> None:
         campaign.archive.close()
 
 
+def test_a_client_that_took_much_longer_than_its_transfer_has_no_cpu_figures_without_looks(
+    monkeypatch,
+) -> None:
+    """A control connection that took long made a busy CPU's 94 % read 40."""
+    _, specification, entries = of(ONE_STREAM)  # 2.37 s at the sender, 2.05 s at the receiver
+    unseen = [entry for entry in entries if entry.step != SAMPLE]
+    both = interpret._cpu(specification, unseen, None, {"elapsed_s": 2.0})
+    assert {"local_cpu_peak_pct", "remote_cpu_peak_pct"} <= both.keys()
+    monkeypatch.setattr(interpret, "DILUTED", 1.1)
+    quick = interpret._cpu(specification, unseen, None, {"elapsed_s": 2.0})
+    assert {name.partition("_")[0] for name in quick} == {"remote"}
+
+
 @pytest.mark.parametrize("run", [TWO_STREAMS, DATAGRAMS])
 def test_throughput_is_what_the_receiver_saw_arrive(run: int) -> None:
     _, specification, entries = of(run)
