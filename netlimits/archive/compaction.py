@@ -62,7 +62,7 @@ class Compaction:
         """Write every part and pack that is due, and parts again that are lost or damaged."""
         self.last, self._not_before = None, 0
         with self._putting_off():
-            for part in parts.of_journal(self._journal):
+            for part in parts.each(self._journal):
                 whole = (columns.intact(self._journal, part, w) for w in (ATTEMPTS, INTERIM))
                 if not all(whole):
                     break

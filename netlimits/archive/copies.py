@@ -5,14 +5,14 @@
     PLACE/shard-NAME.parquet     those of a shard, as its worker left them (campaign.cluster)
     PLACE/.netlimits             whose they are: the campaign's identity
 
-`fsspec` (filesystem-spec.readthedocs.io) reaches the place: a folder, or a URL such as
+`fsspec` (filesystem-spec.readthedocs.io) reads and writes PLACE: a folder, or a URL such as
 s3://bucket/mesh, for which it names the package that is needed. Columns and types are those of
-`campaign.relation()`, the same in each file of `runs`. Who reads them needs nothing of the
-campaign's own folder: `relation` here, or pandas, Polars, Spark, Dask.
+`campaign.relation()`, the same in each file of `runs`. `relation` reads them, as do pandas, Polars,
+Spark and Dask; none needs the campaign's own folder.
 
-Files that are written anew take the place of all that were there; those go first, and the last new
-one says how many there are, so that a copy cut off in its midst lacks runs and has none twice.
-Shards' files are beside them while a campaign goes on, each with the columns that it has.
+`write` first removes all files that are there. The last new file says how many there are, so a copy
+that was cut off lacks runs and has none twice. While a campaign goes on, the shards' files are
+beside them, each with the columns that it has.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
 
 _ATTRIBUTES, _COPY, _LAST = b"PANDAS_ATTRS", b"netlimits.copy", b"netlimits.last"
-"""In a file's metadata: what pandas takes for `attrs`, what one copy's files have in common, and in
-the last of them its number."""
+"""Keys of a file's metadata: the `attrs` of pandas, the copy that it belongs to, and, in the last
+file of a copy, how many there are."""
 
 _WHOLE = re.compile(r"runs-(\d{6})\.parquet")
 _SHARD = re.compile(r"shard-[^/]+\.parquet")
@@ -58,16 +58,16 @@ _FILE = "the file that it is in"
 _ONCE = f"""select * exclude ("{_FILE}") from runs semi join
 (select run, attempt, arg_min("{_FILE}", (status = 'interrupted', "{_FILE}")) as "{_FILE}"
 from runs group by run, attempt) using (run, attempt, "{_FILE}")"""  # noqa: S608  a constant
-"""What several files have is read of the first, of the copy if it has that; but not what was going
-on when the one was written, and is over in the other."""
+"""Take an attempt that is in several files from the first of them, and from one in which it has
+ended, if there is one. Files of the copy come before those of shards."""
 _CREDENTIALS = re.compile(r"//[^/\s]*@")
 _ANY_HOST_KEY = ("sftp", "ssh")
-"""Places that fsspec logs in to whatever their host keys are, which SECURITY.md rules out."""
+"""Protocols for which fsspec accepts any host key, which SECURITY.md rules out."""
 
 
 @dataclass(frozen=True)
 class RunsCopy:
-    """The copy of one campaign's runs at a place; `place` is its name, without credentials."""
+    """A copy of one campaign's runs; `place` is its name, without credentials."""
 
     place: str
     files: AbstractFileSystem
@@ -76,7 +76,7 @@ class RunsCopy:
 
     @classmethod
     def at(cls, place: str) -> RunsCopy:
-        """The place that a path or a URL names. Raises InputError where it cannot be reached."""
+        """Return the copy at a path or a URL. Raises InputError if it cannot be reached."""
         try:
             import fsspec
             from fsspec.implementations.local import LocalFileSystem
@@ -97,10 +97,10 @@ class RunsCopy:
         return cls(name, files, path, isinstance(files, LocalFileSystem))
 
     def claim(self, campaign: Logbook | None) -> None:
-        """See that files can be written there, for a campaign; None is one that is still to come.
+        """Check that a campaign can be written there; None is a campaign that does not exist yet.
 
-        A folder is made, a bucket has to be there. Raises InputError where that fails, and where
-        another campaign's runs are; DataError where DuckDB is not installed.
+        A folder is made, a bucket has to exist. Raises InputError if that fails, or another
+        campaign's runs are there, and DataError if DuckDB is not installed.
         """
         if find_spec("duckdb") is None:
             raise DataError("a copy of runs needs DuckDB: pip install 'netlimits[large]'")
@@ -120,10 +120,10 @@ class RunsCopy:
             raise InputError(f"{self.place}: holds another campaign's runs; name another place")
 
     def write(self, campaign: Campaign) -> str:
-        """Write all of a campaign's runs, and return a line that says where they are.
+        """Write all of a campaign's runs; return a line that says where they are.
 
-        They take the place of those that are there. Raises InputError, and DataError where DuckDB
-        is not installed.
+        They replace those that are there. Raises InputError, and DataError if DuckDB is not
+        installed.
         """
         self.claim(campaign)
         runs = campaign.relation()
@@ -155,10 +155,9 @@ class RunsCopy:
             self._put_table(f"shard-{name}.parquet", table, metadata)
 
     def runs(self, memory: str | None = None) -> Relation:
-        """All that is there: a whole copy of a campaign's runs, and what shards left beside it.
+        """Return the runs of the copy and of the shards' files beside it, each attempt once.
 
-        What both have counts once. Raises InputError where there is neither, or the copy is not
-        whole.
+        Raises InputError if there is neither, or the copy was cut off.
         """
         with self._in_a_line("cannot be read"):
             copy, of_shards = self._names(_WHOLE), self._names(_SHARD)
@@ -192,7 +191,7 @@ class RunsCopy:
             return Relation(answer(rows, _ONCE), opened, attrs)
 
     def _is_whole(self, names: Sequence[str]) -> bool:
-        """Whether these are all files of one copy."""
+        """Return whether these are all files of one copy."""
         first, last = self._metadata(names[0]), self._metadata(names[-1])
         return int(last.get(_LAST, 0)) == len(names) and first.get(_COPY) == last.get(_COPY)
 
@@ -204,14 +203,14 @@ class RunsCopy:
             raise InputError(f"{self.place}: is in a campaign's own folder; name another place")
 
     def _owner(self) -> str | None:
-        """Whose runs are there; None where nobody's are."""
+        """Return the identity of the campaign whose runs are there; None for none."""
         try:
             return str(self.files.cat_file(f"{self.path}/{_OWNER}").decode()) or None
         except FileNotFoundError:
             return None
 
     def _names(self, pattern: re.Pattern[str]) -> list[str]:
-        """The files with runs of such names, in order; none where there is no such folder."""
+        """Return the names that match, in order; none if there is no such folder."""
         self.files.invalidate_cache(self.path)
         try:
             paths = self.files.ls(self.path, detail=False)
@@ -229,7 +228,7 @@ class RunsCopy:
         self._put(name, buffer.getvalue())
 
     def _put(self, name: str, content: bytes) -> None:
-        """Write a file that is there as a whole or not at all."""
+        """Write a file so that it is there whole or not at all."""
         path = f"{self.path}/{name}"
         if not self.local:
             self.files.pipe_file(path, content)
@@ -246,7 +245,7 @@ class RunsCopy:
 
     @contextmanager
     def _in_a_line(self, problem: str) -> Iterator[None]:
-        """What goes wrong at the place, in a line; each kind of place has errors of its own."""
+        """Raise any error as InputError, in one line: each kind of place has errors of its own."""
         try:
             yield
         except NetlimitsError:
@@ -257,7 +256,7 @@ class RunsCopy:
 
 
 def _tables(batches: pa.RecordBatchReader) -> Iterator[tuple[pa.Table, bool]]:
-    """Each batch as a table, and whether it is the last; an empty one where there is none."""
+    """Yield each batch as a table, and whether it is the last; an empty one if there is none."""
     table = batches.schema.empty_table()
     for batch in batches:
         if table.num_rows:
@@ -267,7 +266,7 @@ def _tables(batches: pa.RecordBatchReader) -> Iterator[tuple[pa.Table, bool]]:
 
 
 def _together(attributes: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What several files say of their columns, as one; all are of one campaign."""
+    """Merge the `attrs` of several files of one campaign."""
     if not attributes:
         return {}
     first = attributes[0]["columns"]

@@ -1,7 +1,7 @@
-"""What must stand in each file of a results folder.
+"""The format of each file of a results folder.
 
-A folder may come from somebody else, or from a disk that failed. What it holds is checked where it
-is read, so that nothing further up meets a key that is missing or a text for a number.
+A folder may come from somebody else, or from a disk that failed. Files are checked as they are
+read, so that no other module meets a key that is missing or a text for a number.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict, TypeVar, cast
 
 from msgspec import Meta
 
@@ -28,19 +28,21 @@ from netlimits.model.decoding import (
 from netlimits.model.folder import Folder
 
 FILE_LIMIT = 64 * 2**20
-"""Bytes of campaign.json, and of a host's facts."""
+"""Maximum bytes of campaign.json, and of a host's facts."""
+
+Kind = TypeVar("Kind")
 
 Number = float
-"""Of any kind, as long as a float can be it."""
+"""An integer or a fraction that a float can hold."""
 
 Count = Annotated[int, Meta(gt=0, lt=2**53)]
-"""What counts something from 1, as runs and their attempts do."""
+"""A number counted from 1, as runs and attempts are."""
 
 Instant = Annotated[float, Meta(gt=-1e9, lt=9e9)]
-"""A time in epoch seconds that a clock can show."""
+"""A time in epoch seconds."""
 
 Figures = dict[str, str | float | bool | None]
-"""Scalars that a column of numbers can hold; `event` looks at their names."""
+"""Figures by name; `event` checks the names."""
 
 Values = dict[Annotated[str, Meta(min_length=1)], str | int | float | bool | None]
 """Factors and their values."""
@@ -56,20 +58,20 @@ class CreatedEvent(TypedDict):
 
 
 class FoundEvent(Place):
-    """A setting's state before the first change; undone until `put_back` (`forgotten`) says so."""
+    """A setting's state before the first change; open until `put_back` or `forgotten`."""
 
     state: dict[str, Any]
 
 
 class ComparedEvent(TypedDict):
-    """The differences in hosts' network state: ours by role, and those of others, in words."""
+    """The changes found in hosts' network state: ours by role, and those by others, in words."""
 
     ours: dict[Name, list[str]]
     others: list[str]
 
 
 class ExtendedEvent(TypedDict):
-    """Runs were added after the plan's: so many of each configuration, ordered by this seed."""
+    """Runs were added to the plan: `replicates` of each configuration, ordered by this seed."""
 
     replicates: Count
     seed: Annotated[int, Meta(ge=0, lt=2**53)]
@@ -110,7 +112,7 @@ class EndEvent(AttemptFields):
 
 
 class ReconnectedEvent(TypedDict):
-    """A lost connection was made again: why it was lost, after how many tries and seconds."""
+    """A lost connection was made again: the reason, and how many tries and seconds it took."""
 
     role: Name
     reason: str
@@ -119,7 +121,7 @@ class ReconnectedEvent(TypedDict):
 
 
 class ImportedEvent(TypedDict):
-    """Runs read from a file that was there before, all in one event; the last reading counts."""
+    """The runs of one imported file; if it was read again, the last event counts."""
 
     rows: list[AttemptFields]
 
@@ -137,19 +139,19 @@ EVENTS: Mapping[str, Any] = {
     "reconnected": ReconnectedEvent,
     "imported": ImportedEvent,
 }
-"""Event of the journal -> what it must hold; others may hold anything.
+"""Event of the journal -> its format; other events may have any.
 
-opened    a process starts or goes on with the campaign
-put_back  it is as it was found again
-forgotten it is not, and nobody is to restore it any more
-compared  what hosts' whole network state differed in after the last put-back, if in anything
-parsed    the same attempt, read again from raw output; the last one counts
-closed    the process left in good order
+opened     a process starts or resumes the campaign
+put_back   the setting is restored
+forgotten  it is not, and nobody is to restore it any more
+compared   how the hosts' network state differed after the last setting was restored
+parsed     the same attempt, read again from raw output; the last one counts
+closed     the process ended in good order
 """
 
 
 def event(line: bytes) -> dict[str, Any] | None:
-    """The event in a line of the journal; None when it is none."""
+    """Parse a line of the journal; None if it is no event."""
     try:
         entry: dict[str, Any] = parsed(line)
         kind = EVENTS.get(entry["event"])
@@ -164,7 +166,7 @@ def event(line: bytes) -> dict[str, Any] | None:
 
 
 def _writable(outcome: Mapping[str, Any]) -> bool:
-    """Whether UTF-8 can encode the names of its figures, which become names of columns.
+    """Return whether UTF-8 can encode the names of its figures, which become column names.
 
     It cannot encode half of a pair of surrogates.
     """
@@ -204,7 +206,7 @@ class ImportedFile(TypedDict):
 
 
 class ImportedFiles(TypedDict):
-    """All of them, and what their runs are labelled with."""
+    """All imported files, and what their runs are labelled with."""
 
     files: list[ImportedFile]
     factors: list[str]
@@ -225,7 +227,7 @@ class BoundMachine(TypedDict):
 
 
 class SecondSide(TypedDict):
-    """The second side of a duet: its file, what was changed, the sides' names, its own roles."""
+    """The second side of a duet: its file, `--set`, the sides' names, its own roles."""
 
     file: str
     overrides: list[tuple[str, str]]
@@ -251,7 +253,7 @@ class CampaignFile(TypedDict):
 
 
 def meta(value: Any) -> bool:
-    """Whether it is the campaign.json of a campaign that we ran: with machines and a seed."""
+    """Return whether it is a valid campaign.json: with machines and a seed, or imported."""
     if not has(value, CampaignFile):
         return False
     if value.get("imported"):
@@ -278,7 +280,7 @@ class PartFile(TypedDict):
 
 
 class PartFooter(TypedDict):
-    """parts/NUMBER.json: which lines of the journal a part is of, and what they say, counted."""
+    """parts/NUMBER.json: the lines of the journal that a part covers, and their counts."""
 
     netlimits: str
     begin: tuple[Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)], int, int]
@@ -310,13 +312,13 @@ class PackFrame(TypedDict):
 
 
 class PackIndex(TypedDict):
-    """What stands at the end of a pack."""
+    """The index of a pack."""
 
     frames: list[PackFrame]
 
 
 class LinkValue(TypedDict):
-    """The parts of a host's link that code reads."""
+    """The keys of a host's link that code reads."""
 
     address: NotRequired[str]
     addresses: NotRequired[list[str]]
@@ -329,7 +331,7 @@ class LinkFact(TypedDict):
 
 
 def facts(value: Any) -> bool:
-    """Whether it is a hosts/ROLE.json: a mapping for each fact; code looks into `link` alone."""
+    """Return whether it is a valid hosts/ROLE.json; of the facts, code reads only `link`."""
     return has(value, dict[str, dict[str, Any]]) and has(value.get("link", {}), LinkFact)
 
 
@@ -338,6 +340,18 @@ def digest(contents: Mapping[str, Any]) -> str:
     return sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
 
 
+def summed(folder: Folder, name: str, kind: type[Kind]) -> Kind | None:
+    """Return the JSON of a file that holds its own checksum; None if it is missing or damaged."""
+    try:
+        contents = json_of(folder, name)
+    except (OSError, ValueError):
+        return None
+    if not has(contents, kind):
+        return None
+    others = {key: value for key, value in contents.items() if key != "sha256"}
+    return cast(Kind, contents) if contents["sha256"] == digest(others) else None
+
+
 def json_of(folder: Folder, name: str) -> Any:
-    """A file's JSON. Raises OSError, and ValueError, also for one that is too large."""
+    """Parse a file's JSON. Raises OSError, and ValueError, also if it is too large."""
     return parsed(folder.read(name, FILE_LIMIT))

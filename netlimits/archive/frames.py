@@ -396,7 +396,7 @@ def _as_started(table: pd.DataFrame, rows: np.ndarray) -> tuple[pd.DataFrame, np
 def kept(archive: Archive) -> pd.DataFrame | None:
     """Return the frame in results.parquet; None if a file that it was made of has changed."""
     try:
-        sources = archive.results_made_of()
+        sources = formats.summed(archive.folder, "results.json", formats.MadeOf)
         if (
             not sources
             or sources["netlimits"] != __version__
@@ -429,8 +429,7 @@ def write(archive: Archive, experiment: Experiment) -> tuple[Path, Path]:
             pq.write_table(pa.Table.from_pandas(table, preserve_index=False), file)
         name = "results.json"
         sources = {"netlimits": __version__, "lines": lines, "files": _digests(archive)}
-        sources["sha256"] = formats.digest(sources)
-        folder.write(name, json.dumps(sources, indent=1) + "\n")
+        folder.write(name, json.dumps({**sources, "sha256": formats.digest(sources)}, indent=1))
     except OSError as error:
         raise ArchiveUnwritable(
             f"{archive.path / name}: {one_line(error)}; the journal holds every run: "

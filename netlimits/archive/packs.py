@@ -1,14 +1,13 @@
-"""Packs: raw output of many attempts in one compressed file, each read without the others.
+"""Packs: the raw output of many attempts in one compressed file, each readable on its own.
 
-    raw/000001.runs-1-4096.zst    the pack's number, and the lowest and highest run that it is of
+    raw/000001.runs-1-4096.zst    the pack's number, its lowest and its highest run
 
-Frames of Zstandard, one after another: each of the attempts of about `BLOCK` bytes, which are alike
-and take a fifth together of what they take alone. `zstdcat` prints them all, as the files were. At
-the end a frame that it skips says as JSON which attempts each one has, with checksums.
+A pack is a series of Zstandard frames. Each holds attempts of about `BLOCK` bytes: they are alike,
+and compressed together they take a fifth of what they take one by one. `zstdcat` prints them all. A
+last frame, which it skips, is a JSON index: the attempts of each frame, and its checksum.
 
-A pack is written whole and read back before the files that it stands for are removed, and never
-changed. What it says of itself is believed as far as its checksums hold, and no frame is made room
-for that is larger than `ATTEMPT_LIMIT`.
+A pack is written whole, read back before the files that it replaces are removed, and never changed.
+Readers check its checksums, and allocate no more than `ATTEMPT_LIMIT` for a frame.
 """
 
 from __future__ import annotations
@@ -29,29 +28,29 @@ from netlimits.model import decoding
 from netlimits.model.folder import Folder
 
 BLOCK = 2 * 2**20
-"""Bytes of attempts from which on a frame is full."""
+"""Bytes of attempts that fill a frame."""
 
 ATTEMPT_LIMIT = 64 * 2**20
-"""Bytes of an attempt that is packed, and of a frame: what is larger stays a file of its own."""
+"""Maximum bytes of a frame. A larger attempt is not packed."""
 
 INDEX_LIMIT = formats.FILE_LIMIT
 
 _NAME = re.compile(r"(\d{6,9})\.runs-([1-9]\d{0,15})-([1-9]\d{0,15})\.zst")
 _LEFT = re.compile(r"\.\d+\.\d{6,9}\.runs-\d+-\d+\.zst")
 _SKIPPED = struct.Struct("<II")
-"""The head of a frame that is skipped: its magic number, and how many bytes follow."""
+"""The head of a skippable frame: its magic number, and how many bytes follow."""
 _MAGIC = 0x184D2A50
 _END = struct.Struct("<II")
 """The index's CRC-32 and its bytes, at the file's end."""
 
 
 class DamagedPack(ValueError):
-    """A pack that is not what was written."""
+    """A pack is not what was written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """A pack, as its name tells of it."""
+    """A pack, as its name describes it."""
 
     number: int
     low: int
@@ -59,24 +58,24 @@ class Pack:
 
     @property
     def name(self) -> str:
-        """Its file."""
+        """The file's name."""
         return f"raw/{self.number:06d}.runs-{self.low}-{self.high}.zst"
 
 
 def packs(names: Iterable[str]) -> list[Pack]:
-    """Those among the names in the folder `raw`, in order."""
+    """Return the packs among the names in the folder `raw`, in order."""
     matches = filter(None, map(_NAME.fullmatch, names))
     return sorted((Pack(int(m[1]), int(m[2]), int(m[3])) for m in matches), key=lambda p: p.number)
 
 
 def left_over(names: Iterable[str]) -> list[str]:
-    """What killed processes left of packs that they were writing."""
+    """Return the names of packs that killed processes were writing."""
     return [f"raw/{name}" for name in names if _LEFT.fullmatch(name)]
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Attempts that were compressed together: where, with which checksum, each one's bytes."""
+    """Attempts that were compressed together: offset, bytes, CRC, (run, attempt, bytes) of each."""
 
     begin: int
     size: int
@@ -85,12 +84,12 @@ class Frame:
 
     @property
     def inflated(self) -> int:
-        """Bytes of them all."""
+        """The bytes of its attempts, uncompressed."""
         return sum(size for _, _, size in self.attempts)
 
 
 class Contents:
-    """What a pack of a folder holds; the frame that was read last is kept."""
+    """The content of a pack; the frame that was read last is cached."""
 
     def __init__(self, folder: Folder, pack: Pack) -> None:
         """Read the index. Raises OSError, and DamagedPack."""
@@ -110,7 +109,7 @@ class Contents:
             begin += frame.size
 
     def read(self, attempt: Attempt) -> bytes:
-        """An attempt's raw output. Raises KeyError, OSError, and DamagedPack."""
+        """Return an attempt's raw output. Raises KeyError, OSError, and DamagedPack."""
         frame, begin = self.places[attempt], 0
         for run, number, size in frame.attempts:
             if (run, number) == attempt:
@@ -137,7 +136,7 @@ class Contents:
 
 
 def indexed(file: BinaryIO) -> PackIndex:
-    """The index of a pack. Raises OSError, and DamagedPack."""
+    """Read the index of a pack. Raises OSError, and DamagedPack."""
     size = file.seek(0, os.SEEK_END)
     head = size - _END.size
     file.seek(max(0, head))
@@ -172,7 +171,7 @@ def write(file: BinaryIO, attempts: Iterable[tuple[Attempt, bytes]]) -> None:
 def _filled(
     attempts: Iterable[tuple[Attempt, bytes]],
 ) -> Iterator[list[tuple[Attempt, bytes]]]:
-    """The attempts, as many to a frame as fill it; never so many that it is too large."""
+    """Group attempts into frames of about `BLOCK` and at most `ATTEMPT_LIMIT` bytes."""
     frame: list[tuple[Attempt, bytes]] = []
     size = 0
     for attempt, data in attempts:

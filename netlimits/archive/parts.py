@@ -17,16 +17,14 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from netlimits.archive import formats
 from netlimits.archive.formats import PartFooter
 from netlimits.archive.history import Attempt, History, Outcome
 from netlimits.archive.journal import BlockDigest, Head, Journal
-from netlimits.model import decoding
 from netlimits.model.folder import Folder
 
 FOLDER = "parts"
@@ -77,25 +75,22 @@ def json_name(number: int) -> str:
     return f"{FOLDER}/{number:06d}.json"
 
 
-def of_journal(journal: Journal) -> tuple[Part, ...]:
-    """Return the parts of this journal, in order; their JSON is cached."""
-    return tuple(_checked(journal, _cached))
-
-
 def each(journal: Journal) -> Iterator[Part]:
-    """Yield the parts of this journal, in order, without caching them."""
-    yield from _checked(journal, _parsed)
+    """Yield the parts that follow one another and whose last line is in the journal."""
+    parts, ends = itertools.tee(_in_order(journal.folder))
+    holding = journal.ends(part.end for part in ends)
+    yield from itertools.compress(parts, itertools.takewhile(bool, holding))
 
 
 def newest(folder: Folder) -> Part | None:
     """Return the valid part with the highest number, of whichever journal it is."""
-    newest_first = (_part(folder, n, _parsed) for n in sorted(_numbers(folder), reverse=True))
+    newest_first = (_part(folder, n) for n in sorted(_numbers(folder), reverse=True))
     return next(filter(None, newest_first), None)
 
 
 def before(folder: Folder, part: Part) -> PartFooter | None:
     """Return what the part before another one says; None if there is none, or it is damaged."""
-    previous = _part(folder, part.number - 1, _parsed)
+    previous = _part(folder, part.number - 1)
     return previous.about if previous else None
 
 
@@ -148,20 +143,10 @@ def counts_of(attempts: Mapping[Attempt, Outcome], without: Container[Attempt]) 
     }
 
 
-_Parser = Callable[[bytes], PartFooter | None]
-
-
-def _checked(journal: Journal, parser: _Parser) -> Iterator[Part]:
-    """Yield the parts that follow one another and whose last line is in the journal."""
-    parts, ends = itertools.tee(_in_order(journal.folder, parser))
-    holding = journal.ends(part.end for part in ends)
-    yield from itertools.compress(parts, itertools.takewhile(bool, holding))
-
-
-def _in_order(folder: Folder, parser: _Parser) -> Iterator[Part]:
+def _in_order(folder: Folder) -> Iterator[Part]:
     end = [0, 0, 0, 0]
     for number in range(1, len(_numbers(folder)) + 1):
-        part = _part(folder, number, parser)
+        part = _part(folder, number)
         if part is None or [*part.about["begin"]] != end:
             return
         end = [*part.about["end"]]
@@ -176,21 +161,7 @@ def _numbers(folder: Folder) -> list[int]:
     return [int(match[1]) for match in matches if match]
 
 
-def _part(folder: Folder, number: int, parser: _Parser) -> Part | None:
-    try:
-        about = parser(folder.read(json_name(number), formats.FILE_LIMIT))
-    except (OSError, ValueError):
-        return None
+def _part(folder: Folder, number: int) -> Part | None:
+    """Read a part's JSON; None if it is missing or damaged."""
+    about = formats.summed(folder, json_name(number), PartFooter)
     return Part(number, about) if about else None
-
-
-def _parsed(text: bytes) -> PartFooter | None:
-    """Parse a part's JSON; None if it is damaged. Raises ValueError."""
-    about: PartFooter = decoding.parsed(text)
-    if not decoding.has(about, PartFooter):
-        return None
-    content = {key: value for key, value in about.items() if key != "sha256"}
-    return about if about["sha256"] == formats.digest(content) else None
-
-
-_cached = lru_cache(maxsize=4096)(_parsed)

@@ -59,7 +59,7 @@ class RawEntry:
 
 
 def line(entry: RawEntry) -> bytes:
-    """An entry as a line of raw output; what of it is no text (an argument's bytes) is escaped."""
+    """Return an entry as a line; bytes of an argument that are no text are escaped."""
     completed = entry.completed
     fields = {
         "step": entry.step,
@@ -82,7 +82,7 @@ def line(entry: RawEntry) -> bytes:
 
 
 def parsed(text: str) -> list[RawEntry]:
-    """The entries of raw output, in order; the commands' standard input is not in them.
+    """Parse raw output into entries; they lack the commands' standard input.
 
     Raises ValueError for a text that is none.
     """
@@ -125,13 +125,13 @@ class RawOutput:
         self._last: Contents | None = None
 
     def path(self, run: int, attempt: int) -> Path:
-        """An attempt's file, where it is not packed."""
+        """Return the path of an attempt's own file."""
         return self.folder.path / _name(run, attempt)
 
     def write(self, run: int, attempt: int, entries: Iterable[RawEntry]) -> str:
-        """Keep what an attempt's commands printed, on disk when this returns; its SHA-256.
+        """Write what an attempt's commands printed to disk; return its SHA-256.
 
-        Raises ArchiveUnwritable where the disk does not take it.
+        Raises ArchiveUnwritable.
         """
         data = b"".join(map(line, entries))
         try:
@@ -141,9 +141,9 @@ class RawOutput:
         return hashlib.sha256(data).hexdigest()
 
     def read(self, run: int, attempt: int, sha256: str = "") -> list[RawEntry]:
-        """What an attempt's commands printed, in order.
+        """Return what an attempt's commands printed, in order.
 
-        Raises ArchiveError when it is not kept, and when it has not the checksum that is known.
+        Raises ArchiveError if it is missing or damaged, or its checksum is not `sha256`.
         """
         path = self.path(run, attempt)
         try:
@@ -161,10 +161,10 @@ class RawOutput:
             raise ArchiveError(f"{path}: cannot be read: {one_line(error)}") from None
 
     def attempts(self, above: int = 0) -> set[Attempt]:
-        """The attempts at runs above a number of which raw output is kept.
+        """Return the attempts at runs `above` a number that have raw output.
 
-        A pack that is damaged knows of none: figures are there without it. Raises ArchiveError
-        where `raw` cannot be listed.
+        A damaged pack counts as empty: the journal has the figures. Raises ArchiveError if the
+        folder `raw` cannot be listed.
         """
         names = self.names()
         kept = {attempt for attempt in files(names) if attempt[0] > above}
@@ -176,7 +176,7 @@ class RawOutput:
         return kept
 
     def names(self) -> list[str]:
-        """What lies in the folder `raw`. Raises ArchiveError where it cannot be listed."""
+        """Return the names in the folder `raw`. Raises ArchiveError if it cannot be listed."""
         try:
             return self.folder.names("raw")
         except FileNotFoundError:  # an archive that was made small: figures without raw output
@@ -185,7 +185,7 @@ class RawOutput:
             raise ArchiveError(f"{self.folder.path / 'raw'}: {one_line(error)}") from None
 
     def refuse_lost(self, attempts: Iterable[Attempt]) -> None:
-        """Raise ArchiveError where there are attempts that the journal does not know of."""
+        """Raise ArchiveError if there are attempts, which the journal does not have."""
         if lost := sorted(attempts):
             run, attempt = lost[0]
             raise ArchiveError(
@@ -195,10 +195,10 @@ class RawOutput:
             )
 
     def pack(self, attempts: Iterable[Attempt]) -> bool:
-        """Put the files of these attempts into a pack, and remove them; whether there were any.
+        """Move these attempts from their files into a pack; return whether there were any.
 
-        It is read back before. Raises OSError, and ArchiveError; then they are where they were.
-        What is no file, or too large, stays as it is.
+        The pack is read back before the files are removed. Links and files that are too large stay
+        where they are. Raises OSError and ArchiveError, and then no file was removed.
         """
         names = self.names()
         kept = set(files(names))
@@ -221,7 +221,7 @@ class RawOutput:
         return True
 
     def finish(self) -> None:
-        """Finish what a killed process left of packing. Raises OSError, and ArchiveError."""
+        """Finish the packing that a killed process began. Raises OSError, and ArchiveError."""
         names = self.names()
         for name in packs.left_over(names):
             self.folder.remove(name)
@@ -232,7 +232,7 @@ class RawOutput:
                 self._remove(self._held(pack))
 
     def _held(self, pack: Pack) -> list[Attempt]:
-        """The attempts in files whose every byte a pack has, too."""
+        """Return the attempts whose files have the same bytes in a pack."""
         contents, held = self._contents(pack), []
         kept = set(files(self.names()))
         for attempt in contents.places:
@@ -258,7 +258,7 @@ class RawOutput:
                 yield attempt, file.read(packs.ATTEMPT_LIMIT)
 
     def _packed(self, attempt: Attempt) -> tuple[Path, bytes]:
-        """The pack that an attempt is in, and its bytes. Raises OSError, and ArchiveError."""
+        """Return the path of an attempt's pack, and its bytes. Raises OSError, and ArchiveError."""
         contents = self._last
         if contents is None or attempt not in contents.places:
             for pack in self._packs_of(attempt[0]):
@@ -280,7 +280,7 @@ class RawOutput:
         return self.path(run, attempt)
 
     def _contents(self, pack: Pack) -> Contents:
-        """What a pack holds; that of the one that was asked for last is kept."""
+        """Return the content of a pack; the last one is cached."""
         if self._last is None or self._last.pack != pack:
             try:
                 self._last = Contents(self.folder, pack)
@@ -300,7 +300,7 @@ class RawOutput:
 
 
 def files(names: Iterable[str]) -> Iterator[Attempt]:
-    """The attempts that have files among these names."""
+    """Yield the attempts that have files among these names."""
     return ((int(m[1]), int(m[2])) for m in map(_RAW.fullmatch, names) if m)
 
 

@@ -40,7 +40,7 @@ class Campaign(Logbook):
         Raises:
             ArchiveError: The journal is damaged.
         """
-        frame = None if self.archive.parts() else frames.kept(self.archive)
+        frame = None if self._has_parts() else frames.kept(self.archive)
         if frame is None:
             frame = frames.frame(self.archive, self.experiment, columns, coded=coded)
         runs = _different(frame["run"])
@@ -75,7 +75,7 @@ class Campaign(Logbook):
 
     def frames(self) -> Iterator[pd.DataFrame]:
         """Yield the frame in pieces with all columns: of a large campaign one for each part."""
-        if not self.archive.parts():
+        if not self._has_parts():
             yield self.frame()
             return
         yield from frames.pieces(self.archive, self.experiment)
@@ -169,10 +169,13 @@ class Campaign(Logbook):
         A campaign with parts has these instead, and results that it had before go. Nothing may
         append to the journal meanwhile.
         """
-        if self.archive.parts():
+        if self._has_parts():
             frames.remove(self.archive)
             return (self.path / "parts",)
         return frames.write(self.archive, self.experiment)
+
+    def _has_parts(self) -> bool:
+        return next(self.archive.each_part(), None) is not None
 
     def left(self, frame: pd.DataFrame) -> tuple[int, int]:
         """Return how many runs have no outcome in the frame, and how many are planned."""

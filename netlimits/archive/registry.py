@@ -1,17 +1,15 @@
-"""The campaigns that this user began on this machine, and how their folders were left.
+"""The registry of campaigns that this user began on this machine.
 
-A results folder names logins: names for ssh, a configuration of ssh with commands in it. From
-somebody else they would be theirs to choose. So what a campaign began with is written down outside
-of its folder too, in the user's own state folder ($XDG_STATE_HOME/netlimits/campaigns, mode 0700):
+A results folder names logins, and an ssh configuration, which may run commands. In a folder from
+somebody else, they are somebody else's choice. So netlimits registers each campaign that it begins
+outside of its folder, in $XDG_STATE_HOME/netlimits/campaigns (mode 0700):
 
     ID.json   the checksums of campaign.json and of each ssh_config that it names, with all that
-              these include; the inode of the journal, and how far it went when a netlimits last
-              let go of it, with its SHA-256
+              these include; the journal's inode, length and SHA-256 when its lock was last released
 
-A folder is the user's own where all of that holds: its campaign.json and the configurations of ssh
-are unchanged, and its journal is that very file (wherever the folder was moved to), or, in a copy,
-goes exactly as far. Then its logins are used as they were; else whoever restores or resumes says
-which hosts count.
+A folder is the user's own if campaign.json and the ssh configurations are unchanged, and its
+journal is that file (the folder may have been moved), or a copy of the same length and checksum.
+Then its logins are used. For any other folder, `--hosts FILE` names the hosts.
 """
 
 from __future__ import annotations
@@ -31,12 +29,12 @@ from netlimits.model.folder import Folder
 from netlimits.model.named_file import whole
 
 LIMIT = 2**20
-"""Bytes of an entry, and of a configuration of ssh."""
+"""Maximum bytes of an entry, and of an ssh configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A campaign's entry in the registry: checksums, and its journal's inode and extent."""
+    """A campaign's entry: checksums, and its journal's inode and length."""
 
     id: str
     folder: str
@@ -47,13 +45,13 @@ class Registration:
     size: int
     sha256: str
     changed: int = 0
-    """When the journal was last changed by then, in ns of its file system (ctime); 0: not known."""
+    """The journal's ctime in ns when its lock was released; 0 if it is not known."""
     part: str = ""
-    """The checksum of the last part that was written here (archive.parts): what it says counts."""
+    """The checksum of the last part that this user's netlimits wrote (`Archive.own_part`)."""
 
 
 def place() -> Path:
-    """The folder of the registry."""
+    """Return the folder of the registry."""
     state = os.environ.get("XDG_STATE_HOME", "")
     base = Path(state) if state.startswith("/") else Path("~/.local/state").expanduser()
     return base / "netlimits" / "campaigns"
@@ -62,9 +60,9 @@ def place() -> Path:
 def begun(
     identity: str, folder: Folder, campaign: str, extent: tuple[int, int, str]
 ) -> Registration:
-    """The entry of a campaign whose journal has this extent: lines, bytes, SHA-256.
+    """Return the entry of a campaign; `extent` is its journal's lines, bytes and SHA-256.
 
-    `campaign` is the SHA-256 of its campaign.json. Raises OSError.
+    `campaign` is the SHA-256 of campaign.json. Raises OSError.
     """
     with folder.reader("journal.jsonl") as journal:
         inode = os.fstat(journal.fileno()).st_ino
@@ -72,28 +70,28 @@ def begun(
 
 
 def write(entry: Registration, configurations: Iterable[Path] = ()) -> None:
-    """Write down a campaign of ours and the configurations of ssh that it logs in by.
+    """Register a campaign with the ssh configurations that it logs in by.
 
-    Raises OSError, and ValueError for such a configuration that cannot be.
+    Raises OSError, and ValueError for a path that cannot be.
     """
     _keep(replace(entry, logins={str(path): _digest(path) for path in configurations}))
 
 
 def extend(entry: Registration, folder: Folder, lines: int, size: int, sha256: str) -> None:
-    """Register how far a campaign's journal goes by now. Raises OSError."""
+    """Register how long a campaign's journal is now. Raises OSError."""
     with folder.reader("journal.jsonl") as journal:
         changed = os.fstat(journal.fileno()).st_ctime_ns
     _keep(replace(entry, lines=lines, size=size, sha256=sha256, changed=changed))
 
 
 def rolled(entry: Registration, part: str) -> Registration:
-    """Register a part of its journal by its checksum; the entry with it. Raises OSError."""
+    """Register a part by its checksum; return the new entry. Raises OSError."""
     _keep(extended := replace(entry, part=part))
     return extended
 
 
 def entry(identity: str) -> Registration | None:
-    """A campaign's entry; None if this user did not begin it on this machine."""
+    """Return a campaign's entry; None if this user did not begin it on this machine."""
     registry = place()
     try:
         about = registry.stat()
@@ -107,7 +105,7 @@ def entry(identity: str) -> Registration | None:
 
 
 def doubt(registration: Registration | None, folder: Folder) -> str:
-    """Why a folder is not, or no longer, the one that was registered; "" when it is.
+    """Return why a folder is not the one that was registered; "" if it is.
 
     Raises OSError for a folder that cannot be read.
     """
@@ -128,7 +126,7 @@ def doubt(registration: Registration | None, folder: Folder) -> str:
 
 
 def _continues(registration: Registration, folder: Folder) -> bool:
-    """Whether the journal is the file that was written here, or a copy that holds no more."""
+    """Return whether the journal is the registered file, or a copy that has no more lines."""
     with folder.reader("journal.jsonl") as file:
         about = os.fstat(file.fileno())
         same = about.st_ino == registration.inode

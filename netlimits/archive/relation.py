@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MEMORY = "1GB"
-"""What DuckDB may take for itself; what does not fit goes to a temporary folder."""
+"""The memory that DuckDB may take; it writes the rest to a temporary folder."""
 
 _TYPES: Mapping[frozenset[str], str] = {
     frozenset(): "DOUBLE",
@@ -38,18 +38,18 @@ _TYPES: Mapping[frozenset[str], str] = {
     frozenset(("bool",)): "BOOLEAN",
     frozenset(("str",)): "VARCHAR",
 }
-"""A column's kinds (archive.columns) -> its type; those of other numbers are DOUBLE."""
+"""A column's kinds (archive.columns) -> its type; other numbers are DOUBLE."""
 
 GROUPS = 8
-"""Groups of files of the same columns and kinds that are read each by itself."""
+"""Maximum number of groups of like files that are read separately."""
 
 _NUMBERS = {"int", "float", "number"}
 _PLACE = "place among all that was told"
-"""A column that no campaign has: what of one attempt was told last has the greatest."""
+"""A column that no campaign has: of the rows of an attempt, the last has the greatest value."""
 
 
 def connection(memory: str = MEMORY) -> duckdb.DuckDBPyConnection:
-    """A database in memory. Raises DataError where DuckDB is not installed."""
+    """Open a database in memory. Raises DataError if DuckDB is not installed."""
     try:
         import duckdb
     except ImportError:
@@ -60,7 +60,7 @@ def connection(memory: str = MEMORY) -> duckdb.DuckDBPyConnection:
 
 
 def of_frame(opened: duckdb.DuckDBPyConnection, frame: pd.DataFrame) -> duckdb.DuckDBPyRelation:
-    """A frame as a relation."""
+    """Return a frame as a relation."""
     return opened.from_arrow(pa.Table.from_pandas(frame, preserve_index=False))
 
 
@@ -126,7 +126,7 @@ def _outlines(archive: Archive) -> list[Chunk]:
 
 
 def _type(kinds: frozenset[str], label: bool) -> str | None:
-    """The type of a column of these kinds; None where archive.frames makes text of some values."""
+    """Return the type for these kinds; None if archive.frames makes text of some values."""
     if kinds in _TYPES:
         return _TYPES[kinds]
     return "DOUBLE" if kinds <= _NUMBERS and (len(kinds) == 1 or not label) else None
@@ -139,7 +139,7 @@ def _sources(
     types: Mapping[str, str],
     placed: bool,
 ) -> Iterator[duckdb.DuckDBPyRelation]:
-    """The parts' files that hold together, then each other chunk of rows, with the same columns."""
+    """Yield the tail and damaged parts one by one, then the intact parts' files in groups."""
     whole: dict[frozenset[tuple[str, str]], list[str]] = {}
     alike = {
         id(chunk.kinds): frozenset((n, chunk.kinds[n]) for n in types if n in chunk.kinds)
@@ -178,7 +178,7 @@ def _sources(
 def _together(
     files: Mapping[frozenset[tuple[str, str]], list[str]],
 ) -> Iterator[tuple[frozenset[tuple[str, str]] | None, list[str]]]:
-    """Files by their columns' kinds; those of many kinds at once."""
+    """Yield files by their columns' kinds, and those of the rarest kinds together."""
     ordered = sorted(files.items(), key=lambda item: -len(item[1]))
     yield from ordered[:GROUPS]
     if rest := [name for _, names in ordered[GROUPS:] for name in names]:
@@ -192,7 +192,7 @@ def _selected(
     placed: bool,
     place: str,
 ) -> duckdb.DuckDBPyRelation:
-    """A source's columns as all have them, nothing where it has none."""
+    """Return a source with all columns in their types, null in those that it lacks."""
     selected = [
         f"cast({quoted(name) if name in here else 'null'} as {kind}) as {quoted(name)}"
         for name, kind in types.items()

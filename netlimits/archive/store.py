@@ -24,7 +24,7 @@ from netlimits.archive.journal import Head, Journal
 from netlimits.archive.parts import Part
 from netlimits.archive.raw import RawOutput
 from netlimits.errors import ArchiveError, one_line
-from netlimits.model import Machine, decoding
+from netlimits.model import Machine
 from netlimits.model.folder import Folder
 
 AGAINST = "against.yaml"
@@ -259,7 +259,7 @@ class Archive:
 
     def parts(self) -> tuple[Part, ...]:
         """Return the parts of this journal, in order."""
-        return parts.of_journal(self.journal)
+        return tuple(parts.each(self.journal))
 
     def each_part(self) -> Iterator[Part]:
         """Yield the parts of this journal, in order, without keeping them in memory."""
@@ -287,16 +287,6 @@ class Archive:
             end = part.end
         return [*added, *self.journal.extensions(end)]
 
-    def results_made_of(self) -> dict[str, Any] | None:
-        """Return the content of results.json; None if the file is missing or damaged."""
-        try:
-            contents: dict[str, Any] = json_of(self.folder, "results.json")
-        except (OSError, ValueError):
-            return None
-        if not decoding.has(contents, formats.MadeOf):
-            return None
-        return contents if contents.pop("sha256") == formats.digest(contents) else None
-
     # -- lines that are lost at the end -------------------------------------------------------
 
     def _known_lengths(self) -> list[tuple[int, str]]:
@@ -306,7 +296,7 @@ class Archive:
         know how many there were once.
         """
         known = []
-        if sources := self.results_made_of():
+        if sources := formats.summed(self.folder, "results.json", formats.MadeOf):
             known.append((sources["lines"], "when results.csv was made of it"))
         if last := parts.newest(self.folder):
             when = f"when {parts.json_name(last.number)} was made of it"
