@@ -1,6 +1,6 @@
-"""Make one situation: its lab, commands before and beside its runs, and what verifies its truth.
+"""Build a situation's lab, run its commands, and read the counters that verify its truth.
 
-Truth is held against counters and looks at connections that have nothing to do with the verdict.
+The checks read kernel counters and `ss`; they use nothing of netlimits' evidence or verdicts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from netlimits.lab.layout import Lab
 
 HERE = Path(__file__).parent
 LOOK = "ss -Htinm 'src 198.19.0.0/16'"
-"""One look at a host's connections on the data network."""
+"""Lists a host's connections on the data network."""
 
 _FIELDS = re.compile(r"(snd_wnd|minrtt|bytes_acked|bytes_received|bytes_retrans):([\d.]+)")
 _LIMITED = re.compile(r"(rwnd_limited|sndbuf_limited):\d+ms\(([\d.]+)%\)")
@@ -34,11 +34,13 @@ _MEMORY = re.compile(r"skmem:\(r\d+,rb(\d+),t\d+,tb(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What must hold if the situation was made: a value of one host, and its bounds.
+    """A value read on one host, and the bounds that it must keep if the situation was made.
 
-    `look` is a figure of the measured connection, the one that carried most if it carried `bytes`,
-    `number` a command that prints one (both: the quantile `of` of looks during the runs); `count`
-    a command in whose output `find` matches counters: by how much they grew.
+    Exactly one of these is set:
+        look: A figure of the connection that carried most, at least `bytes`, as `ss` names it. It
+            is sampled during the runs; the value is the quantile `of`.
+        number: A command that prints a number, sampled likewise.
+        count: A command; the value is the growth of the counters that `find` matches.
     """
 
     at: str
@@ -53,13 +55,13 @@ class Check:
 
     @property
     def name(self) -> str:
-        """What is read, and where."""
+        """The value and its host, in words."""
         return f"{self.look or self.number or f'{self.count}: {self.find}'} at {self.at}"
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """A situation as situations.yaml has it; `at` of a command is a host, `switch`, or `here`."""
+    """An entry of situations.yaml; `at` of a command is a host, `switch`, or `here`."""
 
     name: str
     family: str
@@ -77,16 +79,16 @@ class Situation:
     programs: Mapping[str, str] = field(default_factory=dict)
     replicates: int = 3
     proof: Mapping[str, Sequence[str]] | None = None
-    """The configurations to put to the proof, as `--config` takes them; None: none."""
+    """The configurations to prove, as `explain --config` takes them; None for none."""
 
 
-class Made:
-    """A lab in which a situation holds; `folder` takes what is read, and programs."""
+class SituationLab:
+    """A lab in which a situation holds; `folder` takes the situation's programs and readings."""
 
     def __init__(self, situation: Situation, lab: Lab, folder: Path) -> None:
         self._situation, self._lab, self._folder = situation, lab, folder
         self._processes: list[subprocess.Popen[bytes]] = []
-        """What runs beside."""
+        """The commands that run beside the measurement."""
 
     @property
     def hosts_file(self) -> Path:
@@ -94,7 +96,7 @@ class Made:
         return self._lab.hosts_file
 
     def text(self, text: str) -> str:
-        """A text of the situation with its addresses and paths in place."""
+        """Return a text of the situation with its @words replaced by addresses and paths."""
         lab = self._lab
         words = {f"@{host}": lab.data(host) for host in lab.hosts}
         words |= {f"@ns-{host}": lab.namespace(host) for host in lab.hosts}
@@ -120,14 +122,14 @@ class Made:
             self._processes.append(self._started(each["at"], each["run"], subprocess.DEVNULL))
 
     def tear_down(self) -> None:
-        """End what was started, and run the commands after."""
+        """End the commands that were started, and run the commands after."""
         _end(self._processes)
         for each in self._situation.after:
             self.output(each["at"], each["run"])
 
     @contextmanager
     def verified(self) -> Iterator[None]:
-        """What runs inside is watched; then truth.json has what was read."""
+        """Sample the checks while the body runs, then write their values to truth.json."""
         checks = self._situation.checks
         before = {check: self._counted(check) for check in checks if check.count}
         files, watchers = {}, []
@@ -153,7 +155,7 @@ class Made:
         (self._folder / "truth.json").write_text(json.dumps(rows, indent=1) + "\n")
 
     def output(self, at: str, command: str) -> str:
-        """What a command prints at a host. Raises CalledProcessError with what it complained of."""
+        """Run a command on a host and return its output. Raises RuntimeError if it fails."""
         done = subprocess.run(self._argv(at, command), capture_output=True, text=True, timeout=60)
         if done.returncode:
             raise RuntimeError(f"{self._situation.name}: {at}: {command}: {done.stderr}")
@@ -180,14 +182,14 @@ class Made:
 
 
 @contextmanager
-def made(situation: Situation, folder: Path) -> Iterator[Made]:
-    """The situation in a lab of its own, which is taken down at the end."""
+def lab_of(situation: Situation, folder: Path) -> Iterator[SituationLab]:
+    """Set the situation up in a lab of its own, which is removed at the end."""
     name = f"s{os.getpid() % 1_000_000}"
     _netlimits("lab", "up", "--name", name, *situation.lab.split())
     try:
         lab = labs.find(name)
         assert lab
-        each = Made(situation, lab, folder)
+        each = SituationLab(situation, lab, folder)
         try:
             each.set_up()
             time.sleep(0.2)
@@ -213,12 +215,12 @@ def _netlimits(*words: str) -> None:
 
 
 def quantile(values: Sequence[float], of: float) -> float:
-    """The value that a share `of` of the others is below."""
+    """Return the value below which a share `of` of the values lies."""
     return sorted(values)[min(len(values) - 1, int(of * len(values)))]
 
 
 def looks(text: str, check: Check) -> Iterator[float]:
-    """The numbers that were read, or the figure of the measured connection, look by look."""
+    """Yield a check's value in each sample that has one."""
     for part in text.split("\n\n"):
         if not check.look:
             yield from map(float, part.split())
@@ -230,7 +232,7 @@ def looks(text: str, check: Check) -> Iterator[float]:
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:
-    """Each connection's two lines."""
+    """Yield the two lines of each connection to another host."""
     lines = [line for line in text.splitlines() if line.strip()]
     yield from (
         (line, after)
@@ -240,13 +242,13 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _within(line: str) -> bool:
-    """Whether a connection has both its ends on the host."""
+    """True if both ends of a connection are on this host."""
     near, far = (word.rpartition(":")[0] for word in line.split()[3:5])
     return near == far
 
 
 def _connection(line: str, more: str) -> dict[str, float]:
-    """A connection's figures by name, as `ss` calls them."""
+    """Return a connection's figures by the names that `ss` uses."""
     words = line.split()
     figures: dict[str, Any] = {"recv_q": float(words[1]), "send_q": float(words[2])}
     figures |= {name: float(value) for name, value in _FIELDS.findall(more)}

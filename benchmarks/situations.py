@@ -1,8 +1,8 @@
-"""Situations by other means than the classes' labels, half held out, and what is said of them.
+"""Verdicts on situations made by other means than the classes' labels; half are held out.
 
-`verdicts.py --keep FOLDER` makes those of situations.yaml that are not in FOLDER, each in a lab of
-its own, and `--judge FOLDER` judges what is there without making any. What is printed: each
-configuration's verdict and proof, the confusion of classes, and whether the goals are met.
+`verdicts.py --keep FOLDER` makes the situations of situations.yaml that FOLDER lacks, each in a lab
+of its own, and judges all. `--judge FOLDER` judges those in FOLDER without a measurement. It prints
+each configuration's verdict and proof, the confusion matrix, and the goals that are missed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 import confusion
 import yaml
 from confusion import Judged
-from making import Check, Made, Situation, made
+from making import Check, Situation, SituationLab, lab_of
 
 import netlimits as nl
 from netlimits.errors import DataError, NetlimitsError
@@ -31,16 +31,16 @@ from netlimits.limits.verdicts import UNDETERMINED
 
 SITUATIONS = Path(__file__).with_name("situations.yaml")
 SEED = 20261126
-"""Of the draw of the half that is held out."""
+"""Seed of the draw of the held-out half."""
 
 DEVELOPMENT, HELD_OUT = "development", "held-out"
 HALVES = (DEVELOPMENT, HELD_OUT)
 RIGHT, FIRST = 0.95, 0.70
-"""The goals: shares of the told verdicts that are right, of the undetermined whose first is."""
+"""Goals: the share of told verdicts that are right, and of undetermined ones that point right."""
 
 
 def every() -> list[Situation]:
-    """All situations, in the order of the file."""
+    """Return all situations, in the order of the file."""
     return [
         Situation(name=name, **each | {"checks": [Check(**check) for check in each["checks"]]})
         for name, each in yaml.safe_load(SITUATIONS.read_text("utf-8")).items()
@@ -48,7 +48,7 @@ def every() -> list[Situation]:
 
 
 def halves(situations: Sequence[Situation]) -> dict[str, str]:
-    """The half of each, by name: one of every pair of a family is held out, a draw says which."""
+    """Return each situation's half by name: of every pair of a family the draw holds one out."""
     half, places = {}, dict[str, int]()
     for each in situations:
         place = places[each.family] = places.get(each.family, -1) + 1
@@ -58,11 +58,11 @@ def halves(situations: Sequence[Situation]) -> dict[str, str]:
 
 
 def make(situation: Situation, out: Path) -> None:
-    """Run its campaign, and that of the proof, and keep both beside truth.json in its folder."""
+    """Run the campaign and its proof, and keep both beside truth.json in the situation's folder."""
     folder = out / situation.name
     shutil.rmtree(folder, ignore_errors=True)  # an attempt that ended before its truth was read
     folder.mkdir(parents=True)
-    with made(situation, folder) as lab:
+    with lab_of(situation, folder) as lab:
         file = folder / "experiment.yaml"
         file.write_text(
             f"experiment: {situation.name}\nroles: [sender, receiver]\n"
@@ -75,7 +75,7 @@ def make(situation: Situation, out: Path) -> None:
             _go_on(situation.proof, lab, folder)
 
 
-def _go_on(only: Mapping[str, Sequence[str]], lab: Made, folder: Path) -> None:
+def _go_on(only: Mapping[str, Sequence[str]], lab: SituationLab, folder: Path) -> None:
     file = folder / "proof.yaml"
     try:
         file.write_text(sequel(nl.open(folder / "campaign"), only=only))
@@ -85,7 +85,7 @@ def _go_on(only: Mapping[str, Sequence[str]], lab: Made, folder: Path) -> None:
     _run(file, lab, folder / "proof")
 
 
-def _run(file: Path, lab: Made, out: Path) -> None:
+def _run(file: Path, lab: SituationLab, out: Path) -> None:
     command = [sys.executable, "-m", "netlimits", "run", file, "--hosts", lab.hosts_file]
     done = subprocess.run([*command, "--out", out], capture_output=True, text=True)
     if done.returncode not in (0, 1):
@@ -94,7 +94,7 @@ def _run(file: Path, lab: Made, out: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is said of one configuration of a situation: by counters, or once put to the proof."""
+    """The verdict on one configuration of a situation, with or without a proof."""
 
     situation: Situation
     half: str
@@ -106,36 +106,36 @@ class Row:
 
     @property
     def is_right(self) -> bool:
-        """Whether what is told is right; what is refuted may not be what alone was right."""
+        """True if the verdict is right; a refutation is wrong for the only class that is right."""
         if self.state == REFUTED:
             return (self.told,) != tuple(self.situation.right)
         return self.told in self.allowed
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """The classes that are right: once it is proven, fewer."""
+        """The classes that count as right; `likely` ones do not once a proof is made."""
         likely = () if self.state == PROVEN else self.situation.likely
         return (*self.situation.right, *likely)
 
     @property
     def points_right(self) -> bool:
-        """Whether the class that it names first, where it tells none, is right."""
+        """True if the class that an undetermined verdict names first is right."""
         return self.first in self.allowed
 
     @property
     def judged(self) -> Judged:
-        """What counts of it in the matrix: by its first class that is right."""
+        """The entry in the confusion matrix, under the first class that is right."""
         told = self.told if self.is_told else UNDETERMINED
         return Judged(self.situation.right[0], self.allowed, told)
 
     @property
     def is_told(self) -> bool:
-        """Whether a class is named, and not given up again."""
+        """True if the verdict names a class that was not refuted."""
         return self.told != UNDETERMINED and self.state != REFUTED
 
 
 def verdicts(situation: Situation, half: str, campaign: Path) -> Iterator[Row]:
-    """The verdict of each configuration with runs that are ok; none where there is no campaign."""
+    """Yield the verdict on each configuration of a campaign that has runs that are ok."""
     if not campaign.is_dir():
         return
     try:
@@ -156,12 +156,12 @@ def verdicts(situation: Situation, half: str, campaign: Path) -> Iterator[Row]:
 
 
 def _is_kept(folder: Path) -> bool:
-    """Whether a situation was made there, and its truth was read."""
+    """True if the folder holds a situation whose truth was read."""
     return (folder / "truth.json").exists()
 
 
 def faults(situation: Situation, folder: Path) -> Iterator[str]:
-    """The checks that fail for what was read when the situation was made."""
+    """Yield the checks that fail, with the values read when the situation was made."""
     rows: list[dict[str, Any]] = json.loads((folder / "truth.json").read_text("utf-8"))
     read = {row["name"]: row["value"] for row in rows}
     for check in situation.checks:
@@ -171,7 +171,7 @@ def faults(situation: Situation, folder: Path) -> Iterator[str]:
 
 
 def summary(rows: Sequence[Row], proofs: Sequence[Row]) -> Iterator[str]:
-    """The shares that the goals are about."""
+    """Yield the shares that the goals are about."""
     told = [row for row in rows if row.is_told]
     yield f"told, and right: {confusion.shown(sum(row.is_right for row in told), len(told))}"
     open_ = [row for row in rows if not row.is_told]
@@ -184,7 +184,7 @@ def summary(rows: Sequence[Row], proofs: Sequence[Row]) -> Iterator[str]:
 
 
 def missed(rows: Sequence[Row], proofs: Sequence[Row]) -> Iterator[str]:
-    """The goals that are not met."""
+    """Yield the goals that are missed."""
     told = [row for row in rows if row.is_told]
     if sum(row.is_right for row in told) < RIGHT * len(told):
         yield f"fewer than {100 * RIGHT:g} % of the told verdicts are right"
@@ -196,7 +196,7 @@ def missed(rows: Sequence[Row], proofs: Sequence[Row]) -> Iterator[str]:
 
 
 def table(rows: Sequence[Row]) -> Iterator[str]:
-    """Each configuration with its half, what is right, what is told, and whether it is right."""
+    """Yield a Markdown table: each configuration with its half, right classes and verdict."""
     yield "| half | situation | configuration | right | told | first |  |"
     yield "|---|---|---|---|---|---|---|"
     for row in rows:
@@ -211,9 +211,9 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def judge(wanted: Sequence[tuple[Situation, str]], out: Path, mistakes: bool) -> list[str]:
-    """Print what is said of those that were made; the goals that the held-out half misses.
+    """Print the verdicts on the situations, given with their halves.
 
-    Each is given with the half that it is in.
+    Returns the goals that the held-out half misses.
     """
     rows, proofs = list[Row](), list[Row]()
     for each, half in wanted:
@@ -247,7 +247,7 @@ def judge(wanted: Sequence[tuple[Situation, str]], out: Path, mistakes: bool) ->
 def carry_out(
     keep: Path | None, kept: Path | None, half: str, only: Sequence[str], mistakes: bool
 ) -> int:
-    """Make what is missing in `keep`, or judge `kept` as it is; 1 where goals are missed."""
+    """Make what `keep` lacks and judge it, or judge `kept`; return 1 if it misses a goal."""
     of = halves(every())
     wanted = [
         (each, of[each.name]) for each in every()

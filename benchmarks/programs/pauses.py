@@ -1,4 +1,4 @@
-"""Let the programs of one name in this network namespace run and stop by turns.
+"""Stop and continue the programs of one name in this network namespace, in turns.
 
     pauses.py NAME RUN STOP
 
@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def found(name: str) -> list[int]:
-    """The processes of that name in this network namespace."""
+def processes(name: str) -> list[int]:
+    """Return the processes of that name in this network namespace."""
     mine = Path("/proc/self/ns/net").readlink()
     pids = []
     for folder in Path("/proc").glob("[0-9]*"):
@@ -27,8 +27,8 @@ def found(name: str) -> list[int]:
     return pids
 
 
-def tell(pids: list[int], what: signal.Signals) -> None:
-    """Send a signal to those that are still there."""
+def send(pids: list[int], what: signal.Signals) -> None:
+    """Send a signal to the processes that still exist."""
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, what)
@@ -43,13 +43,13 @@ def main() -> None:
     try:
         while True:
             if time.monotonic() - looked > 0.1:
-                pids, looked = found(name), time.monotonic()
-            tell(pids, signal.SIGSTOP)
+                pids, looked = processes(name), time.monotonic()
+            send(pids, signal.SIGSTOP)
             time.sleep(stop)
-            tell(pids, signal.SIGCONT)
+            send(pids, signal.SIGCONT)
             time.sleep(run)
     finally:
-        tell(found(name), signal.SIGCONT)
+        send(processes(name), signal.SIGCONT)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
     relay.py BYTES SECONDS iperf3 -s -p PORT ...
 
-It listens at the server's port, starts the server 1,000 ports higher, and hands on what arrives:
-at most BYTES from each connection, then it sleeps for SECONDS.
+It listens on the server's port, starts the server 1,000 ports higher, and forwards what arrives:
+it reads at most BYTES of a connection, then sleeps for SECONDS.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ABOVE = 1000
 
 
 def forward(source: socket.socket, sink: socket.socket, size: int, pause: float) -> None:
-    """Hand on what `source` gets, until it ends."""
+    """Copy from `source` to `sink` until `source` ends."""
     with suppress(OSError):
         while data := source.recv(size):
             sink.sendall(data)
@@ -28,8 +28,8 @@ def forward(source: socket.socket, sink: socket.socket, size: int, pause: float)
         sink.shutdown(socket.SHUT_WR)
 
 
-def connected(address: tuple[str, int]) -> socket.socket:
-    """A connection to the server, which may need a moment to listen."""
+def connect(address: tuple[str, int]) -> socket.socket:
+    """Connect to the server; retry until it listens."""
     for _ in range(200):
         with suppress(OSError):
             return socket.create_connection(address)
@@ -50,7 +50,7 @@ def main() -> None:
     def accept() -> None:
         while True:
             near, _ = listener.accept()
-            far = connected((host, port + ABOVE))
+            far = connect((host, port + ABOVE))
             threading.Thread(target=forward, args=(near, far, size, pause), daemon=True).start()
             threading.Thread(target=forward, args=(far, near, 65536, 0.0), daemon=True).start()
 

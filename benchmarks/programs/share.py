@@ -11,15 +11,15 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from pauses import found
+from pauses import processes
 
 SPAN = 0.3
 
 
 def threads(name: str) -> dict[str, tuple[int, int]]:
-    """Nanoseconds that each thread of the programs ran, and that it waited for a CPU."""
+    """Return the nanoseconds that each thread ran, and waited for a CPU."""
     times = {}
-    for pid in found(name):
+    for pid in processes(name):
         for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
             with suppress(OSError):
                 ran, waited, _ = path.read_text().split()
@@ -28,7 +28,7 @@ def threads(name: str) -> dict[str, tuple[int, int]]:
 
 
 def idle() -> tuple[int, int]:
-    """Ticks that the CPUs were idle, and all their ticks."""
+    """Return the ticks that the CPUs were idle, and all their ticks."""
     ticks = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
     return ticks[3] + ticks[4], sum(ticks)
 
