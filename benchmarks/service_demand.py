@@ -191,7 +191,7 @@ def main() -> None:
     parser.add_argument("--place", nargs="+", choices=PLACES, default=list(PLACES))
     parser.add_argument("--kind", nargs="+", choices=KINDS, default=list(KINDS))
     given = parser.parse_args()
-    given.results.mkdir(exist_ok=True)
+    given.results.mkdir(parents=True, exist_ok=True)
     print(f"load average {os.getloadavg()[0]:.1f} before, on {os.cpu_count()} CPUs")
     print(
         f"{'place':11} {'kind':8} {'s':>2} {'end':6} {'runs':>5} {'CPU %':>6}  "
