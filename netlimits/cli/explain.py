@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import textwrap
 from collections.abc import Collection
 from pathlib import Path
@@ -104,6 +105,8 @@ def explain(
         derived = source.campaign.experiment.derived if source.campaign else ()
         for _, row in verdicts.iterrows():
             echo("\n".join(_lines(row, derived)))
+        if source.campaign and run is None and verdicts["state"].eq("suggested").any():
+            echo(f"Prove it: netlimits explain {shlex.quote(str(results))} --next proof.yaml")
     if beside := caveats.disturbance(frames.last_attempts(source.frame)):
         echo(beside, err=as_json)
 

@@ -24,7 +24,7 @@ LONG = 40.0
 LOST = 0.01
 """Of the datagrams sent, what may be lost where what arrived still tells of the sender."""
 MISREAD = 1.5
-"""What arrived over a bound, from which on the bound is none of this run's."""
+"""What arrived over a bound, from which on it is none of this run's, and left out of sentences."""
 NEAR = 5.0
 """Bounds up to so many times what arrived are worth a reader's time."""
 
@@ -161,17 +161,17 @@ def of_run(run: RunFigures) -> dict[str, Ceiling]:
     return {name: bound for name, bound in named.items() if bound}
 
 
-def _arrived(share: float) -> str:
-    """What arrived of a bound, in words."""
-    return f"{100 * share:.0f} % of it arrived" if share < MISREAD else f"{share:.1f} × arrived"
-
-
 def sentence(bounds: Mapping[str, Ceiling], rate: float) -> str:
     """Return the bounds near a rate, the nearest first, in words; "" where there are none."""
-    near = {n: b for n, b in bounds.items() if b.mbps <= NEAR * rate or n == "link"}
+    near = {
+        name: bound
+        for name, bound in bounds.items()
+        if rate / MISREAD <= bound.mbps <= NEAR * rate or name == "link"
+    }
     ordered = sorted(near, key=lambda name: abs(math.log(near[name].mbps / rate)))
     parts = [
-        f"{name} {mbps(near[name].mbps)} ({near[name].how}; {_arrived(rate / near[name].mbps)})"
+        f"{name} {mbps(near[name].mbps)} ({near[name].how}; "
+        f"{100 * rate / near[name].mbps:.0f} % of it arrived)"
         for name in ordered
     ]
     return f"Bounds: {'; '.join(parts)}." if parts else ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from netlimits.analysis import contrasts, frames, wording
 from netlimits.errors import DataError
 from netlimits.limits import bounds, imported, known, proof
-from netlimits.limits.base import OPEN, REFUTED
+from netlimits.limits.base import OPEN, PROVEN, REFUTED
 from netlimits.limits.classes import CLASSES
 from netlimits.limits.evidence import evidence_of
 from netlimits.limits.figures import RunFigures
@@ -50,6 +50,8 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
         bare = proof.bare(part)
         of = [evidence[index] for index in (bare if len(bare) else part).index]
         row |= _known(of)
+        if row["state"] == PROVEN:  # a change may have passed what bounded these runs
+            row["bounds"] = ""
         rows_of.append(row)
     for part in _failed(bad, frame):
         sentence = f"0 of {len(part)} runs ok ({wording.outcomes(part)})"
@@ -75,7 +77,7 @@ def _known(runs: Sequence[RunFigures]) -> dict[str, Any]:
     middle = sorted(runs, key=lambda run: run.throughput or 0.0)[(len(runs) - 1) // 2]
     bounding = bounds.of_run(middle)
     return {
-        "known": imported.known(runs) or known.sentence(figures),
+        "known": imported.known(runs) or known.sentence(figures, len(runs)),
         "known_figures": figures,
         "bounds": bounds.sentence(bounding, middle.throughput)
         if middle.throughput

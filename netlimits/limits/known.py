@@ -72,14 +72,18 @@ def figures(runs: Runs) -> dict[str, float]:
     return known
 
 
-def sentence(known: Mapping[str, float]) -> str:
-    """Return these figures in words, a clause for each kind; "" where nothing is known."""
+def sentence(known: Mapping[str, float], runs: int = 1) -> str:
+    """Return these figures in words, a clause for each kind; "" where nothing is known.
+
+    They are medians of so many `runs`; a verdict's own sentence is of the run in the middle.
+    """
     parts = [
         clause
         for clauses in (_rate, _round_trip, _windows, _losses, _queues, _cpus)
         if (clause := ", ".join(clauses(known)))
     ]
-    return f"Known: {'; '.join(parts)}." if parts else ""
+    of = f" (medians of {runs} runs)" if runs > 1 else ""
+    return f"Known{of}: {'; '.join(parts)}." if parts else ""
 
 
 def _median(runs: Runs, of: Figure) -> float | None:
@@ -109,9 +113,9 @@ def _windows(known: Mapping[str, float]) -> Iterator[str]:
     for name, words in (
         ("snd_wnd_bytes", "receive window {:,.0f} bytes"),
         ("cwnd_segs", "congestion window {:,.0f} segments"),
-        ("rwnd_limited_pct", "the receive window limited {:.0f} % of the busy time"),
-        ("sndbuf_limited_pct", "the send buffer {:.0f} %"),
-        ("app_limited_pct", "{:.0f} % of the looks found nothing to send"),
+        ("rwnd_limited_pct", "limited by the receive window for {:.0f} % of the busy time"),
+        ("sndbuf_limited_pct", "limited by the send buffer for {:.0f} % of it"),
+        ("app_limited_pct", "nothing to send in {:.0f} % of the samples"),
     ):
         if known.get(name, 0.0) >= LEAST:
             yield words.format(known[name])

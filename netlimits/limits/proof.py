@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 INTERVENTION, NONE, CHANGED = "intervention", "none", "next_"
 """The factor, its level without an intervention, and how the columns of what it changes begin."""
 
+MORE = 12
+"""Blocks that tell what six leave open: their interval is two thirds as wide."""
+
 _PAIRED = (contrasts.WILCOXON, contrasts.TWO_WAY)
 
 
@@ -170,8 +173,12 @@ def proved(
         row |= {"runner_up": "", "why_not": "", "confidence": math.nan}  # they are of another class
         text = "nothing certain" if verdict.limit == UNDETERMINED else verdict.limit
         row["evidence"] = f"Counters suggest {text}: {verdict.sentence}"
-    if state in (PROVEN, REFUTED):
+    if state in (PROVEN, REFUTED) or (own and own.why):
         row["decide"] = ""
+    elif own:
+        row["decide"] = f"more blocks of the same: netlimits extend, --replicates {MORE}"
+    if state == PROVEN or verdict.runner_up in by_class:  # what was measured since says more
+        row |= {"runner_up": "", "why_not": ""}
     return row
 
 

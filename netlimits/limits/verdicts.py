@@ -134,7 +134,7 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
         f"{DISAGREE}: {words} of {len(verdicts)}.",
         {},
         likely[0],
-        f"only {len(first)} of {len(verdicts)} runs show it",
+        f"only {len(first)} of {len(verdicts)} runs have it or point to it",
         first[0].decide,
         share,
         len(verdicts),
@@ -223,7 +223,7 @@ def _runner_up(first: LimitClass, signs: dict[LimitClass, Sign]) -> LimitClass |
 
 def _why_not(first: LimitClass, other: LimitClass, signs: dict[LimitClass, Sign]) -> str:
     if signs[other].fires:
-        return f"it fires too; where both do, {first.name} is told"
+        return f"it fits as well; {first.name} explains it, and is told first"
     return _short(signs[other])
 
 

@@ -482,7 +482,7 @@ def test_small_sends_of_a_tool_that_counts_no_calls_are_those_that_it_is_told():
 def test_a_cap_says_what_the_run_took_of_cpus_that_others_filled():
     loaded = TCP | CAPPED | BESIDE | {"local_process_cpu_pct": 8.0, "remote_cpu_peak_pct": 30.0}
     cap = of_run(RunFigures(loaded))
-    assert "of CPUs that others kept 100 % busy it took 30 % at most" in cap.sentence
+    assert "kept CPUs 100 % busy, of which the run took 30 % at most" in cap.sentence
     assert "short of CPU" not in cap.sentence
     alone = of_run(RunFigures(TCP | CAPPED))
     assert "neither host was short of CPU (40 % at most)" in alone.sentence
@@ -626,7 +626,7 @@ def test_of_runs_that_disagree_the_runner_up_is_a_class():
     tie = of_configuration([none, none, Verdict("loss", "b", {}, decide="b2"), none, none,
                             Verdict("link", "a", {}), Verdict("loss", "b", {})])  # fmt: skip
     assert (tie.limit, tie.runner_up, tie.decide) == (UNDETERMINED, "loss", "b2")
-    assert tie.why_not == "only 2 of 7 runs show it"
+    assert tie.why_not == "only 2 of 7 runs have it or point to it"
 
 
 def test_a_frame_is_explained_by_configuration_and_by_run():

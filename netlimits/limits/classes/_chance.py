@@ -50,12 +50,12 @@ def against(run: RunFigures) -> tuple[float, str]:
         burst = again / recoveries
         told[f"{burst:.1f} segments were lost at a time"] = burst / BURST
     if run.slowest is not None:
-        words = f"the runs' rates are within {100 * (1 - run.slowest):.2g} % of each other"
+        words = f"all runs had the same rate, within {100 * (1 - run.slowest):.1g} %"
         told[words] = steadiness(run)
     twice, timeouts = run.sent("tcp_lost_retransmits"), run.sent("tcp_timeouts")
     expected = share * again
     if twice is not None and timeouts is not None and expected >= EXPECTED:
-        words = f"{twice:,.0f} retransmissions were lost, where chance loses {expected:,.0f}"
+        words = f"{twice:,.0f} retransmissions were lost; chance would have lost {expected:,.0f}"
         told[words] = SPARED * expected / max(1.0, twice + timeouts)
     if not told:
         return 0.0, "no bound is known"

@@ -26,6 +26,9 @@ NEAR = 0.95
 LOADED = 0.75
 """Of the throughput, what a load leaves that takes half of each CPU or more from the tool. One that
 needs less than two thirds of a CPU, for a path that limits it, is left more."""
+HELD_PCT = 50.0
+"""Of the time, what a thread waits for a CPU, from which on idle CPUs are no use to it."""
+
 UNKNOWN = 0.9
 """The strength of a premise of which nothing is known: it is not met, and no reason against it."""
 
@@ -57,6 +60,11 @@ def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
         if waited:
             figures[f"{end}_cpu_wait_pct"] = waited
             told += f" and waited {waited:.0f} % of the time for a CPU"
+        if waited >= HELD_PCT and peak is not None and peak < ROOM_PCT:
+            told += (
+                f", though CPUs were {peak:.0f} % busy at most (a quota, cpu.max, or a binding may "
+                "hold it back)"
+            )
     full = WANTED_PCT if by_thread and waited else BUSY_PCT
     premises = [Premise.reached(busiest, full, f"the {told}"), *_asked(run, whose, end)]
     premises += _told.premises(run)

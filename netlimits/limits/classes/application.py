@@ -53,13 +53,15 @@ class Application:
         if limited is None or busy is None or run.transactions:
             return None
         told = f"data was in flight {busy:.0f} % of the time"
-        short = f"{limited:.0f} % of the looks found nothing to send"
+        short = f"{limited:.0f} % of the samples found nothing to send"
         return Sign(
             (
                 _idle(run, limited, busy, f"{told}, and {short}"),
                 *_room(run, CPU_PCT if busy <= BUSY_PCT else ROOM_PCT),
             ),
-            f"The program had no more to send: {told}; {short}.",
+            f"The program sent nothing most of the time: {told}."
+            if busy <= BUSY_PCT
+            else f"The program had no more to send: {short}, in a buffer that had room.",
             {"app_limited_pct": limited, "busy_pct": busy},
         )
 

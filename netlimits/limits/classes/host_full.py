@@ -40,6 +40,6 @@ class HostFull:
                 Premise.reached(wanted, WANTED_PCT, f"the tool wanted {wanted:.0f} % of a CPU"),
                 *_told.premises(run),
             ),
-            f"One machine: {told}: {', '.join(parts)}.",
+            f"One machine: {told} ({', '.join(parts)}).",
             {f"{run.sender}_cpu_pct": busy, "process_cpu_pct": wanted},
         )

@@ -36,7 +36,7 @@ class Latency:
             return None
         each = rate * rtt / 1e6
         told = f"{rate:,.0f} transactions/s at a round trip of {rtt:,.0f} µs"
-        cpu = f"the busiest CPU was {busiest:.0f} % busy"
+        cpu = f"it took {busiest:.0f} % of a CPU at most"
         return Sign(
             (
                 Premise.reached(each, OF_ROUND_TRIPS, told),

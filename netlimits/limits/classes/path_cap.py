@@ -11,6 +11,8 @@ RTT_INFLATION = 2.3
 QUEUE_US, QUEUE_SEGMENTS = 200.0, 5.0
 """What packets wait there, at least, µs, and how many at once: less is a host's own scheduling, and
 what holds two packets and drops the others a policer."""
+MANY = 100.0
+"""Times the minimum, beyond which only the minimum is small: on one machine it is a few µs."""
 SHORT_INFLATION = 1.25
 """The same of a queue that drops early, and whose rate is steadier than chance makes of losses."""
 OF_BOUND = 0.9
@@ -73,11 +75,15 @@ class PathCap:
             return counted
         inflation = rtt / least_rtt
         held = (rtt - least_rtt) * run.throughput / 8 / (run.sent("mss_bytes") or 1448.0)
-        grown = f"to {rtt:,.0f} µs, {inflation:.1f} times its least"
+        times = f"{inflation:.1f}" if inflation < MANY else f"over {MANY:.0f}"
+        grown = f"to {rtt:,.0f} µs, {times} times its least"
         most = max(busiest, run.busiest or 0.0)
         cpu = f"neither host was short of CPU ({most:.0f} % at most)"
         if most >= _cpu.BUSY_PCT:
-            cpu = f"of CPUs that others kept {most:.0f} % busy it took {busiest:.0f} % at most"
+            cpu = (
+                f"other programs kept CPUs {most:.0f} % busy, of which the run took "
+                f"{busiest:.0f} % at most"
+            )
         premises = [
             Premise(
                 max(inflation / RTT_INFLATION, _short_queue(run, inflation)),

@@ -47,7 +47,7 @@ class PerFlowCap:
             cap = PathCap().sign(run)
             if cap is None:
                 return None
-            short = f"only {run.flows:.0f} at a time were measured"
+            short = "one number of streams alone cannot show it"
             return Sign((Premise(UNTOLD * min(1.0, cap.strength), short),), "", figures)
         each = rate / run.flows
         apart = {number: abs(other / number / each - 1) for number, other in others.items()}

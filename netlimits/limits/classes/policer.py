@@ -121,7 +121,10 @@ def _counted(run: RunFigures) -> Sign | None:
     drops, lost = run.received("ingress_drops"), places.lost(run)
     if drops is None or not lost:
         return None
-    told = f"the receiver's own policer dropped {drops:,.0f}, of {lost:,.0f} packets that were lost"
+    again = (
+        f"{lost:,.0f} datagrams were lost" if run.udp else f"{lost:,.0f} segments were sent again"
+    )
+    told = f"the receiver's own policer dropped {drops:,.0f} packets, and {again}"
     enough = lost / max(1.0, run.sent("udp_out_datagrams" if run.udp else "tcp_out_segs") or 1.0)
     return Sign(
         (

@@ -55,8 +55,8 @@ class SlowReader:
         waiting = run.received("recv_q_bytes") or 0.0
         waited = run.own(f"{run.receiver}_cpu_wait_pct") or 0.0
         least = FULL_PCT if unread >= FULL else LIMITED_PCT
-        thread = f"its program used and wanted {wanted:.0f} % of a CPU"
-        told = f"{waiting:,.0f} bytes waited for it, {100 * unread:.0f} % of the receive window"
+        thread = f"its program used or waited for {wanted:.0f} % of a CPU"
+        told = f"{waiting:,.0f} bytes were unread, {100 * unread:.0f} % of the receive window"
         return Sign(
             (
                 Premise.reached(unread, _places.UNREAD, f"only {told}"),
@@ -69,6 +69,6 @@ class SlowReader:
                 ),
                 *_told.premises(run),
             ),
-            f"The receiving program: {told}, while {thread}.",
+            f"The receiving program reads too slowly: {told}, while {thread}.",
             {"recv_q_bytes": waiting, "rwnd_limited_pct": limited, "process_cpu_pct": wanted},
         )

@@ -41,7 +41,8 @@ class SmallSends:
         size = _bytes_per_call(run)
         mss = run.figure("transport_mss_bytes") or run.sent("mss_bytes")
         busy = run.process_pct(run.sender)
-        waited = run.own(f"{run.sender}_cpu_wait_pct")
+        waited = run.own(f"{run.sender}_cpu_wait_pct") or 0.0
+        used = busy
         if busy is None:
             busy = run.sent("cpu_peak_pct")
         elif waited:
@@ -51,6 +52,10 @@ class SmallSends:
         cpu = _cpu.sign(run, "sender", run.sender)
         told = f"{size:,.0f} bytes a call, where a segment takes {mss:,.0f}"
         calls_told = f"a sender that is {busy:.0f} % busy with calls"
+        if used is not None and waited >= 1:
+            calls_told = (
+                f"a sender that used {used:.0f} % of a CPU and waited {waited:.0f} % for one"
+            )
         full = max(cpu.strength if cpu else 0.0, busy / _cpu.BUSY_PCT)
         return Sign(
             (
