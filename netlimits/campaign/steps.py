@@ -176,16 +176,16 @@ def _look(
         ways = 2 if specification.options.get("bidirectional") else 1
         flows = int(specification.options.get("parallel", 1)) * ways
         carrying += specification.connections * flows
+    measured = float(specification.options.get("seconds", length))
     if here in specification.counting:
         # the first and the last interval with data are not whole ones: there must be many others
-        often = min(1.0, length / 5, max(length / 25, specification.connections / 50))
+        often = min(1.0, length / 5, max(measured / 25, specification.connections / 50))
         if bulk := specification.around.bulk:
             often = min(often, bulk.lead / 4)
         interval = abs(float(specification.options.get("interim_seconds", often)))
         counting = min(interval, often)
     # of repetitions the first: a connection has no past in the next one
-    once = float(specification.options.get("omit", 0))
-    once += float(specification.options.get("seconds", length))
+    once = float(specification.options.get("omit", 0)) + measured
     return sample.command(
         *(program, peers, port),
         seconds=once,
