@@ -30,7 +30,7 @@ import msgspec
 from netlimits.archive import formats, packs
 from netlimits.archive.history import Attempt
 from netlimits.archive.packs import Contents, Pack
-from netlimits.errors import ArchiveError, ArchiveUnwritable, one_line
+from netlimits.errors import ArchiveError, ArchiveUnwritable, ToolFailure, one_line
 from netlimits.model import Command, Completed, decoding
 from netlimits.model.folder import Folder
 
@@ -306,3 +306,11 @@ def files(names: Iterable[str]) -> Iterator[Attempt]:
 
 def _name(run: int, attempt: int) -> str:
     return f"raw/{run:06d}-{attempt}.jsonl"
+
+
+def output(entries: Iterable[RawEntry], step: str, host: str) -> Completed:
+    """Return what came of a step on a host. Raises ToolFailure where it is not there."""
+    for entry in entries:
+        if entry.step == step and entry.host == host:
+            return entry.completed
+    raise ToolFailure(f"the raw output holds no {step!r} of {host}")

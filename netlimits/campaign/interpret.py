@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from netlimits.archive.raw import AFTER, BEFORE, CLIENT, GUARD, SAMPLE, RawEntry
-from netlimits.campaign import ack_ratio, parallel, physics, rates, unchanged, under_load
+from netlimits.archive.raw import AFTER, BEFORE, CLIENT, GUARD, SAMPLE, RawEntry, output
+from netlimits.campaign import ack_ratio, cpu_time, parallel, physics, rates, unchanged, under_load
 from netlimits.campaign.specifications import LOOPBACK, Specification
 from netlimits.errors import ToolFailure
-from netlimits.evidence import cpu, sample
+from netlimits.evidence import sample
 from netlimits.evidence.counted import EVIDENCE, queues
-from netlimits.evidence.sample import arrivals, transfer
+from netlimits.evidence.sample import arrivals
 from netlimits.evidence.sample.snapshots import looks
 from netlimits.model import (
     Completed,
@@ -26,9 +26,6 @@ from netlimits.tools import tool
 
 Entries = Sequence[RawEntry]
 
-DILUTED = 1.5
-"""How many times a transfer's time the client's run may take and still stand for it."""
-
 
 def read(specification: Specification, entries: Entries) -> Measurement:
     """The tool's figures; what arrived; CPU and service demand; what the evidence says.
@@ -37,7 +34,7 @@ def read(specification: Specification, entries: Entries) -> Measurement:
     """
     _refuse_fired(entries)
     unchanged.refuse(specification, entries)
-    client = _output(entries, CLIENT, specification.ends["local"][0])
+    client = output(entries, CLIENT, specification.ends["local"][0])
     if specification.around.bulk:
         streams, measured = _under_load(specification, client, entries)
     else:
@@ -55,7 +52,7 @@ def read(specification: Specification, entries: Entries) -> Measurement:
             if elapsed := figures.get("elapsed_s"):
                 figures["covered_pct"] = min(100.0, 100 * arrived.seconds / float(elapsed))
             figures[f"{specification.receiver}_recv_throughput_mbps"] = arrived.rate_mbps
-    figures |= _cpu(specification, entries, measured.work, figures)
+    figures |= cpu_time.figures(specification, entries, measured.work, figures)
     counts = {role: _counted(entries, role) for _, role in specification.roles()}
     for end, roles in specification.ends.items():
         total = _added([counts[role] for role in roles])
@@ -154,78 +151,6 @@ def _arrived(specification: Specification, entries: Entries) -> arrivals.Arrival
     return arrivals.together(parts)
 
 
-def _cpu(
-    specification: Specification, entries: Entries, work: Work | None, figures: Mapping[str, Scalar]
-) -> dict[str, Scalar]:
-    """Return the columns of CPU use and service demand, over the seconds of the transfer.
-
-    Where no look of an end tells when those were, they are over all of the client's run; there are
-    none if that took much longer than the transfer, which would make CPUs seem idle.
-    """
-    columns: dict[str, Scalar] = {}
-    elapsed = float(figures.get("elapsed_s") or 0)
-    for end, roles in specification.ends.items():
-        bounds = [_transfer(specification, entries, end, role, elapsed) for role in roles]
-        known = [pair for pair in bounds if pair is not None]
-        if len(known) == len(roles):
-            used = cpu.pooled(
-                [cpu.use(a.times, b.times, own_s=b.own_s - a.own_s) for a, b in known]
-            )
-            columns |= cpu.figures(end, used, _work(specification, figures, used.seconds))
-            columns[f"{end}_instrument_cpu_pct"] = used.own_pct
-            continue
-        both = [[cpu.times(_output(entries, s, role)) for s in (BEFORE, AFTER)] for role in roles]
-        used = cpu.pooled([cpu.use(before, after) for before, after in both])
-        if elapsed and used.seconds > DILUTED * max(elapsed, specification.seconds):
-            continue
-        columns |= cpu.figures(end, used, work)
-    return columns
-
-
-def _transfer(
-    specification: Specification, entries: Entries, end: str, role: str, elapsed: float
-) -> tuple[transfer.Reading, transfer.Reading] | None:
-    """Return the readings of a host between which only the transfer went on; None without."""
-    samples = [entry for entry in entries if entry.step == SAMPLE and entry.host == role]
-    if not samples:
-        return None
-    skip = float(specification.options.get("omit", 0))
-    return transfer.window(
-        samples[0].completed,
-        streams=_flows(specification, end),
-        seconds=elapsed and elapsed + skip,
-        skip=skip,
-    )
-
-
-def _flows(specification: Specification, end: str) -> int:
-    """Return how many TCP connections carry the transfer at a host of an end; 0 if none do."""
-    if specification.transfer.transport == "udp" or specification.around.bulk:
-        return 0
-    ways = 2 if specification.options.get("bidirectional") else 1
-    ways *= len(specification.ends["remote"]) if end == "local" else 1
-    return specification.around.streams * ways * int(specification.options.get("parallel", 1))
-
-
-def _work(
-    specification: Specification, figures: Mapping[str, Scalar], seconds: float
-) -> Work | None:
-    """Return the work of so many seconds, at the run's rate; None where it is not known.
-
-    As netperf has it: transactions, KiB (1024 bytes) that arrived of TCP, and KiB that were sent of
-    datagrams. None where bulk streams share the CPUs with transactions.
-    """
-    if specification.around.bulk:
-        return None
-    if "transaction_rate_tps" in figures:
-        return Work(float(figures["transaction_rate_tps"] or 0) * seconds, transactions=True)
-    names = ["throughput_mbps"]
-    if specification.transfer.transport == "udp":
-        names = [f"{end}_send_throughput_mbps" for end in specification.ends]
-    rates = [float(figures[name] or 0) for name in names if name in figures]
-    return Work(sum(rates) * 1e6 / 8 / 1024 * seconds)
-
-
 def _counted(entries: Entries, role: str) -> dict[str, float]:
     """The evidence of a host before and after, differenced.
 
@@ -236,7 +161,7 @@ def _counted(entries: Entries, role: str) -> dict[str, float]:
     for evidence in EVIDENCE:
         if not {f"{BEFORE} {evidence.name}", f"{AFTER} {evidence.name}"} & read:
             continue
-        both = (_output(entries, f"{step} {evidence.name}", role) for step in (BEFORE, AFTER))
+        both = (output(entries, f"{step} {evidence.name}", role) for step in (BEFORE, AFTER))
         figures = evidence.figures(*both)
         counts |= {name: float(value) for name, value in figures.items() if value is not None}
     return counts
@@ -350,10 +275,3 @@ def _caps(specification: Specification, entries: Entries, sender: str) -> Iterat
             listed = queues.qdiscs(read[0].completed) if read else None
             if cap := physics.shaper(listed or (), role) or specification.caps.get(role):
                 yield cap
-
-
-def _output(entries: Entries, step: str, role: str) -> Completed:
-    for entry in entries:
-        if entry.step == step and entry.host == role:
-            return entry.completed
-    raise ToolFailure(f"the raw output holds no {step!r} of {role}")

@@ -14,7 +14,7 @@ import pytest
 
 import netlimits
 from netlimits.archive.raw import AFTER, BEFORE, CLIENT, GUARD, SAMPLE, RawEntry
-from netlimits.campaign import interpret
+from netlimits.campaign import cpu_time, interpret
 from netlimits.campaign.controller import controller_figures
 from netlimits.campaign.reparse import reparse
 from netlimits.campaign.specifications import Specification, specified
@@ -72,10 +72,10 @@ def test_a_client_that_took_much_longer_than_its_transfer_has_no_cpu_figures_wit
     """A control connection that took long made a busy CPU's 94 % read 40."""
     _, specification, entries = of(ONE_STREAM)  # 2.37 s at the sender, 2.05 s at the receiver
     unseen = [entry for entry in entries if entry.step != SAMPLE]
-    both = interpret._cpu(specification, unseen, None, {"elapsed_s": 2.0})
+    both = cpu_time.figures(specification, unseen, None, {"elapsed_s": 2.0})
     assert {"local_cpu_peak_pct", "remote_cpu_peak_pct"} <= both.keys()
-    monkeypatch.setattr(interpret, "DILUTED", 1.1)
-    quick = interpret._cpu(specification, unseen, None, {"elapsed_s": 2.0})
+    monkeypatch.setattr(cpu_time, "DILUTED", 1.1)
+    quick = cpu_time.figures(specification, unseen, None, {"elapsed_s": 2.0})
     assert {name.partition("_")[0] for name in quick} == {"remote"}
 
 
