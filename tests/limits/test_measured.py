@@ -211,3 +211,26 @@ def test_packets_that_come_close_are_bunched_by_their_receiver():
     assert of_run(back).points_to == "ack-path"
     fast = replace(back, figures={**back.figures, "throughput_mbps": 900.0})
     assert of_run(fast).points_to != "ack-path"
+
+
+def test_losses_of_several_in_a_row_may_still_be_chance():
+    """The root of a burst is what the bound of single losses is too low by: four are 2.0 times."""
+    single = run("loss of 2 %")
+    four = {"local_tcp_retrans_segs": 124, "local_tcp_recoveries": 31, "local_tcp_out_segs": 1_550}
+    assert of_run(run("loss of 2 %", **four)).limit not in ("policer", "path-cap")
+    many = replace(single, figures={**single.figures, **four, "local_tcp_recoveries": 10})
+    assert of_run(many).limit == "policer"
+
+
+def test_what_waits_to_be_read_does_not_wait_on_the_path():
+    assert of_run(run("cap")).limit == "path-cap"
+    unread = run("cap", remote_recv_q_bytes=300_000)
+    assert unread.unread < 0.5
+    assert of_run(unread).limit != "path-cap"
+
+
+def test_a_full_machine_makes_both_ends_wait():
+    waits = {"local_cpu_wait_pct": 60.0, "remote_cpu_wait_pct": 50.0}
+    assert of_run(run("paused sender", **waits)).limit == "host-full"
+    held = waits | {"remote_cpu_wait_pct": 8.0}
+    assert of_run(run("paused sender", **held)).limit == UNDETERMINED

@@ -94,7 +94,7 @@ BY_CLASS = {
     "link": (TCP | {"throughput_mbps": 940.0}, 941.5),
     "packet-rate": (UDP, None),
     "path-cap": (TCP | CAPPED, None),
-    "loss": (TCP | {"local_tcp_retrans_segs": 8e3, "throughput_mbps": 1500.0}, None),
+    "loss": (TCP | {"local_tcp_retrans_segs": 4e3, "throughput_mbps": 1500.0}, None),
     "application": (TCP | {"local_app_limited_pct": 100.0, "local_busy_pct": 12.0}, None),
     "latency": (
         IDLE

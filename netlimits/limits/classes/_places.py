@@ -24,6 +24,16 @@ def read_at_once(run: RunFigures) -> list[Premise]:
     return [Premise.below(unread, UNREAD, short)]
 
 
+def waits_on_path(run: RunFigures) -> list[Premise]:
+    """Return the premise that more waits on the path than for the receiving program to read it."""
+    unread, queue, rate = run.received("recv_q_bytes"), run.queueing_us, run.throughput
+    if unread is None or queue is None or not rate:
+        return []
+    on_path = queue * rate / 8
+    short = f"{unread:,.0f} bytes are unread at the receiver, and {on_path:,.0f} wait on the path"
+    return [Premise.below(unread / max(on_path, 1.0), 1.0, short)]
+
+
 def lost_on_path(run: RunFigures) -> list[Premise]:
     """Return the premise that hosts dropped less than half of what was lost."""
     where = {place: n for place, n in places.losses(run).items() if place != places.PATH}

@@ -11,6 +11,10 @@ WANTED_PCT = 40.0
 """Of a CPU, what one end of the tool uses and waits for at least, to be what wants CPUs: programs
 that slept, and paths that were full, had 0 to 18 on a machine that others kept full."""
 
+ALIKE, NEARLY = 1 / 3, 0.85
+"""What the end waits that waits less, over the other: on a full machine both wait (0.6 to 0.95),
+and a quota or a binding holds one of them (0.2); how strong the sign is then."""
+
 
 class HostFull:
     """`host-full`."""
@@ -38,8 +42,20 @@ class HostFull:
             (
                 Premise.reached(busy, FULL_PCT, told),
                 Premise.reached(wanted, WANTED_PCT, f"the tool wanted {wanted:.0f} % of a CPU"),
+                *_alike(run),
                 *_told.premises(run),
             ),
             f"One machine: {told} ({', '.join(parts)}).",
             {f"{run.sender}_cpu_pct": busy, "process_cpu_pct": wanted},
         )
+
+
+def _alike(run: RunFigures) -> list[Premise]:
+    """Return the premise that both ends wait; none where an end's threads were not seen."""
+    waits = [run.own(f"{end}_cpu_wait_pct") for end in ("local", "remote")]
+    used = [run.process_pct(end) for end in ("local", "remote")]
+    if None in waits or any(not a and not b for a, b in zip(used, waits, strict=True)):
+        return []
+    least, most = sorted(wait or 0.0 for wait in waits)
+    short = f"one end waited for a CPU {most:.0f} % of the time, and the other {least:.0f} %"
+    return [Premise(max(NEARLY, least / max(most, 1e-9) / ALIKE), short)]

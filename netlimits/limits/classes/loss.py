@@ -90,7 +90,8 @@ class Loss:
             short = "BBR paces by its model of the path, and looks away from losses"
             premises.append(Premise.below(own, MODEL_PCT, short))
         against, what = _chance.against(run)
-        premises.append(Premise.below(against, 1.0, f"they are not by chance: {what}"))
+        short = f"they may not be by chance: {what}"
+        premises.append(Premise.below(against, _chance.CHANCE, short))
         premises += [*_places.read_at_once(run), *_places.lost_on_path(run)]
         figures["window_mbps"] = window
         return Sign(tuple(premises), f"Loss: {told}.", figures)

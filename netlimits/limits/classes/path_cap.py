@@ -93,6 +93,7 @@ class PathCap:
                 rtt - least_rtt, QUEUE_US, f"what waits for {rtt - least_rtt:,.0f} µs is no queue"
             ),
             Premise.reached(held, QUEUE_SEGMENTS, f"{held:.0f} packets wait at once: no queue"),
+            *_places.waits_on_path(run),
             Premise.below(
                 busiest, _cpu.ROOM_PCT, f"a CPU that is {busiest:.0f} % busy may be what queues"
             ),
