@@ -303,4 +303,4 @@ def test_what_another_factor_gains_stands_in_a_block_of_its_own() -> None:
         assert block[4].split() == ["9000", "2.00"]
     several = {"tso": ["on over off", "on over gone"]}
     noted = summary(frame, of, "size", "kind", improvement=several).attrs["notes"]
-    assert "improvement 'on over gone': tso is never gone; it is on, off" in noted
+    assert "improvement 'on over gone': tso has no value 'gone'; its values are on, off" in noted

@@ -74,13 +74,8 @@ def pairings(
         places = _places(frame, keys, factor)
         for text in [written] if isinstance(written, str) else written:
             over, under = _values(factor, text)
-            here = [
-                wording.text(value) for value in sorted(frame[factor].unique(), key=wording.rank)
-            ]
-            if absent := [value for value in (over, under) if value not in here]:
-                missing.append(
-                    f"improvement {text!r}: {factor} is never {absent[0]}; it is {', '.join(here)}"
-                )
+            if problem := _absent(frame, factor, (over, under)):
+                missing.append(f"improvement {text!r}: {problem}")
             else:
                 pairs.append(Pairing(factor, over, under, places))
     if missing and isinstance(request, str):
@@ -88,10 +83,30 @@ def pairings(
     return pairs, missing
 
 
+def refuse_absent(frame: pd.DataFrame, request: Mapping[str, Sequence[str]]) -> None:
+    """Raise DataError for the first comparison of a value that no run has."""
+    for factor, written in request.items():
+        frames.factors(frame, factor)
+        for text in written:
+            if problem := _absent(frame, factor, _values(factor, text)):
+                raise DataError(f"improvement {text!r}: {problem}")
+
+
+def _absent(frame: pd.DataFrame, factor: str, values: Sequence[str]) -> str:
+    """Say which of the values no run has; "" if all have runs."""
+    here = [wording.text(value) for value in sorted(frame[factor].unique(), key=wording.rank)]
+    absent = [value for value in values if value not in here]
+    return (
+        f"{factor} has no value {absent[0]!r}; its values are {', '.join(here)}" if absent else ""
+    )
+
+
 def _values(factor: str, written: str) -> tuple[str, str]:
     over, word, under = (part.strip() for part in written.partition(" over "))
-    if not word or over == under:
-        raise DataError(f"improvement reads 'A over B', values of {factor}, not {written!r}")
+    if not word:
+        raise DataError(f"improvement {written!r}: write 'A over B', two values of {factor}")
+    if over == under:
+        raise DataError(f"improvement {written!r}: {factor} {over} is compared with itself")
     return over, under
 
 

@@ -110,7 +110,7 @@ def doubt(registration: Registration | None, folder: Folder) -> str:
     Raises OSError for a folder that cannot be read.
     """
     if registration is None:
-        return "it was not begun here by you"
+        return "you did not start it on this machine"
     if folder.digest("campaign.json") != registration.campaign:
         return "its campaign.json is not what it was when you began it"
     for path, digest in registration.logins.items():

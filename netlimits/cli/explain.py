@@ -124,10 +124,10 @@ def _write_sequel(
     for suspect in suspects:
         if suspect not in names:
             raise InputError(
-                f"--suspect {suspect}: no class is called so{did_you_mean(suspect, names)}"
+                f"--suspect {suspect}: there is no such class{did_you_mean(suspect, names)}"
             )
     if path is None:
-        raise InputError("--suspect: it is for --next FILE")
+        raise InputError("--suspect needs --next FILE")
     if results.campaign is None:
         raise DataError(f"{results.path}: --next needs a campaign's folder, not a file of runs")
     if chosen:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from netlimits.cli import echo
+from netlimits.errors import InputError
 
 if TYPE_CHECKING:
     from netlimits.analysis.goodput import Bound, Limit
@@ -91,6 +92,8 @@ def goodput(
         "outer_ipv6": outer_ipv6,
         "mtu_of": mtu_of,
     }
+    if link.strip().isdigit() and int(link) < 1000:
+        raise InputError(f"--link {link} is {link} bit/s; for {link} Gbit/s write {link}G")
     bounds = [bound(mtu, link, names, data=data, **options) for mtu in mtus]  # type: ignore[arg-type]
     each = [(at, limit(at, egress_cap) if egress_cap else None) for at in bounds]
     if as_json:

@@ -113,7 +113,10 @@ def table(
         list_metrics(source)
         return
     from netlimits import tables
+    from netlimits.analysis import improvements
 
+    if isinstance(options["improvement"], dict):
+        improvements.refuse_absent(source.frame, options["improvement"])
     texts, failed = whole_if_need_be(source, rendered)
     if failed and not texts:
         raise failed[0]

@@ -31,7 +31,11 @@ _WINDOW: Mapping[str, Any] = {
     **_ABOVE_ZERO,
 }
 
-_COMPARISON: Mapping[str, Any] = {"type": "string", "pattern": "^.+ over .+$"}
+_COMPARISON: Mapping[str, Any] = {
+    "description": "write A over B, such as 16384 over 256.",
+    "type": "string",
+    "pattern": "^.+ over .+$",
+}
 
 OPTIONS: Mapping[str, Any] = {
     "of": {"description": "Metric, or a list: a chart for each.", **_NAMES},
@@ -82,8 +86,9 @@ def table_entry() -> dict[str, Any]:
             "rows": {"description": "The factor whose values are rows.", **TEXT},
             "columns": {"description": "The factors whose values are columns.", **_NAMES},
             "improvement": {
-                "description": "Two values of a factor, such as {offloads: on over off}, or a "
-                "list of several; 8192 over 1024 compares values of `rows`.",
+                "description": "Two values of a factor, such as {offloads: on over off} or "
+                "{send_size: [8192 over 1024, 1024 over 256]}; 8192 over 1024 alone compares "
+                "values of `rows`.",
                 "anyOf": [
                     _COMPARISON,
                     {

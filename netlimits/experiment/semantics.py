@@ -365,7 +365,10 @@ class Reader:
                 self.names.no_factor(factor, self.names.known, *key, *place)
             elif factor in given and not (factor in narrowed and len(place) > 1):
                 values = [templates.written(value) for value in given[factor]]
-                for side in (side.strip() for side in written.split(" over ")):
+                sides = [side.strip() for side in written.split(" over ")]
+                if len(set(sides)) < len(sides):
+                    self.names.fault(f"{factor} {sides[0]} is compared with itself", *key, *place)
+                for side in sides:
                     if side not in values:
                         problem = f"{factor} has no value {side}{did_you_mean(side, values)}"
                         self.names.fault(problem, *key, *place)

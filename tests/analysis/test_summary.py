@@ -109,9 +109,12 @@ def test_only_the_last_ok_attempts_count_and_the_reader_is_told() -> None:
     [
         ({"of": "latency_p99"}, "latency_p99_us.*metrics here: throughput"),
         ({"rows": "size"}, "no factor 'size' here; factors: send_size"),
-        ({"improvement": "8192 over 2048"}, "send_size is never 2048; it is 1024, 8192"),
-        ({"improvement": "8192 / 1024"}, "reads 'A over B'"),
-        ({"improvement": "1024 over 1024"}, "reads 'A over B'"),
+        (
+            {"improvement": "8192 over 2048"},
+            "send_size has no value '2048'; its values are 1024, 8192",
+        ),
+        ({"improvement": "8192 / 1024"}, "write 'A over B'"),
+        ({"improvement": "1024 over 1024"}, "is compared with itself"),
         ({"confidence": 95}, "between 0 and 1"),
         ({"of": []}, "no metric to summarize"),
     ],

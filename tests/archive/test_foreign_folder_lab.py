@@ -29,7 +29,7 @@ def test_only_who_began_it_restores_without_saying_where(on, tmp_path, monkeypat
         somebody.setenv("XDG_STATE_HOME", str(tmp_path / "somebody-else"))
         for command in (("restore",), ("resume",), ("status", "--guards")):
             complaint = on(command[0], moved, *command[1:], status=2).stderr
-            assert "it was not begun here by you" in complaint
+            assert "you did not start it on this machine" in complaint
             assert f"netlimits {command[0]} {moved} --hosts FILE" in complaint
         complaint = on("restore", moved, *hosts, status=2).stderr
         assert "to restore: sender: ethtool -K data0" in complaint

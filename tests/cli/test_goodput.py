@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from netlimits.cli.goodput import goodput
-from netlimits.errors import DataError
+from netlimits.errors import DataError, InputError
 
 
 def call(*words: object) -> Result:
@@ -57,6 +57,8 @@ def test_wrong_input_is_one_line(tmp_path: Path) -> None:
         call("--link", "fast")
     with pytest.raises(DataError, match="png, svg, pdf"):
         call("--chart", tmp_path / "a.gif")
+    with pytest.raises(InputError, match="for 100 Gbit/s write 100G"):
+        call("--link", "100")
     assert call("--mtu", "big").exit_code == 2
 
 

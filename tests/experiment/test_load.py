@@ -249,6 +249,16 @@ BAD = [
         "- {table: summary, of: throughput, rows: size, improvement: {tso: on over off}}",
         5, "report.0.improvement.tso", "tso",
     ),
+    (
+        HEAD + "factors: {size: [1, 2]}\nreport:\n"
+        "- {table: summary, of: throughput, rows: size, improvement: 2 over 2}",
+        5, "report.0.improvement", "size 2 is compared with itself",
+    ),
+    (
+        HEAD + "factors: {size: [1, 2]}\nreport:\n"
+        "- {table: summary, of: throughput, rows: size, improvement: 2 vs 1}",
+        5, "report.0.improvement", "write A over B, such as",
+    ),
     (HEAD + "report:\n- {chart: percentile, of: throughput}", 4, "report.0.chart", "percentiles?"),
     (HEAD + "report:\n- {}", 4, "report.0", "lacks `table`"),
     (HEAD + "report:\n- {chart: percentiles, of: throughput, sries: [a]}", 4, "report.0.sries",
