@@ -95,17 +95,18 @@ class Rows:
         return pa.table(arrays), kinds
 
 
-class Stretch:
+class Stretch(History):
     """A stretch of the journal as rows, for a part or for what comes after the last one."""
 
     def __init__(
         self, before: PartFooter | None = None, chosen: Collection[str] | None = None
     ) -> None:
-        self.history = History(before, self._add)
+        super().__init__(before)
         self._rows = (Rows(chosen), Rows())
         self._places: dict[Attempt, tuple[int, range]] = {}
 
-    def _add(self, event: Event) -> None:
+    def keep(self, event: Event) -> None:
+        """Make rows of an attempt that is over."""
         attempts, interim = self._rows
         attempts.labels.update(event["values"])
         attempts.add(_row(event))
@@ -118,7 +119,7 @@ class Stretch:
     def table(self, which: int) -> Table:
         """Return the rows of the attempts, or of the interim results, that are closed."""
         rows = self._rows[which]
-        if self.history.again:  # an attempt that is here twice counts as it is here last
+        if self.again:  # an attempt that is here twice counts as it is here last
             places = self._places.values()
             last = [[place for place, _ in places], [n for _, them in places for n in them]]
             rows = rows.chosen(last[which])
@@ -294,10 +295,10 @@ def of_part(journal: Journal, part: Part, which: int = ATTEMPTS) -> Chunk:
 
 def of_stretch(stretch: Stretch, which: int = ATTEMPTS) -> Chunk:
     """Return the rows of a section, of attempts that have not ended too."""
-    stretch.history.close(going=True)
+    stretch.close(going=True)
     table, kinds = stretch.table(which)
     select = lambda names: table.select([*names])  # noqa: E731  as short as it can be
-    return Chunk(table.num_rows, kinds, select, stretch.history.again)
+    return Chunk(table.num_rows, kinds, select, stretch.again)
 
 
 def names(chunks: Sequence[Chunk]) -> list[str]:
@@ -308,8 +309,8 @@ def names(chunks: Sequence[Chunk]) -> list[str]:
 def _from_journal(journal: Journal, part: Part, which: int) -> pa.Table:
     stretch = Stretch(parts.before(journal.folder, part))
     for _, event in journal.events(part.begin, part.end.size):
-        stretch.history.add(event)
-    stretch.history.close(going=False)
+        stretch.add(event)
+    stretch.close(going=False)
     return stretch.table(which)[0]
 
 

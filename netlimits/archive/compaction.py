@@ -103,7 +103,7 @@ class Compaction:
                 raise ArchiveError(f"{self._journal.path}:{number}: is damaged")
             if event["event"] == "imported":
                 break  # such a campaign is read as a whole
-            stretch.history.add(event)
+            stretch.add(event)
             head.add(line)
             block.update(line)
             if event["event"] in ("end", "parsed") and _enough(begin, head):
@@ -143,8 +143,8 @@ def _written(
     """Write a part, its JSON last. Raises OSError."""
     folder = journal.folder
     folder.make(parts.FOLDER)
-    counts = parts.counts(stretch.history)
-    stretch.history.close(going=False)
+    counts = parts.counts(stretch)
+    stretch.close(going=False)
     files: list[PartFile | None] = [None, None]
     names = Part(number, {})  # type: ignore[typeddict-item]  # only its names are asked for
     for which, name in ((ATTEMPTS, names.name), (INTERIM, names.interim_name)):

@@ -159,9 +159,9 @@ def _chunks(
     """Return a chunk for each part and one of the lines after them, with their history."""
     last, highest = parts.reach(of_journal)
     stretch = Stretch(last.about if last else None, chosen)
-    archive.fold(stretch.history, last, highest)
+    archive.fold(stretch, last, highest)
     of_parts = [columns.of_part(archive.journal, part, which) for part in of_journal]
-    return [*of_parts, columns.of_stretch(stretch, which)], stretch.history
+    return [*of_parts, columns.of_stretch(stretch, which)], stretch
 
 
 def _constants(archive: Archive) -> dict[str, Any]:

@@ -7,7 +7,7 @@ first line, or at the end of a part (`archive.parts`), and takes events in order
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from netlimits.archive.formats import PartFooter
@@ -62,14 +62,8 @@ class History:
     order of their starts.
     """
 
-    def __init__(
-        self, before: PartFooter | None = None, keep: Callable[[Event], object] | None = None
-    ) -> None:
-        """Start at the journal's first line, or after the part `before`.
-
-        `keep` is called with the merged events of each attempt that is over, in the order of
-        starts: an attempt that was read again is passed again.
-        """
+    def __init__(self, before: PartFooter | None = None) -> None:
+        """Start at the journal's first line, or after the part `before`."""
         self.attempts: dict[Attempt, Outcome] = {}
         self.configurations: dict[int, str] = {}
         self.changes = OpenChanges(before["unfinished"] if before else ())
@@ -78,7 +72,6 @@ class History:
         self.opened: float | None = None
         self.again = False
         self.lines = 0
-        self._keep = keep
         self._open: dict[Attempt, Event] = {}
         for start in before["going"] if before else ():
             self.add({**start})
@@ -122,9 +115,13 @@ class History:
             self._close(key)
 
     def _close(self, key: Attempt) -> None:
-        event = self._open.pop(key)
-        if self._keep:
-            self._keep(event)
+        self.keep(self._open.pop(key))
+
+    def keep(self, event: Event) -> None:
+        """Take the merged events of an attempt that is over, in the order of starts.
+
+        An attempt that was read again comes again. Subclasses make rows and records of it.
+        """
 
     @property
     def going(self) -> dict[Attempt, Event]:

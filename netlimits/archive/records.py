@@ -20,20 +20,29 @@ def records(archive: Archive) -> list[Record]:
 
     Raises ArchiveError as `Archive.fold` does.
     """
-    told: dict[Attempt, Record] = {}
-    history = History(keep=lambda event: _keep(told, event))
+    history = _Records()
     archive.fold(history).close(going=True)
-    return [*told.values()]
+    return [*history.told.values()]
 
 
 def between(journal: Journal, begin: Head, end: int) -> list[Record]:
     """Return the attempts in a stretch of a journal, from `begin` to the byte `end`."""
-    told: dict[Attempt, Record] = {}
-    history = History(keep=lambda event: _keep(told, event))
+    history = _Records()
     for _, event in journal.events(begin, end):
         history.add(event)
     history.close(going=True)
-    return [*told.values()]
+    return [*history.told.values()]
+
+
+class _Records(History):
+    """A history that keeps each attempt's record, as it was told last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: dict[Attempt, Record] = {}
+
+    def keep(self, event: Event) -> None:
+        self.told[event["run"], event["attempt"]] = record(event)
 
 
 def unfinished(archive: Archive) -> tuple[Event, ...]:
@@ -69,10 +78,6 @@ def end_fields(record: Record) -> dict[str, Any]:
         **({"interim": [dict(row) for row in record.interim]} if record.interim else {}),
         **({"controller": asdict(record.cost)} if record.cost else {}),
     }
-
-
-def _keep(told: dict[Attempt, Record], event: Event) -> None:
-    told[event["run"], event["attempt"]] = record(event)
 
 
 def record(event: Mapping[str, Any]) -> Record:

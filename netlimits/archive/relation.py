@@ -121,7 +121,7 @@ def _outlines(archive: Archive) -> list[Chunk]:
         outlines.append(Chunk(chunk.rows, kinds, columns.unread, chunk.again))
         highest = max(highest, last.about["highest"])
     stretch = Stretch(last.about if last else None)
-    archive.fold(stretch.history, last, highest)
+    archive.fold(stretch, last, highest)
     return [*outlines, columns.of_stretch(stretch)]
 
 
