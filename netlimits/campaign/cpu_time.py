@@ -12,7 +12,7 @@ from netlimits.model import Scalar, Work
 
 Entries = Sequence[RawEntry]
 
-DILUTED = 1.5
+DILUTED = 2.0
 """How many times a transfer's time the client's run may take and still stand for it."""
 
 
