@@ -369,10 +369,8 @@ def _mended(scene: Scene) -> str | None:
     if not (out / "campaign.json").exists():
         return None
     campaign = nl.open(out)
-    config = scene.held.folder / "ssh_config"
-    config.write_text(ground.lab.ssh_config.read_text())
     if not done(out):
-        ground("resume", out)
+        ground("resume", out, *ground.hosts)
     ground.all_is_recorded(out)
     ground.hosts_are_as_found()
     last = {record.run.number: record for record in campaign.records()}
