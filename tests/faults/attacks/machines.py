@@ -150,7 +150,7 @@ def hog(scene: Scene) -> Iterator[None]:
     begin = "setsid --fork dd if=/dev/zero of=/dev/null bs=1k </dev/null >/dev/null 2>&1"
     try:
         ground.at_work(scene.process, scene.out)
-        ground.guests.sh(scene.host, begin)
+        ground.guests.sh(scene.host, f"{begin}; until pgrep -x dd; do sleep 0.1; done")
     except AssertionError:
         assert scene.process.poll() is not None, "no run began"
         yield
