@@ -40,7 +40,6 @@ settings:
   - roles: [sender, receiver]
     ring: {rx: 512, tx: 1024}
     coalesce: {rx-usecs: 50}
-    link: {speed: 10, duplex: half, autoneg: off}
 pace: {rate: 4e6, frame_rate: 4.05e6, tolerance_pct: 15}
 measure:
   netperf: {seconds: 10, send_size: 16384}
@@ -90,7 +89,7 @@ def test_queues_rings_interrupts_hardware_gro_and_netem_of_virtio(on, guests):
     on.original = on.leaves()
 
 
-def test_rings_coalescing_link_and_fq_of_e1000e(intel, tmp_path):
+def test_rings_coalescing_and_fq_of_e1000e(intel, tmp_path):
     guests = Guests(intel)
     try:
         on = Drivers(intel, guests, tmp_path)
@@ -109,9 +108,8 @@ def test_rings_coalescing_link_and_fq_of_e1000e(intel, tmp_path):
         with on.begun("run", text, *on.hosts, "--out", on.out) as process:
             on.held(process, 1)
             now = on.changed()
-        for host, lines in now.items():
+        for lines in now.values():
             assert lines >= {"RX: 512", "TX: 1024", "rx-usecs: 50"}
-            assert "Speed: 10Mb/s" in guests(host, "ethtool", "data0")
         assert any("qdisc fq " in ln and "maxrate 4050Kbit" in ln for ln in now["sender"])
         on.fire("sender")
         states = on.put_back("sender")
@@ -125,8 +123,6 @@ def test_rings_coalescing_link_and_fq_of_e1000e(intel, tmp_path):
         run = nl.open(on.out).frame().iloc[-1]
         assert run["paced_by"] == "fq maxrate"
         assert run["remote_recv_throughput_mbps"] == pytest.approx(4, rel=0.15)
-        for host in on.lab.hosts:
-            assert "Speed: 1000Mb/s" in guests(host, "ethtool", "data0")
         assert guests.filled("sender") <= 400 * 10**6, "QEMU keeps this kernel unpacked as well"
     finally:
         guests.close()
