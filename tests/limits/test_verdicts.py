@@ -201,6 +201,15 @@ def test_what_the_client_received_is_read_from_the_other_end(name):
     assert of_run(run).limit == name
 
 
+@pytest.mark.parametrize(("burst", "latency"), [(None, False), (15.0, True)])
+def test_more_transactions_in_a_round_trip_than_were_under_way_are_not_held_by_it(burst, latency):
+    """Seen on a host full of other work: 40,976/s at a sampled round trip of 116 µs."""
+    figures, bound = BY_CLASS["latency"]
+    figures = figures | {"transaction_rate_tps": 40976.0, "local_rtt_us": 116.0}
+    figures |= {"netperf_burst_size": burst} if burst else {}
+    assert (of_run(RunFigures(figures, bound)).limit == "latency") == latency
+
+
 def test_both_ends_out_of_cpu_is_no_verdict():
     verdict = of_run(RunFigures(TCP | {"local_cpu_peak_pct": 100.0, "remote_cpu_peak_pct": 100.0}))
     assert verdict.limit == UNDETERMINED
