@@ -20,7 +20,6 @@ from faults.attacks.kills import begun, done, moment
 from faults.ground import CLIENT
 from faults.guest_ground import GuestGround
 
-import netlimits as nl
 from netlimits.lab import labs
 
 TEXT = """\
@@ -143,36 +142,9 @@ def processor(scene: Scene) -> Iterator[None]:
         ground.guests.sh(scene.host, f"echo 1 >{file}")
 
 
-@contextlib.contextmanager
-def hog(scene: Scene) -> Iterator[None]:
-    """A program begins while a run measures, and takes a CPU until the end: the run names it."""
-    ground = scene.ground
-    begin = "setsid --fork dd if=/dev/zero of=/dev/null bs=1k </dev/null >/dev/null 2>&1"
-    try:
-        ground.at_work(scene.process, scene.out)
-        ground.guests.sh(scene.host, f"{begin}; until pgrep -x dd; do sleep 0.1; done")
-    except AssertionError:
-        assert scene.process.poll() is not None, "no run began"
-        yield
-        return
-    try:
-        scene.held.says("while a run measures")
-        scene.checks.append(lambda: _no_run_names(scene, "dd"))
-        yield
-    finally:
-        ground.guests.sh(scene.host, "kill $(pgrep -x dd)")
-
-
 def _no_run_says(scene: Scene, words: str) -> str:
     reasons = [end["reason"] for end in scene.ground.ends(scene.out)]
     return "" if any(words in reason for reason in reasons) else f"no run says {words}: {reasons}"
-
-
-def _no_run_names(scene: Scene, program: str) -> str:
-    frame = nl.open(scene.out).frame()
-    names = [name for name in frame.columns if name.endswith("_other_cpu_of")]
-    told = frame[names].to_numpy().tolist()
-    return "" if any(program in row for row in told) else f"no run names {program}: {told}"
 
 
 HARMS: tuple[Callable[[Scene], contextlib.AbstractContextManager[None]], ...] = (
@@ -181,11 +153,10 @@ HARMS: tuple[Callable[[Scene], contextlib.AbstractContextManager[None]], ...] = 
     cut,
     full,
     processor,
-    hog,
 )
 
 
-DURING_RUNS = (processor, hog)
+DURING_RUNS = (processor,)
 """Harms that are done while a run measures, which lasts longer for them."""
 
 
