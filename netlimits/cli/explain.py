@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import textwrap
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -105,8 +105,9 @@ def explain(
         derived = source.campaign.experiment.derived if source.campaign else ()
         for _, row in verdicts.iterrows():
             echo("\n".join(_lines(row, derived)))
-        if source.campaign and run is None and verdicts["state"].eq("suggested").any():
-            echo(f"Prove it: netlimits explain {shlex.quote(str(results))} --next proof.yaml")
+        if source.campaign and run is None:
+            for line in _commands(verdicts, shlex.quote(str(results))):
+                echo(line)
     if beside := caveats.disturbance(frames.last_attempts(source.frame)):
         echo(beside, err=as_json)
 
@@ -192,17 +193,11 @@ def _lines(row: pd.Series[Any], derived: Collection[str]) -> list[str]:
     where = ", ".join(
         f"{name} {wording.text(row[name])}" for name in factors if not wording.is_missing(row[name])
     )
-    agree = "1 run" if row["runs"] else "–"
-    if row["runs"] > 1:
-        agree = f"{row['runs']} runs"
-        if not wording.is_missing(row["confidence"]):
-            agree = f"{100 * row['confidence']:.0f} % of {agree}"
-        if row["evidence"].startswith(DISAGREE):
-            agree = f"at most {agree} agree"
     state = f"{row['state']}, " if row["proof"] else ""
-    points = f", points to {row['points_to']}" if row["points_to"] else ""
-    lines = [f"{where or 'all runs'}: {row['class']}{points} ({state}{agree})"]
-    lines += _wrapped(row["evidence"])
+    nearest = f"; nearest: {row['points_to']}" if row["points_to"] else ""
+    lines = [f"{where or 'all runs'}: {row['class']} ({state}{_agreement(row)}{nearest})"]
+    of = "" if wording.is_missing(row["of_run"]) else f"Run {row['of_run']:.0f}: "
+    lines += _wrapped(("" if row["evidence"].startswith(DISAGREE) else of) + row["evidence"])
     if row["not_ok"] and row["runs"]:
         lines += _wrapped(f"Not counted: {row['not_ok']}")
     if row["proof"]:
@@ -219,7 +214,38 @@ def _lines(row: pd.Series[Any], derived: Collection[str]) -> list[str]:
     return [*lines, ""]
 
 
+def _agreement(row: pd.Series[Any]) -> str:
+    """How many runs have the verdict, in words."""
+    from netlimits.analysis import wording
+    from netlimits.limits.verdicts import DISAGREE
+
+    runs = row["runs"]
+    if runs < 2:
+        return "1 run" if runs else "–"
+    if wording.is_missing(row["confidence"]) or row["evidence"].startswith(DISAGREE):
+        return f"{runs} runs"
+    return f"{100 * row['confidence']:.0f} % of {runs} runs"
+
+
+def _commands(verdicts: pd.DataFrame, results: str) -> Iterator[str]:
+    """The commands that prove what is suggested, and that add runs to what a proof left open."""
+    from netlimits.limits.base import BY_HAND
+    from netlimits.limits.proof import MORE, MORE_BLOCKS
+
+    suggested = verdicts[verdicts["state"] == "suggested"]
+    if not suggested["decide"].str.contains(BY_HAND, regex=False).all():
+        yield f"Prove it: netlimits explain {results} --next proof.yaml"
+    if verdicts["decide"].eq(MORE_BLOCKS).any():
+        yield f"Add blocks: netlimits extend {results} --replicates {MORE}"
+
+
 def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(
-        *(text, _WIDTH), initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
+    """Wrap a sentence, and keep a figure and its % on one line."""
+    lines = textwrap.wrap(
+        text.replace(" %", "\N{NO-BREAK SPACE}%"),
+        _WIDTH,
+        initial_indent="  ",
+        subsequent_indent="    ",
+        break_on_hyphens=False,
     )
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]

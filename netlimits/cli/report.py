@@ -88,7 +88,7 @@ def _page(results: Results) -> Page:
             [table for _, table in summaries if is_summary(table)],
             _verdicts(campaign, missing),
             campaign.experiment.derived,
-            campaign.path.name,
+            quoted(results.path),
             _compared(results, missing),
         ),
         tables=[_exhibit(title, table) for title, table in summaries],

@@ -21,6 +21,9 @@ SAME_SUM = (0.85, 1.05)
 """What twice the streams carry, over the streams, where they share what limits them: the same, or
 somewhat less in a run of seconds, in which they begin and end apart."""
 
+BY_HAND = "by hand"
+"""What `decide` says of a change that no setting makes, and `--next` does not plan."""
+
 LEAST_SIGN = 0.5
 """A sign weaker than this is not even worth naming as the runner-up."""
 
@@ -48,11 +51,15 @@ class Premise:
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """A class's evidence in one run: what has to hold, the sentence if it does, and the figures."""
+    """A class's evidence in one run: what has to hold, the sentence if it does, and the figures.
+
+    `decide` replaces the words of the class's intervention where it does not fit this run.
+    """
 
     premises: tuple[Premise, ...]
     sentence: str
     figures: Mapping[str, float] = field(default_factory=dict)
+    decide: str = ""
 
     @property
     def weakest(self) -> Premise:
@@ -97,10 +104,18 @@ class Intervention:
     def expectation(self) -> str:
         """What must follow, in words."""
         if math.isinf(self.most):
-            return f"throughput x {self.least:g} or more"
+            return f"at least {self.least:g} times the throughput"
         if not self.least:
-            return f"throughput x {self.most:g} or less"
-        return f"throughput x {self.least:g} to {self.most:g}"
+            return f"at most {self.most:g} times the throughput"
+        return f"{self.least:g} to {self.most:g} times the throughput"
+
+    def decides(self, name: str) -> str:
+        """Return what to change and what must follow for the class `name` to be proven, in words.
+
+        A change without a name in `changes.CHANGES` is made by hand.
+        """
+        by_hand = "" if self.what else f" ({BY_HAND})"
+        return f"{self.change.partition(':')[0]}{by_hand}; {self.expectation} proves {name}"
 
     def state(self, low: float, high: float) -> str:
         """`proven`, `refuted` or `open`, by the interval of the ratio."""

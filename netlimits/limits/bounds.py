@@ -145,6 +145,9 @@ BOUNDS: Mapping[str, Callable[[RunFigures], Ceiling | None]] = {
 }
 """Mechanism -> its bound; None where a figure is missing, or it has no part in the run."""
 
+SHARED = ("link", "the sender's CPU", "the receiver's CPU")
+"""Mechanisms that all connections share: what any of these runs carried, they allow."""
+
 OF_CONNECTIONS = ("pace", "receive window", "send buffer", "congestion window", "slow start")
 """Mechanisms of TCP, which datagrams know nothing of."""
 
@@ -161,12 +164,15 @@ def of_run(run: RunFigures) -> dict[str, Ceiling]:
     return {name: bound for name, bound in named.items() if bound}
 
 
-def sentence(bounds: Mapping[str, Ceiling], rate: float) -> str:
-    """Return the bounds near a rate, the nearest first, in words; "" where there are none."""
+def sentence(bounds: Mapping[str, Ceiling], rate: float, run: int | None = None) -> str:
+    """Return the bounds near a rate, the nearest first, in words; "" where there are none.
+
+    Bounds and rate are those of one run, whose number is `run` where runs are numbered.
+    """
     near = {
         name: bound
         for name, bound in bounds.items()
-        if rate / MISREAD <= bound.mbps <= NEAR * rate or name == "link"
+        if rate / MISREAD <= bound.mbps and (bound.mbps <= NEAR * rate or name == "link")
     }
     ordered = sorted(near, key=lambda name: abs(math.log(near[name].mbps / rate)))
     parts = [
@@ -174,7 +180,8 @@ def sentence(bounds: Mapping[str, Ceiling], rate: float) -> str:
         f"{100 * rate / near[name].mbps:.0f} % of it arrived)"
         for name in ordered
     ]
-    return f"Bounds: {'; '.join(parts)}." if parts else ""
+    of = f" (run {run})" if run is not None else ""
+    return f"Bounds{of}: {'; '.join(parts)}." if parts else ""
 
 
 def transactions(run: RunFigures) -> str:

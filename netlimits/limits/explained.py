@@ -28,6 +28,7 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
     `ratio_high`; `confidence` is the share of the runs that agree; `evidence` the sentence and
     `figures` the columns behind it; then `runner_up`, `why_not`, `decide`, `runs`, and `not_ok`,
     how those ended that do not count; `points_to` the likeliest class of what is undetermined;
+    `of_run` the number of the run that evidence and bounds are of, where there are several;
     `known` and `known_figures` what is known whatever the verdict, and `bounds` and `bounds_mbps`
     what each mechanism allows. A configuration whose runs all failed is undetermined, of 0
     runs, and its evidence says how they ended. A frame without a campaign has no link to hold
@@ -47,10 +48,8 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
         rest = _alike(bad, part)
         row["not_ok"] = wording.outcomes(rest) if len(rest) else ""
         row["proof"] = " ".join([row["proof"], *proof.unmade(part, rest)]).strip()
-        bare = proof.bare(part)
-        of = [evidence[index] for index in (bare if len(bare) else part).index]
-        row |= _known(of)
-        if row["state"] == PROVEN:  # a change may have passed what bounded these runs
+        row |= _of_runs(part, row["of_run"], evidence)
+        if row["state"] == PROVEN:  # the change moved what bounded these runs
             row["bounds"] = ""
         rows_of.append(row)
     for part in _failed(bad, frame):
@@ -71,17 +70,45 @@ def _told_by(frame: pd.DataFrame) -> list[str]:
     return proof.factors(frame) or (["config"] if several and not proof.tested(frame) else [])
 
 
-def _known(runs: Sequence[RunFigures]) -> dict[str, Any]:
-    """The columns on what is known of a configuration's runs, and what bounds them."""
+def _of_runs(
+    part: pd.DataFrame, index: Any | None, evidence: Mapping[Any, RunFigures]
+) -> dict[str, Any]:
+    """The columns on what is known of a configuration: medians, and the bounds of one run.
+
+    It is the run at `index`, which the verdict's sentence is of, or that of the median throughput.
+    A bound that connections share and that a run with a change passed is left out.
+    """
+    bare = proof.bare(part)
+    if bare.empty:
+        bare = part
+    runs = [evidence[at] for at in bare.index]
+    if index is None:
+        ordered = sorted(bare.index, key=lambda at: evidence[at].throughput or 0.0)
+        index = ordered[(len(ordered) - 1) // 2]
+    changed = [evidence[at].throughput or 0.0 for at in part.index.difference(bare.index)]
+    number = int(part["run"][index]) if "run" in part.columns and len(runs) > 1 else None
+    return {**_known(runs, evidence[index], number, max(changed, default=0.0)), "of_run": number}
+
+
+def _known(
+    runs: Sequence[RunFigures], of: RunFigures, number: int | None = None, passed: float = 0.0
+) -> dict[str, Any]:
+    """The columns on what is known of `runs`, and what bounds one `of` them, run `number`.
+
+    No bound that connections share is below what `passed` with a change.
+    """
     figures = known.figures(runs)
-    middle = sorted(runs, key=lambda run: run.throughput or 0.0)[(len(runs) - 1) // 2]
-    bounding = bounds.of_run(middle)
+    bounding = {
+        name: bound
+        for name, bound in bounds.of_run(of).items()
+        if name not in bounds.SHARED or bound.mbps >= passed
+    }
     return {
         "known": imported.known(runs) or known.sentence(figures, len(runs)),
         "known_figures": figures,
-        "bounds": bounds.sentence(bounding, middle.throughput)
-        if middle.throughput
-        else bounds.transactions(middle),
+        "bounds": bounds.sentence(bounding, of.throughput, number)
+        if of.throughput
+        else bounds.transactions(of),
         "bounds_mbps": {name: bound.mbps for name, bound in bounding.items()},
     }
 
@@ -119,6 +146,8 @@ def _judged(
     if len(bare):
         verdict = of_configuration([rows[index] for index in bare.index])
     row = _row(verdict, tested=proof.tested(part))
+    if verdict.of is not None:
+        row["of_run"] = bare.index[verdict.of]
     if len(bare) < len(part):
         runs = [evidence[index] for index in bare.index]
         applicable = {limit.name for limit in CLASSES if any(map(limit.sign, runs))}
@@ -195,7 +224,7 @@ def runs(results: Campaign | pd.DataFrame) -> pd.DataFrame:
         {
             **{heading(name): frame[name][index] for name in names},
             **_row(verdict, tested=False),
-            **_known([evidence[index]]),
+            **_known([evidence[index]], evidence[index]),
         }
         for index, verdict in rows.items()
     ]
@@ -206,7 +235,7 @@ COLUMNS = (
     *("class", "state", "confidence", "evidence", "figures"),
     *("runner_up", "why_not", "decide", "runs", "not_ok"),
     *("proof", "ratio", "ratio_low", "ratio_high"),
-    *("points_to", "known", "known_figures", "bounds", "bounds_mbps"),
+    *("points_to", "of_run", "known", "known_figures", "bounds", "bounds_mbps"),
 )
 """The columns of a verdict."""
 
@@ -237,6 +266,7 @@ def _row(verdict: Verdict, *, tested: bool) -> dict[str, Any]:
         "proof": "",
         **dict.fromkeys(("ratio", "ratio_low", "ratio_high"), float("nan")),
         "points_to": verdict.points_to,
+        "of_run": None,
         "known": "",
         "known_figures": {},
         "bounds": "",

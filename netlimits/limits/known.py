@@ -111,10 +111,10 @@ def _round_trip(known: Mapping[str, float]) -> Iterator[str]:
 
 def _windows(known: Mapping[str, float]) -> Iterator[str]:
     for name, words in (
-        ("snd_wnd_bytes", "receive window {:,.0f} bytes"),
+        ("snd_wnd_bytes", "announced receive window {:,.0f} bytes"),
         ("cwnd_segs", "congestion window {:,.0f} segments"),
         ("rwnd_limited_pct", "limited by the receive window for {:.0f} % of the busy time"),
-        ("sndbuf_limited_pct", "limited by the send buffer for {:.0f} % of it"),
+        ("sndbuf_limited_pct", "limited by the send buffer for {:.0f} % of the busy time"),
         ("app_limited_pct", "nothing to send in {:.0f} % of the samples"),
     ):
         if known.get(name, 0.0) >= LEAST:
@@ -148,6 +148,6 @@ def _cpus(known: Mapping[str, float]) -> Iterator[str]:
         parts = [f"busiest CPU {peak:.0f} %"] if peak is not None else []
         parts += [f"tool {tool:.0f} % of one"] if tool is not None else []
         if waited and waited >= LEAST:
-            parts.append(f"which waited for one {waited:.0f} % of the time")
+            parts.append(f"and waited for one {waited:.0f} % of the time")
         if parts:
             yield f"{end}: {', '.join(parts)}"

@@ -27,8 +27,11 @@ if TYPE_CHECKING:
 INTERVENTION, NONE, CHANGED = "intervention", "none", "next_"
 """The factor, its level without an intervention, and how the columns of what it changes begin."""
 
-MORE = 12
-"""Blocks that tell what six leave open: their interval is two thirds as wide."""
+MORE = 6
+"""Blocks to add to six that leave a class open: the interval of twelve is two thirds as wide."""
+
+MORE_BLOCKS = f"{MORE} more blocks of the same runs"
+"""What decides where the interval of a proof's own ratio is too wide."""
 
 _PAIRED = (contrasts.WILCOXON, contrasts.TWO_WAY)
 
@@ -176,7 +179,7 @@ def proved(
     if state in (PROVEN, REFUTED) or (own and own.why):
         row["decide"] = ""
     elif own:
-        row["decide"] = f"more blocks of the same: netlimits extend, --replicates {MORE}"
+        row["decide"] = MORE_BLOCKS
     if state == PROVEN or verdict.runner_up in by_class:  # what was measured since says more
         row |= {"runner_up": "", "why_not": ""}
     return row

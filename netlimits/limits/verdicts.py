@@ -53,7 +53,8 @@ class Verdict:
     `limit` is a class's name or UNDETERMINED; `share` the part of the runs that agree;
     `runner_up` the next class, if any, and `why_not` why it is not the verdict; `decide` what
     would settle it, by the interventions of the `leading` classes. `likely` are classes by how near
-    their evidence is, the nearest first.
+    their evidence is, the nearest first. `of` is the place of the run that sentence and figures are
+    of, among those of the configuration; None where they are of none.
     """
 
     limit: str
@@ -66,6 +67,7 @@ class Verdict:
     runs: int = 1
     leading: tuple[str, ...] = ()
     likely: tuple[str, ...] = ()
+    of: int | None = None
 
     @property
     def points_to(self) -> str:
@@ -104,7 +106,7 @@ def _of_signs(signs: dict[LimitClass, Sign], run: RunFigures) -> Verdict:
         dict(signs[first].figures),
         runner_up.name if runner_up else "",
         _why_not(first, runner_up, signs) if runner_up else "",
-        f"{first.intervention.change}: {first.intervention.expectation}",
+        signs[first].decide or first.intervention.decides(first.name),
         leading=(first.name, *((runner_up.name,) if runner_up else ())),
     )
 
@@ -124,17 +126,20 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
         if limit == UNDETERMINED:  # of them one that points where most do
             same = [verdict for verdict in verdicts if verdict.points_to in likely[:1]]
             of = _middle(same or [of])
-        return replace(
-            of, share=share, runs=len(verdicts), leading=leading[:LEADING], likely=likely
-        )
+        place = next(at for at, verdict in enumerate(verdicts) if verdict is of)
+        kept = {"leading": leading[:LEADING], "likely": likely, "of": place}
+        return replace(of, share=share, runs=len(verdicts), **kept)
     words = ", ".join(f"{name} in {count}" for name, count in counts.most_common())
+    told = counts[likely[0]]
     first = [verdict for verdict in verdicts if likely[0] in (verdict.limit, verdict.points_to)]
+    nearest = len(first) - told
+    more = f", and the nearest class of {nearest} more" if nearest else ""
     return Verdict(
         UNDETERMINED,
         f"{DISAGREE}: {words} of {len(verdicts)}.",
         {},
         likely[0],
-        f"only {len(first)} of {len(verdicts)} runs have it or point to it",
+        f"it is the verdict of only {told} of {len(verdicts)} runs{more}",
         first[0].decide,
         share,
         len(verdicts),
@@ -173,10 +178,10 @@ def _middle(verdicts: Sequence[Verdict]) -> Verdict:
 
 def _nothing(signs: dict[LimitClass, Sign], unjudged: list[LimitClass]) -> Verdict:
     """The verdict where no class fires: it names the nearest one, and those without figures."""
-    sentence, decide = "No class of limits has enough evidence.", SUSPECT
+    sentence, decide = "No class has enough evidence.", SUSPECT
     if unjudged:
         names = ", ".join(limit.name for limit in unjudged)
-        sentence = f"{sentence[:-1]}; not measured: what {names} would show."
+        sentence += f" Not checked, for lack of figures: {names}."
     if len(unjudged) > len(CLASSES) / 2:
         decide = "runs made by netlimits, which reads the evidence"
     nearest = max(signs, key=lambda limit: signs[limit].strength, default=None)
@@ -189,7 +194,7 @@ def _nothing(signs: dict[LimitClass, Sign], unjudged: list[LimitClass]) -> Verdi
         dict(signs[nearest].figures),
         nearest.name,
         _short(signs[nearest]),
-        nearest.intervention.change if near else decide,
+        signs[nearest].decide or nearest.intervention.decides(nearest.name) if near else decide,
         leading=(nearest.name,) if near else (),
     )
 
@@ -210,7 +215,7 @@ def _rivals(
         {**signs[first].figures, **signs[rival].figures},
         rival.name,
         why,
-        f"{first.intervention.change}, or {rival.intervention.change}",
+        f"{first.intervention.decides(first.name)}. Or {rival.intervention.decides(rival.name)}",
         leading=(first.name, rival.name),
     )
 
@@ -223,10 +228,10 @@ def _runner_up(first: LimitClass, signs: dict[LimitClass, Sign]) -> LimitClass |
 
 def _why_not(first: LimitClass, other: LimitClass, signs: dict[LimitClass, Sign]) -> str:
     if signs[other].fires:
-        return f"it fits as well; {first.name} explains it, and is told first"
+        return f"it fits as well; {first.name} explains it and comes first"
     return _short(signs[other])
 
 
 def _short(sign: Sign) -> str:
     """Why a class does not fire, by the condition that is furthest from being met."""
-    return f"{sign.weakest.short} ({min(99, int(100 * sign.strength))} % of what it takes)"
+    return f"{sign.weakest.short} (evidence {min(0.99, int(100 * sign.strength) / 100):.2f} of 1)"

@@ -58,17 +58,24 @@ def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> I
     told = explained["class"] != UNDETERMINED
     decided = explained[told & ~explained["state"].isin([REFUTED, OPEN])]
     parts = []
+
+    def where(rows: pd.DataFrame) -> str:
+        """Name the configurations, or count them."""
+        if len(explained) == 1:
+            return "in all runs"
+        if len(rows) > NAMED_AT_MOST or not names:
+            return f"in {len(rows)} of {len(explained)} configurations"
+        each = [wording.phrases([row[n] for n in names], names) for _, row in rows.iterrows()]
+        return f"at {' and '.join(', '.join(words) for words in each)}"
+
     for (limit, state), rows in decided.groupby(["class", "state"], sort=False):
-        where = f"in {len(rows)} of {len(explained)} configurations"
-        if len(rows) <= NAMED_AT_MOST and names:
-            each = [wording.phrases([row[n] for n in names], names) for _, row in rows.iterrows()]
-            where = f"at {' and '.join(', '.join(words) for words in each)}"
-        parts.append(f"{limit}, {state} {where if len(explained) > 1 else 'in all runs'}")
-    tried = int((told & (explained["state"] == OPEN)).sum())
-    if tried:
-        parts.append(f"open in {tried} of {len(explained)} configurations: nothing is proven")
-    if rest := len(explained) - len(decided) - tried:
-        parts.append(f"undetermined in {rest} of {len(explained)} configurations")
+        parts.append(f"{limit}, {state} {where(rows)}")
+    tried = explained[told & (explained["state"] == OPEN)]
+    for limit, rows in tried.groupby("class", sort=False):
+        parts.append(f"{limit}, suggested but not proven {where(rows)}")
+    rest = explained.drop(index=[*decided.index, *tried.index])
+    if len(rest):
+        parts.append(f"undetermined {where(rest)}")
     if parts:
         yield Answer(
             f"What limited: {'; '.join(parts)}.",

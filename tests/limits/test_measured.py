@@ -141,6 +141,15 @@ def test_bounds_are_printed_from_the_nearest_on():
     assert "congestion window" in told
 
 
+def test_a_bound_that_more_than_it_arrived_over_is_not_printed():
+    """ "loss 1.655 Mbit/s (6.9 × arrived)" stood beside "78 % of it arrived"."""
+    allowed = {"loss": bounds.Ceiling(1.655, "0.4 % sent again"),
+               "link": bounds.Ceiling(1.0, "less headers"),
+               "pace": bounds.Ceiling(14.7, "TCP's pacing rate")}  # fmt: skip
+    told = bounds.sentence(allowed, 11.5, 5)
+    assert told == "Bounds (run 5): pace 14.7 Mbit/s (TCP's pacing rate; 78 % of it arrived)."
+
+
 def test_a_send_buffer_that_would_let_far_more_through_does_not_limit():
     """24 % of the busy time waited for 4 MiB at 12 ms, and 512 Mbit/s arrived."""
     small = run("small send buffer", local_sndbuf_limited_pct=24.0)

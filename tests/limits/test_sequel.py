@@ -318,7 +318,30 @@ def test_an_open_verdict_is_no_headline():
     told = explain(campaign(FULL, sender_cpu={}))
     assert [*told["class"], *told["state"]] == ["path-cap", "open"]
     (answer,) = limited(told, (), "x")
-    assert answer.text == "What limited: open in 1 of 1 configurations: nothing is proven."
+    assert answer.text == "What limited: path-cap, suggested but not proven in all runs."
+
+
+def test_a_proof_that_left_a_class_open_asks_for_blocks_and_not_for_itself():
+    """ "To decide: a second stream" stood under a second stream that had just been run."""
+    frame = campaign(FULL, path_cap={})
+    odd = (frame["block"] == 3) & (frame["intervention"] != "none")
+    frame.loc[odd, "throughput_mbps"] *= 2
+    (verdict,) = explain(frame).to_dict("records")
+    assert (verdict["class"], verdict["state"]) == ("path-cap", "open")
+    assert verdict["decide"] == "6 more blocks of the same runs"
+
+
+def test_bounds_that_a_change_passed_are_not_told():
+    """A sender's CPU was bound to 64 Mbit/s, and the change had just sent 120 with it."""
+    rate = {"throughput_mbps": FULL["throughput_mbps"] * 4}
+    (verdict,) = explain(campaign(FULL, path_cap=rate)).to_dict("records")
+    assert verdict["state"] == "refuted"
+    assert "CPU" not in verdict["bounds"]
+    (verdict,) = explain(campaign(FULL, sender_cpu={})).to_dict("records")
+    assert verdict["state"] == "open"
+    assert "the sender's CPU" in verdict["bounds"]
+    (verdict,) = explain(campaign(FULL, path_cap={})).to_dict("records")
+    assert (verdict["state"], verdict["bounds"], verdict["runner_up"]) == ("proven", "", "")
 
 
 def test_what_interventions_change_hides_no_packet_rate_of_another_size():
@@ -376,10 +399,10 @@ def test_a_single_block_has_a_ratio_and_no_interval():
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("--suspect", "path-cap"), "it is for --next FILE"),
+        (("--suspect", "path-cap"), "--suspect needs --next FILE"),
         (
             ("--next", "x.yaml", "--suspect", "path"),
-            "no class is called so; did you mean path-cap?",
+            "there is no such class; did you mean path-cap?",
         ),
         (("--next", "x.yaml", "--run", "1"), "choose some with --config"),
         (("--next", "x.yaml", "--json"), "--json: is for verdicts"),

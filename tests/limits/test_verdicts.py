@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,6 +18,7 @@ import netlimits as nl
 from netlimits.cli import main
 from netlimits.limits import explain, runs
 from netlimits.limits.classes import CLASSES
+from netlimits.limits.classes.latency import Latency
 from netlimits.limits.evidence import evidence_of, run_figures
 from netlimits.limits.figures import DERIVED, RunFigures
 from netlimits.limits.links import DataLinks
@@ -185,7 +187,9 @@ def test_a_run_made_so_has_this_verdict(name):
 def test_a_run_without_evidence_is_undetermined_and_says_what_came_nearest(figures):
     verdict = of_run(RunFigures(figures))
     assert verdict.limit == UNDETERMINED
-    assert verdict.sentence.startswith("No class of limits has enough evidence; not measured: what")
+    assert verdict.sentence.startswith(
+        "No class has enough evidence. Not checked, for lack of figures: "
+    )
 
 
 @pytest.mark.parametrize("name", BY_CLASS)
@@ -488,6 +492,41 @@ def test_small_sends_of_a_tool_that_counts_no_calls_are_those_that_it_is_told():
     assert of_run(RunFigures(busy, send_bytes=1400)).limit == "sender-cpu"
 
 
+def test_latency_says_what_the_run_took_of_cpus_that_others_filled():
+    """It said "the busiest CPU was 5 % busy" beside "sender: busiest CPU 100 %"."""
+    filled = {f"{end}_{name}": value for end in ("local", "remote") for name, value in
+              (("cpu_peak_pct", 100.0), ("process_cpu_pct", 4.0), ("cpu_peak_softirq_pct", 1.0))}  # fmt: skip
+    loaded = of_run(RunFigures(BY_CLASS["latency"][0] | filled))
+    assert loaded.limit == "latency"
+    assert "the run took 5 % of a CPU at most" in loaded.sentence
+    assert "busiest" not in loaded.sentence
+
+
+def test_small_sends_keep_what_the_tool_used_apart_from_what_it_waited():
+    """A tool that used 69 % of a CPU and waited for one was "100 % busy with calls"."""
+    figures, bound = BY_CLASS["small-sends"]
+    waits = {"local_process_cpu_pct": 69.0, "local_cpu_wait_pct": 30.0, "local_threads": 1}
+    small = of_run(RunFigures(figures | waits, bound))
+    assert small.limit == "small-sends"
+    assert "a sender that used 69 % of a CPU and waited 30 % for one" in small.sentence
+
+
+def test_a_program_without_a_rate_is_asked_for_more_by_hand():
+    """The words for a tool that was told a rate stood beside one that was told none."""
+    idle = BY_CLASS["application"][0] | {
+        "local_busy_pct": 10.0,
+        "local_app_limited_pct": 0.0,
+        "local_sndbuf_used_pct": 0.0,
+    }
+    verdict = of_run(RunFigures(idle))
+    assert verdict.limit == "application"
+    assert verdict.sentence == (
+        "The program sent nothing most of the time: data was in flight 10 % of the time."
+    )
+    assert "(by hand)" in verdict.decide
+    assert "told" not in verdict.decide
+
+
 def test_a_cap_says_what_the_run_took_of_cpus_that_others_filled():
     loaded = TCP | CAPPED | BESIDE | {"local_process_cpu_pct": 8.0, "remote_cpu_peak_pct": 30.0}
     cap = of_run(RunFigures(loaded))
@@ -546,7 +585,7 @@ def test_a_cap_is_the_same_in_every_run():
     rows[2]["throughput_mbps"] = 600.0
     verdict = explain(pd.DataFrame(rows)).iloc[0]
     assert verdict["class"] == UNDETERMINED
-    assert verdict["why_not"].startswith("the slowest run had 67 % of the fastest (88 %")
+    assert verdict["why_not"].startswith("the slowest run had 67 % of the fastest (evidence 0.88")
 
 
 def test_the_figures_are_those_of_the_run_in_the_middle():
@@ -635,7 +674,10 @@ def test_of_runs_that_disagree_the_runner_up_is_a_class():
     tie = of_configuration([none, none, Verdict("loss", "b", {}, decide="b2"), none, none,
                             Verdict("link", "a", {}), Verdict("loss", "b", {})])  # fmt: skip
     assert (tie.limit, tie.runner_up, tie.decide) == (UNDETERMINED, "loss", "b2")
-    assert tie.why_not == "only 2 of 7 runs have it or point to it"
+    assert tie.why_not == "it is the verdict of only 2 of 7 runs"
+    near = replace(none, likely=("loss",))
+    tie = of_configuration([near, Verdict("loss", "b", {}), Verdict("link", "a", {})])
+    assert tie.why_not == "it is the verdict of only 1 of 3 runs, and the nearest class of 1 more"
 
 
 def test_a_frame_is_explained_by_configuration_and_by_run():
@@ -778,7 +820,43 @@ def test_the_command_prints_a_verdict_a_configuration(csv, capsys):
     assert status == 0
     assert "size 1: path-cap (1 run)" in out
     assert "size 2: send-buffer (1 run)" in out
-    assert "To decide: four times the send buffer (wmem)" in out
+    assert "To decide: four times the send buffer (wmem); at least 1.3 times the throughput" in out
+
+
+def test_evidence_and_bounds_are_of_one_run_that_is_named(tmp_path, capsys):
+    """Three figures of one thing stood within six lines: of two middle runs, and medians."""
+    rows = [
+        {"run": n, "size": 1, **BY_CLASS["send-buffer"][0], "local_sndbuf_limited_pct": limited}
+        | {"throughput_mbps": rate}
+        for n, limited, rate in ((1, 60.0, 310.0), (2, 70.0, 290.0), (3, 80.0, 300.0))
+    ]
+    path = tmp_path / "runs.csv"
+    pd.DataFrame(rows).to_csv(path, index=False)
+    _, out, _ = _output(capsys, path)
+    assert "  Run 2: The send buffer: the sender waited for it 70 %" in out
+    assert "  Known (medians of 3 runs): 300 Mbit/s arrived" in out
+    assert "  Bounds (run 2): " in out
+    _, out, _ = _output(capsys, path, "--json")
+    (row,) = json.loads(out)
+    assert row["of_run"] == 2
+
+
+def test_a_figure_and_its_percent_sign_stand_on_one_line(csv, capsys):
+    _, out, _ = _output(capsys, csv)
+    assert "%" in out
+    assert not [line for line in out.splitlines() if line.lstrip().startswith("%")]
+
+
+def test_a_verdict_that_no_setting_proves_names_no_command(monkeypatch, capsys):
+    """After a verdict that --next refuses, it said to use --next."""
+    path = GALLERY / "constant-bitrate"
+    _, out, _ = _output(capsys, path)
+    assert f"Prove it: netlimits explain {path} --next proof.yaml" in out
+    by_hand = explain(nl.open(path)).assign(decide=Latency.intervention.decides("latency"))
+    monkeypatch.setattr("netlimits.limits.explain", lambda _: by_hand)
+    _, out, _ = _output(capsys, path)
+    assert "a fifth more delay (by hand); at most 0.88 times the throughput proves latency" in out
+    assert "Prove it" not in out
 
 
 @pytest.mark.parametrize("name", ["runs", "class", "evidence", "verdict"])

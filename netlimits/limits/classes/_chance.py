@@ -54,7 +54,7 @@ def against(run: RunFigures) -> tuple[float, str]:
         burst = again / recoveries
         told[f"{burst:.1f} segments were lost at a time"] = burst / BURST
     if run.slowest is not None:
-        words = f"all runs had the same rate, within {100 * (1 - run.slowest):.1g} %"
+        words = f"all runs had the same rate, within {max(0.1, 100 * (1 - run.slowest)):.1g} %"
         told[words] = steadiness(run)
     twice, timeouts = run.sent("tcp_lost_retransmits"), run.sent("tcp_timeouts")
     expected = share * again

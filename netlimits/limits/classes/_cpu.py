@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Premise, Sign
+from netlimits.limits.base import BY_HAND, Premise, Sign
 from netlimits.limits.classes import _places, _told
 from netlimits.limits.figures import RunFigures, mbps
 
@@ -52,7 +52,7 @@ def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
     busiest = wanted if by_thread else peak
     if busiest is None or (run.one_machine and not by_thread):
         return None
-    figures = {f"{end}_cpu_peak_pct": busiest}
+    figures, held = {f"{end}_cpu_peak_pct": busiest}, False
     told = f"{whose}'s {run.cpu_name(end)} was {busiest:.0f} % busy"
     if by_thread:
         figures = {f"{end}_process_cpu_pct": thread or 0.0}
@@ -60,7 +60,8 @@ def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
         if waited:
             figures[f"{end}_cpu_wait_pct"] = waited
             told += f" and waited {waited:.0f} % of the time for a CPU"
-        if waited >= HELD_PCT and peak is not None and peak < ROOM_PCT:
+        held = waited >= HELD_PCT and peak is not None and peak < ROOM_PCT
+        if held:
             told += (
                 f", though CPUs were {peak:.0f} % busy at most (a quota, cpu.max, or a binding may "
                 "hold it back)"
@@ -75,11 +76,13 @@ def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
         short = f"{mbps(rate)} are {100 * rate / run.bound_mbps:.1f} % of what the link leaves"
         premises.append(Premise.below(rate / run.bound_mbps, NEAR, short))
     clock = run.figure(f"{end}_cpu_mhz")
-    at = ""
+    at = decide = ""
     if clock:
         figures[f"{end}_cpu_mhz"] = clock
         at = f", at {clock:,.0f} MHz"
-    return Sign(tuple(premises), f"The {told}{at}.", figures)
+    if held:  # more clock or more CPUs are no use to it
+        at, decide = "", f"a larger quota or other CPUs for the tool on the {whose} ({BY_HAND})"
+    return Sign(tuple(premises), f"The {told}{at}.", figures, decide)
 
 
 def _asked(run: RunFigures, whose: str, end: str) -> list[Premise]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Label, Premise, Sign
+from netlimits.limits.base import BY_HAND, Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures, mbps
 
 MET_PCT, OVER_PCT = 2.0, 10.0
@@ -63,6 +63,8 @@ class Application:
             if busy <= BUSY_PCT
             else f"The program had no more to send: {short}, in a buffer that had room.",
             {"app_limited_pct": limited, "busy_pct": busy},
+            f"more data from the program, or another program on the same path ({BY_HAND}); "
+            f"{self.intervention.expectation} proves {self.name}",
         )
 
 

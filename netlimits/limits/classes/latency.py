@@ -42,7 +42,7 @@ class Latency:
         if each > IMPOSSIBLE * under_way:
             return None
         told = f"{rate:,.0f} transactions/s at a round trip of {rtt:,.0f} µs"
-        cpu = f"it took {busiest:.0f} % of a CPU at most"
+        cpu = f"the run took {busiest:.0f} % of a CPU at most"
         return Sign(
             (
                 Premise.reached(each, OF_ROUND_TRIPS, told),

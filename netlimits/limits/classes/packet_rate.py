@@ -57,7 +57,7 @@ class PacketRate:
         other = max(apart, key=apart.__getitem__)
         told = f"{rate:,.0f} of them at {size:,.0f} bytes each"
         beside = f"{run.rates_by_size[other]:,.0f} at {other:,.0f} bytes"
-        cpu = f"it took {busiest:.0f} % of a CPU at most"
+        cpu = f"the run took {busiest:.0f} % of a CPU at most"
         changes = f"it changes with their size: {told}, {beside}"
         widest = " and, furthest from it," if len(apart) > 1 else " and"
         return Sign(

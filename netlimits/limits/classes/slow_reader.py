@@ -56,7 +56,7 @@ class SlowReader:
         waited = run.own(f"{run.receiver}_cpu_wait_pct") or 0.0
         least = FULL_PCT if unread >= FULL else LIMITED_PCT
         thread = f"its program used or waited for {wanted:.0f} % of a CPU"
-        told = f"{waiting:,.0f} bytes were unread, {100 * unread:.0f} % of the receive window"
+        told = f"{waiting:,.0f} bytes were unread, {100 * unread:.0f} % of the receive buffer"
         return Sign(
             (
                 Premise.reached(unread, _places.UNREAD, f"only {told}"),
