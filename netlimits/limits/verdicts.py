@@ -127,8 +127,8 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
             same = [verdict for verdict in verdicts if verdict.points_to in likely[:1]]
             of = _middle(same or [of])
         place = next(at for at, verdict in enumerate(verdicts) if verdict is of)
-        kept = {"leading": leading[:LEADING], "likely": likely, "of": place}
-        return replace(of, share=share, runs=len(verdicts), **kept)
+        of = replace(of, share=share, runs=len(verdicts), leading=leading[:LEADING], likely=likely)
+        return replace(of, of=place)
     words = ", ".join(f"{name} in {count}" for name, count in counts.most_common())
     told = counts[likely[0]]
     first = [verdict for verdict in verdicts if likely[0] in (verdict.limit, verdict.points_to)]

@@ -63,7 +63,7 @@ def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> I
         """Name the configurations, or count them."""
         if len(explained) == 1:
             return "in all runs"
-        if len(rows) > NAMED_AT_MOST or not names:
+        if len(rows) > NAMED_AT_MOST or len(rows) == len(explained) or not names:
             return f"in {len(rows)} of {len(explained)} configurations"
         each = [wording.phrases([row[n] for n in names], names) for _, row in rows.iterrows()]
         return f"at {' and '.join(', '.join(words) for words in each)}"
@@ -72,7 +72,7 @@ def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> I
         parts.append(f"{limit}, {state} {where(rows)}")
     tried = explained[told & (explained["state"] == OPEN)]
     for limit, rows in tried.groupby("class", sort=False):
-        parts.append(f"{limit}, suggested but not proven {where(rows)}")
+        parts.append(f"{limit!s}, suggested but not proven {where(rows)}")
     rest = explained.drop(index=[*decided.index, *tried.index])
     if len(rest):
         parts.append(f"undetermined {where(rest)}")

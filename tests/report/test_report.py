@@ -207,8 +207,8 @@ def test_what_limited_a_configuration_is_told_with_its_evidence() -> None:
     assert len(decided) == 1
     (told,) = limited(explained.assign(mss=[76, 8204]), ["mss"], "results/x")
     assert told.text == (
-        f"What limited: {decided.iloc[0]['class']}, suggested at 64 bytes; undetermined in 1 of 2 "
-        "configurations."
+        f"What limited: {decided.iloc[0]['class']}, suggested at 64 bytes; "
+        "undetermined at 8192 bytes."
     )
     assert told.evidence.endswith("netlimits explain results/x")
     (many,) = limited(pd.concat([decided] * 10), [], "results/x")
