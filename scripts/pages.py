@@ -76,10 +76,8 @@ def _classes() -> Iterator[str]:
     """What limits there are, and the intervention that proves each."""
     yield from (_row(["class", "what it is", "what proves it"]), _row(["---"] * 3))
     for limit in CLASSES:
-        change = limit.intervention
-        yield _row(
-            [f"`{limit.name}`", limit.title, _text(f"{change.change}: {change.expectation}")]
-        )
+        proof = limit.intervention.decides("it")
+        yield _row([f"`{limit.name}`", limit.title, _text(proof)])
 
 
 def _page(topic: str) -> str:

@@ -35,8 +35,8 @@ def _complete(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
 def describe(topic: str | None, as_json: bool) -> None:
     """Say what there is of TOPIC, or which topics there are.
 
-    TOPIC is experiment, hosts, settings, tools, metrics, charts or checks; or the name of one
-    setting, tool, metric, column or chart.
+    TOPIC is experiment, hosts, settings, tools, metrics, charts, checks or verdicts; or the name of
+    one setting, tool, metric, column, chart or class of limits.
 
     \b
     Examples:
@@ -44,6 +44,7 @@ def describe(topic: str | None, as_json: bool) -> None:
       netlimits describe qdisc
       netlimits describe local_sd
       netlimits describe percentiles
+      netlimits describe path-cap
     """
     from netlimits.cli import reference
 

@@ -186,14 +186,17 @@ def _lines(row: pd.Series[Any], derived: Collection[str]) -> list[str]:
     The configuration by what `derived` columns follow from.
     """
     from netlimits.analysis import wording
+    from netlimits.limits.base import OPEN, REFUTED
     from netlimits.limits.explained import COLUMNS
-    from netlimits.limits.verdicts import DISAGREE
+    from netlimits.limits.verdicts import DISAGREE, UNDETERMINED
 
     factors = [name for name in row.index if name not in (*COLUMNS, *derived)]
     where = ", ".join(
         f"{name} {wording.text(row[name])}" for name in factors if not wording.is_missing(row[name])
     )
     state = f"{row['state']}, " if row["proof"] else ""
+    if row["state"] in (OPEN, REFUTED) and row["proof"] and row["class"] != UNDETERMINED:
+        state += "suggested by "
     nearest = f"; nearest: {row['points_to']}" if row["points_to"] else ""
     lines = [f"{where or 'all runs'}: {row['class']} ({state}{_agreement(row)}{nearest})"]
     of = "" if wording.is_missing(row["of_run"]) else f"Run {row['of_run']:.0f}: "

@@ -40,6 +40,7 @@ class Section:
 
 OPTION = ("key", "takes", "default", "what it is")
 NAMED = ("name", "what it is")
+CLASS = ("class", "what it is", "what proves it")
 
 
 def topics() -> list[str]:
@@ -80,6 +81,7 @@ def _general() -> dict[str, Callable[[], Iterable[Section]]]:
         "metrics": _metrics,
         "charts": _charts,
         "checks": _checks,
+        "verdicts": _verdicts,
     }
 
 
@@ -99,12 +101,14 @@ def _to_write() -> Iterator[tuple[str, Callable[[], Section]]]:
 
 
 def _to_read() -> Iterator[tuple[str, Callable[[], Section]]]:
-    """Each metric by its name and by its column, and each other column."""
+    """Each metric by its name and by its column, each class of limits, and each other column."""
     for metric in METRICS:
         for name in dict.fromkeys((metric.name, metric.column)):
             yield name, partial(Section, "metric", "", METRIC, (_row(metric),))
     for row in DERIVED.items():
         yield row[0], partial(Section, "figure of a verdict", "", NAMED, (row,))
+    for name, told in _classes():
+        yield name, partial(Section, "class of a verdict", "", CLASS, (told,))
     for row in IDENTITY.items():
         yield row[0], partial(Section, "column of results.csv", "", NAMED, (row,))
 
@@ -293,6 +297,19 @@ def _checks() -> Iterator[Section]:
     named += [(trial.NAME, trial.__doc__)]
     named += [(check.name, sys.modules[type(check).__module__].__doc__) for check in AFTERWARDS]
     yield Section("checks", "", NAMED, tuple((name, _first(about)) for name, about in named))
+
+
+def _verdicts() -> Iterator[Section]:
+    about = "The classes of limits, in the order in which one explains another."
+    yield Section("verdicts", about, CLASS, tuple(row for _, row in _classes()))
+
+
+def _classes() -> Iterator[tuple[str, tuple[str, str, str]]]:
+    """Each class of limits by its name: what it is, and the change that proves it."""
+    from netlimits.limits.classes import CLASSES
+
+    for limit in CLASSES:
+        yield limit.name, (limit.name, limit.title, limit.intervention.decides("it"))
 
 
 def _first(docstring: str | None) -> str:

@@ -123,6 +123,16 @@ def test_a_name_that_is_several_things_is_told_as_each() -> None:
     assert [s.title for s in reference.described("packet_rate")] == ["chart packet_rate", "metric"]
 
 
+def test_a_class_of_limits_says_what_proves_it() -> None:
+    (section,) = reference.described("path-cap")
+    assert section.rows == (
+        ("path-cap", "A cap on the path", "a second stream; 0.85 to 1.05 times the throughput "
+         "proves it"),
+    )  # fmt: skip
+    assert section.rows[0] in reference.described("verdicts")[0].rows
+    assert "(by hand)" in call("cpu-quota")
+
+
 def test_what_was_meant_is_said() -> None:
     with pytest.raises(InputError, match="'percentile' to describe; did you mean percentiles"):
         reference.described("percentile")

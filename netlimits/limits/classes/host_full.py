@@ -37,7 +37,7 @@ class HostFull:
         parts = [f"the tool {sum(filter(None, used)):.0f} % of one CPU"]
         parts += [f"softirq {softirq:.0f} % of all"] if softirq is not None else []
         parts += [f"other programs {others:.0f} % of one"] if others is not None else []
-        told = f"the CPUs of the one machine that both ends are on were {busy:.0f} % busy"
+        told = f"both ends run on one machine, whose CPUs were {busy:.0f} % busy"
         return Sign(
             (
                 Premise.reached(busy, FULL_PCT, told),
@@ -45,7 +45,7 @@ class HostFull:
                 *_alike(run),
                 *_told.premises(run),
             ),
-            f"One machine: {told} ({', '.join(parts)}).",
+            f"{told[:1].upper()}{told[1:]} ({', '.join(parts)}).",
             {f"{run.sender}_cpu_pct": busy, "process_cpu_pct": wanted},
         )
 
