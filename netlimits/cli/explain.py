@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import textwrap
 from collections.abc import Collection, Iterator
@@ -211,7 +212,7 @@ def _lines(row: pd.Series[Any], derived: Collection[str]) -> list[str]:
         lines += _wrapped(f"{beside} {row['why_not']}")
     for told in ("known", "bounds"):
         if row[told]:
-            lines += _wrapped(row[told])
+            lines += _listed(row[told])
     if row["decide"]:
         lines += _wrapped(f"To decide: {row['decide']}")
     return [*lines, ""]
@@ -242,13 +243,22 @@ def _commands(verdicts: pd.DataFrame, results: str) -> Iterator[str]:
         yield f"Add blocks: netlimits extend {results} --replicates {MORE}"
 
 
-def _wrapped(text: str) -> list[str]:
+def _listed(text: str) -> list[str]:
+    """A sentence of several clauses, "Known: …; …; ….", one clause a line."""
+    head, _, clauses = text.partition(": ")
+    lines = [f"  {head}:"]
+    for clause in re.sub(r"; (?=[^()]*(?:\(|$))", "\n", clauses.removesuffix(".")).split("\n"):
+        lines += _wrapped(clause, 4)
+    return lines
+
+
+def _wrapped(text: str, indent: int = 2) -> list[str]:
     """Wrap a sentence, and keep a figure and its % on one line."""
     lines = textwrap.wrap(
         text.replace(" %", "\N{NO-BREAK SPACE}%"),
         _WIDTH,
-        initial_indent="  ",
-        subsequent_indent="    ",
+        initial_indent=" " * indent,
+        subsequent_indent=" " * (indent + 2),
         break_on_hyphens=False,
     )
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]

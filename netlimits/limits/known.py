@@ -79,9 +79,10 @@ def sentence(known: Mapping[str, float], runs: int = 1) -> str:
     """
     parts = [
         clause
-        for clauses in (_rate, _round_trip, _windows, _losses, _queues, _cpus)
+        for clauses in (_rate, _round_trip, _windows, _losses, _queues)
         if (clause := ", ".join(clauses(known)))
     ]
+    parts += _cpus(known)
     of = f" (medians of {runs} runs)" if runs > 1 else ""
     return f"Known{of}: {'; '.join(parts)}." if parts else ""
 
