@@ -22,7 +22,6 @@ from mkdocs.structure.pages import Page
 from netlimits.charts import KINDS
 from netlimits.cli import COMMANDS, group, reference
 from netlimits.experiment.around_schema import AROUND
-from netlimits.limits.classes import CLASSES
 from netlimits.settings import SETTINGS
 from netlimits.tools import TOOLS
 
@@ -54,6 +53,11 @@ TOPICS: Mapping[str, tuple[str, str, Sequence[str]]] = {
     ),
     "charts": ("Charts", "What `report:` and `netlimits figures --chart` draw.", [*KINDS]),
     "checks": ("Checks", "What `netlimits check` looks at, and `run` before it begins.", []),
+    "verdicts": (
+        "Classes of limits",
+        "What `netlimits explain` may say, and the change that proves it.",
+        [],
+    ),
 }
 """Each page: its title, what it says first, and the names described below the topic."""
 
@@ -68,16 +72,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Show what commands need."""
-    shown = NEEDS.sub(r"*Needs \1:*", markdown)
-    return shown.replace("<!-- table: classes -->", "\n".join(_classes()))
-
-
-def _classes() -> Iterator[str]:
-    """What limits there are, and the intervention that proves each."""
-    yield from (_row(["class", "what it is", "what proves it"]), _row(["---"] * 3))
-    for limit in CLASSES:
-        proof = limit.intervention.decides("it")
-        yield _row([f"`{limit.name}`", limit.title, _text(proof)])
+    return NEEDS.sub(r"*Needs \1:*", markdown)
 
 
 def _page(topic: str) -> str:
