@@ -59,16 +59,17 @@ def explain(
 ) -> None:
     """Say what limited the runs of RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
 
-    For each configuration one verdict: the class of limit, the evidence with its figures, the
-    runner-up and why it is not the verdict, and the share of the runs that agree. Then what is
-    known whatever the verdict, and the bounds: what each mechanism near the measured rate allows.
-    Counters suggest; what would prove it is named. `undetermined` is an answer, with the class
-    that it points to, and the one for a configuration whose runs all failed: how they ended
-    stands below.
+    For each configuration one verdict: the class of limit, the share of the runs that agree, the
+    evidence of one of them, and the runner-up with the condition that it misses. Then what is
+    known whatever the verdict, as medians of the runs, and the bounds: what each mechanism near
+    the rate of that one run allows. Counters suggest; the change that would prove it is named.
+    `undetermined` is an answer, and names the nearest class. It is also the answer for a
+    configuration whose runs all failed, with how they ended.
 
     --next writes the experiment that would prove it: the same configurations, with and without the
-    change that decides, in the same blocks, each change once. Run it, and what this command says
-    of its results is `proven`, `refuted` or `open`, with the ratio within blocks and its interval.
+    change that decides, in the same blocks, each change once. Run it: of its results this command
+    says `proven`, `refuted` or `open`, with the ratio within blocks and its interval.
+    `netlimits describe verdicts` lists the classes.
 
     \b
     Examples:

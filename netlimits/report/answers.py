@@ -148,7 +148,7 @@ def _range(of: Metric, cells: pd.DataFrame, factors: Mapping[str, str]) -> Itera
         for row in (bottom, top)
     )
     between = f"from {low} to {high}" if top["value"] > bottom["value"] else high
-    yield Answer(f"{of.title}: {between}.", f"{of.direction}." if of.direction else "")
+    yield Answer(f"{of.title} (mean): {between}.", f"{of.direction}." if of.direction else "")
 
 
 def _cell(written: str, row: pd.Series[Any], factors: Mapping[str, str], decimals: int) -> str:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import netlimits as nl
 from netlimits.cli import main
-from netlimits.limits import explain, runs
+from netlimits.limits import explain, known, runs
 from netlimits.limits.classes import CLASSES
 from netlimits.limits.classes.latency import Latency
 from netlimits.limits.evidence import evidence_of, run_figures
@@ -500,6 +500,26 @@ def test_latency_says_what_the_run_took_of_cpus_that_others_filled():
     assert loaded.limit == "latency"
     assert "the run took 5 % of a CPU at most" in loaded.sentence
     assert "busiest" not in loaded.sentence
+
+
+def test_a_receiver_s_own_policer_drops_packets_and_not_segments_sent_again():
+    """It "dropped 218, of 202 packets that were lost": some are sent again by halves."""
+    counted = BY_CLASS["policer"][0] | {"remote_ingress_drops": 60_000.0}
+    policed = of_run(RunFigures(counted))
+    again = f"{counted['local_tcp_retrans_segs']:,.0f}"
+    assert policed.sentence == (
+        f"A policer: the receiver's own policer dropped 60,000 packets, and {again} segments were "
+        "sent again."
+    )
+
+
+def test_a_slow_reader_fills_the_buffer_and_leaves_the_window_that_is_announced():
+    """ "100 % of the receive window" stood beside "receive window 341 bytes"."""
+    full = BY_CLASS["slow-reader"][0] | {"local_snd_wnd_bytes": 341.0}
+    read = of_run(RunFigures(full))
+    assert read.limit == "slow-reader"
+    assert "100 % of the receive buffer" in read.sentence
+    assert "announced receive window 341 bytes" in known.sentence(known.figures([RunFigures(full)]))
 
 
 def test_small_sends_keep_what_the_tool_used_apart_from_what_it_waited():

@@ -129,7 +129,7 @@ def test_the_answer_is_five_sentences_the_asked_contrast_first() -> None:
     ]
     assert told[3].startswith("What limited: ")
     assert told[4].startswith(
-        "Send service demand: from 0.30 µs CPU/KiB [0.29, 0.30] (8192 bytes, TCP on) to"
+        "Send service demand (mean): from 0.30 µs CPU/KiB [0.29, 0.30] (8192 bytes, TCP on) to"
     )
     assert len(told) == 5
 
