@@ -1,4 +1,4 @@
-"""Whether the CPUs are free, and run at a speed of their own choosing.
+"""Whether the CPUs are free, and whether frequency scaling is active.
 
 A governor that saves power lets the clock follow the load, and service demand with it. What else
 runs on a host counts as the tool's: CPU figures are the whole machine's.

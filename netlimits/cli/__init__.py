@@ -108,7 +108,8 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit status: 0 done, 1 a run failed, 2 wrong input, 3 a host could not be restored.",
+    epilog="Exit status: 0 done, 1 a run failed, 2 wrong input, 3 a host could not be restored; "
+    "4 and 5: see `netlimits compare --help`.",
 )
 @click.version_option(__version__, prog_name="netlimits")
 def group() -> None:

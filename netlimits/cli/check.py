@@ -47,9 +47,9 @@ def check(
     """Find everything that would make an experiment fail or lie on these hosts.
 
     Logins, sudo for each command of the plan, tools, ports (each tool is tried once, for a second
-    at most), link, packet sizes, settings, clocks, CPUs, disks. Nothing is changed on a host.
+    at most), link, packet sizes, settings, clocks, CPUs, disks. `check` changes no setting.
     `netlimits run` does the same first. Exit status 1 when something would make a run fail.
-    With --against both sides of a duet are looked at, as `run` would have them.
+    With --against it checks both sides of a duet. It runs neither.
 
     \b
     Examples:

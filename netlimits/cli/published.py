@@ -27,18 +27,25 @@ if TYPE_CHECKING:
 def published(context: click.Context, out: Path | None, as_json: bool) -> None:
     """List the tables and charts of the published reports, or regenerate and compare them.
 
-    With --out, each item is shown with what the report prints and what came out; the same goes to
-    DIR/comparison.csv, .md and .json. Only what was recomputed from other printed numbers agrees
-    or differs; "as printed" guards our copy of a table, "slip" marks what a report is known to
-    have wrong, "hedged" what it says with "about", "nearly" or a range, and "no data" what it
-    states without giving the data: there the experiment that measures it is named. Exit status:
-    0 when nothing differs, 1 when something does.
+    With --out, each item is shown with what the report prints and what came out. The same is
+    written to DIR/comparison.csv, .md and .json. What the words mean:
+
+    \b
+      agrees      recomputed from other printed numbers: the same
+      differs     recomputed: not the same
+      as printed  no check possible; protects the transcription of a table
+      slip        a known error in the report
+      hedged      the report says "about", "nearly" or a range
+      no data     stated without data; the experiment that measures it is named
+      condition   a condition of the measurement, quoted
+
+    Exit status: 0 when nothing differs, 1 when something does.
 
     \b
     Examples:
       netlimits published
       netlimits published --json
-      netlimits published --out again
+      netlimits published --out published/
     """
     from netlimits import reproduce
 

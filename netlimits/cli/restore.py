@@ -47,8 +47,10 @@ def restore(
 ) -> None:
     """Restore hosts to what was found, from a campaign's journal or from notes on the hosts.
 
-    Guards and claims that a lost campaign left are removed too. A host that a running campaign uses
-    is refused; with --force that campaign can change nothing there any more. For a campaign that
+    On each host a note lists what was found, a guard restores it if the controller is lost, and a
+    claim says which campaign uses the host. Those that a lost campaign left are removed too.
+    `restore` refuses a host that a running campaign uses. With --force it takes the host; the
+    campaign then stops at its next change. For a campaign that
     you did not start on this machine add --hosts: netlimits shows what it would restore there, and
     asks first. Harmless when there is nothing to restore. Exit status 3 if a restore failed.
 
@@ -63,7 +65,7 @@ def restore(
       netlimits restore results/from-elsewhere --hosts hosts.yaml
       netlimits restore --hosts hosts.yaml      (the controller's files are lost)
       netlimits restore --hosts hosts.yaml --force      (end the campaign that uses them)
-      netlimits restore --hosts hosts.yaml --forget      (leave what cannot be restored)
+      netlimits restore --hosts hosts.yaml --forget      (give up: restore nothing)
     """
     from netlimits.archive import logbook
     from netlimits.campaign.interrupt import interruptible
