@@ -58,7 +58,7 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
         values = {heading(name): part[name].iloc[0] for name in factors}
         row = values | _row(verdict, tested=proof.tested(frame))
         rows_of.append(row | {"not_ok": wording.outcomes(part)})
-    return pd.DataFrame(rows_of)
+    return pd.DataFrame(rows_of).astype({"of_run": "Int64"})
 
 
 def _told_by(frame: pd.DataFrame) -> list[str]:

@@ -857,8 +857,7 @@ def test_evidence_and_bounds_are_of_one_run_that_is_named(tmp_path, capsys):
     assert "\n  Known (medians of 3 runs):\n    300 Mbit/s arrived" in out
     assert "\n  Bounds (run 2):\n    " in out
     _, out, _ = _output(capsys, path, "--json")
-    (row,) = json.loads(out)
-    assert row["of_run"] == 2
+    assert '"of_run": 2,' in out
 
 
 def test_a_figure_and_its_percent_sign_stand_on_one_line(csv, capsys):
