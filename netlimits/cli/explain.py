@@ -21,6 +21,8 @@ from netlimits.errors import DataError, InputError, did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
+    from netlimits.archive.reader import Campaign
+
 _WIDTH = 96
 
 
@@ -107,7 +109,7 @@ def explain(
         derived = source.campaign.experiment.derived if source.campaign else ()
         for _, row in verdicts.iterrows():
             echo("\n".join(_lines(row, derived)))
-        if source.campaign and run is None:
+        if source.campaign and run is None and _alone(source.campaign):
             for line in _commands(verdicts, shlex.quote(str(results))):
                 echo(line)
     if beside := caveats.disturbance(frames.last_attempts(source.frame)):
@@ -230,6 +232,11 @@ def _agreement(row: pd.Series[Any]) -> str:
     if wording.is_missing(row["confidence"]) or row["evidence"].startswith(DISAGREE):
         return f"{runs} runs"
     return f"{100 * row['confidence']:.0f} % of {runs} runs"
+
+
+def _alone(campaign: Campaign) -> bool:
+    """Whether --next goes on from such a campaign: one that ran here, of two hosts and one side."""
+    return not (campaign.imported or campaign.experiment.mesh or campaign.experiment.sides)
 
 
 def _commands(verdicts: pd.DataFrame, results: str) -> Iterator[str]:

@@ -67,7 +67,12 @@ def summary(campaign: Campaign, records: Sequence[Record]) -> Rows:
     for name, value in campaign.archive.meta.get("features", {}).items():
         rows.append((f"{name} version", str(_part(value, "version"))))
     if campaign.archive.meta["shared_kernel"]:
-        rows.append(("One machine", "both roles ran on it: sender and receiver CPU figures are the same CPUs"))
+        rows.append(
+            (
+                "One machine",
+                "both roles ran on it: sender and receiver CPU figures are the same CPUs",
+            )
+        )
     rows += [("Skipped", f"{skipped['runs']} runs of {skipped['tool']}: {skipped['reason']}")
              for skipped in state["skipped"]]  # fmt: skip
     return rows

@@ -874,6 +874,13 @@ def test_a_verdict_that_no_setting_proves_names_no_command(monkeypatch, capsys):
     by_hand = explain(nl.open(path)).assign(decide=Latency.intervention.decides("latency"))
     monkeypatch.setattr("netlimits.limits.explain", lambda _: by_hand)
     _, out, _ = _output(capsys, path)
+    assert "Prove it" not in out
+    sought = explain(nl.open(path))
+    monkeypatch.setattr("netlimits.limits.explain", lambda _: sought)
+    assert "Prove it" in _output(capsys, path)[1]
+    assert "Prove it" not in _output(capsys, GALLERY / "mesh")[1], "--next takes no mesh"
+    monkeypatch.setattr("netlimits.limits.explain", lambda _: by_hand)
+    _, out, _ = _output(capsys, path)
     assert "a fifth more delay (by hand); at most 0.88 times the throughput proves latency" in out
     assert "Prove it" not in out
 
