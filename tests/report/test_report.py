@@ -62,7 +62,7 @@ def test_the_answer_comes_before_the_evidence(tmp_path: Path) -> None:
         "Send service demand, send size 8192 over 1024: ×6.76 [6.33, 7.21] (UDP)",
         "What limited: undetermined in 6 of 6 configurations.",
         "Runs 18: 18 ok",
-        "two roles were one machine",
+        "both roles ran on it",
         "Tables",
         "95 % confidence intervals",
         "Charts",
