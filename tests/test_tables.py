@@ -164,18 +164,20 @@ def test_medians_stand_beside_means_where_runs_are_of_more_than_one_kind() -> No
     mixed = tables.render(summary(frame, "throughput", "send_size"))
     assert "8192, median" in mixed
     assert "1024, median" not in mixed
-    assert "runs are of more than one kind, a mean is a figure of none: 8192" in mixed
+    assert (
+        "use the medians: fast and slow runs are mixed, so no run is near the mean: 8192" in mixed
+    )
     shown = tables.render(summary(frame, "throughput", "send_size"), intervals=True)
     assert "1024, median" in shown
 
 
 def test_fewer_than_six_runs_are_said() -> None:
-    assert "fewer than 6 runs a figure" in tables.render(
+    assert "too few runs to trust an interval (fewer than 6 a figure)" in tables.render(
         summary(campaign(3), "throughput", "send_size")
     )
     six = tables.render(summary(campaign(6), "throughput", "send_size"))
-    assert "fewer than 6 runs" not in six
-    assert "fewer than 60 runs a figure: rare slow runs may be missing" in six
+    assert "too few runs" not in six
+    assert "fewer than 60 runs a figure may miss rare slow runs" in six
     assert "fewer than" not in tables.render(summary(campaign(60), "throughput", "send_size"))
 
 
@@ -192,7 +194,10 @@ def test_a_few_runs_of_two_kinds_have_their_median_and_a_note(values, median) ->
         summary(pd.DataFrame({"throughput_mbps": map(float, values)}), "throughput")
     )
     assert f"all, median  {median}" in text
-    assert "Throughput: runs are of more than one kind, a mean is a figure of none: all" in text
+    assert (
+        "Throughput: use the medians: fast and slow runs are mixed, so no run is near the mean: all"
+        in text
+    )
 
 
 def test_a_reverse_test_is_titled_as_what_it_is() -> None:

@@ -80,8 +80,8 @@ def mixed_kinds(
             if keys:
                 where = listed(keys, factors)
                 yield (
-                    f"{metric.title}: runs {name} are of more than one kind, a mean is a figure "
-                    f"of none{f': {where}' if where else ''}"
+                    f"{metric.title} {name}: fast and slow runs are mixed, so no run is near the "
+                    f"mean{f': {where}' if where else ''}"
                 )
 
 

@@ -205,8 +205,8 @@ def _kinds(estimates: Sequence[Estimate], metric: Metric) -> Iterator[str]:
         )
     if mixed := [estimate.key for estimate in estimates if estimate.mixed]:
         yield (
-            f"{metric.title}: runs are of more than one kind, a mean is a figure of none: "
-            f"{_some(mixed)}"
+            f"{metric.title}: use the medians: fast and slow runs are mixed, so no run is near the "
+            f"mean: {_some(mixed)}"
         )
     if untold := [estimate.key for estimate in means if estimate.untold]:
         yield f"{metric.title}: runs do not tell it: {_some(untold)}"
@@ -223,14 +223,12 @@ def _few(estimates: Sequence[Estimate]) -> Iterator[str]:
     counts = [estimate.n for estimate in means if not np.isnan(estimate.interval.low)]
     if any(n < ENOUGH for n in counts):
         yield (
-            f"fewer than {ENOUGH} runs a figure: its interval takes them to be of one kind; were "
-            "one run in five slower, it would hold 61 to 67 % of the time, not 95"
+            f"too few runs to trust an interval (fewer than {ENOUGH} a figure): where one run in "
+            "five is slower, it covers 61 to 67 %, not 95 (see Statistics, Intervals)"
         )
     if any(ENOUGH <= n < RARE for n in counts):
         yield (
-            f"fewer than {RARE} runs a figure: rare slow runs may be missing; if one run in twenty "
-            "were half as fast, a mean's interval would hold 59 to 91 % of the time, not 95; nor "
-            "can so few runs show that consecutive runs are alike"
+            f"fewer than {RARE} runs a figure may miss rare slow runs (see Statistics, Intervals)"
         )
 
 

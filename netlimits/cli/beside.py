@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from netlimits.errors import DocumentError, InputError
@@ -21,8 +21,9 @@ def findings_beside(
         yield
     except DocumentError as error:
         if error.path == path:
-            for line in _lines(path, overrides, hosts_file):
-                error.add_note(line)
+            with suppress(DocumentError):  # what the errors leave may lack something
+                for line in _lines(path, overrides, hosts_file):
+                    error.add_note(line)
         raise
 
 

@@ -98,6 +98,7 @@ def _to_write() -> Iterator[tuple[str, Callable[[], Section]]]:
         yield name, partial(_of_schema, name, around)
     for kind in KINDS:
         yield kind, partial(_chart, kind)
+    yield "table", partial(_of_schema, "table", report_schema.table_entry())
 
 
 def _to_read() -> Iterator[tuple[str, Callable[[], Section]]]:
@@ -124,8 +125,8 @@ def _experiment() -> Iterator[Section]:
     measure = {**parts["measure"], "properties": {}}
     properties = {**parts, "settings": _less(parts["settings"], settings), "measure": measure}
     yield _of_schema("experiment", {**whole, "properties": properties})
-    table, *_ = report["items"]["anyOf"]
-    yield _of_schema("report, a table", {**table, "description": report["description"]})
+    about = f"{report['description']} The word `{report_schema.VERDICTS}` alone is an entry too."
+    yield _of_schema("report, a table", {**report_schema.table_entry(), "description": about})
     yield _names("settings, each in an entry of `settings:`", settings, *OF_AN_ENTRY)
     yield _names("tools, under `measure:`", parts["measure"]["properties"])
     yield Section(

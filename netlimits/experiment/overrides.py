@@ -8,6 +8,7 @@ file has it.
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ from netlimits.experiment.expressions import shown
 Overrides = tuple[tuple[str, str], ...]
 _NAMES = {("factors",): "factor", ("derive",): "derived value", ("zip",): "factor"}
 """Where a new key would be a new name rather than an option left out so far."""
+_LISTS = (("settings",), ("report",), ("exclude",))
+"""Keys whose values are lists of entries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +86,13 @@ def _put(data: Data, text: str, value: Data, path: Path) -> KeyPath:
     *way, last = text.split(".")
     if len(way) >= document.DEPTH_LIMIT:
         raise _error(path, text[:40], f"KEY is nested more than {document.DEPTH_LIMIT} deep")
-    for part in way:
+    for part, following in itertools.pairwise((*way, last)):
         step = _step(here, part, key, path, text)
         if isinstance(here, dict) and here.get(step) is None:
+            if (*key, step) in _LISTS and following.isdigit():
+                raise _error(
+                    path, text, f"the file has no {part}; add an entry: --set '{part}=[{{…}}]'"
+                )
             here[step] = {}
         here, key = here[step], (*key, step)
     step = _step(here, last, key, path, text)

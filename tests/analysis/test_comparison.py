@@ -152,8 +152,8 @@ def test_runs_of_more_than_one_kind_are_named():
     alike = [1000.0, 1001, 999, 1002, 998, 1003, 997]
     table = compare(few(alike), few([*alike[:6], 500.0]), "throughput")
     assert "kinds" not in table
-    notes = [note for note in table.attrs["notes"] if "more than one kind" in note]
-    assert notes == ["Throughput: runs after are of more than one kind, a mean is a figure of none"]
+    notes = [note for note in table.attrs["notes"] if "mixed" in note]
+    assert notes == ["Throughput after: fast and slow runs are mixed, so no run is near the mean"]
 
 
 @pytest.mark.parametrize("name", ["statistic", "metric", "n", "value", "low", "runs", "verdict"])

@@ -101,7 +101,7 @@ def test_only_the_last_ok_attempts_count_and_the_reader_is_told() -> None:
     counted, kernel, few = table.attrs["notes"]
     assert counted == "3 runs: 2 ok, 1 failed; figures are of those that are ok"
     assert "one kernel" in kernel
-    assert "fewer than 6 runs" in few
+    assert "fewer than 6 a figure" in few
 
 
 @pytest.mark.parametrize(

@@ -279,6 +279,20 @@ bulk: {stream: 2}
 """
 
 
+def test_a_kind_that_is_unknown_is_named_and_not_called_missing(tmp_path, capsys):
+    path = tmp_path / "x.yaml"
+    path.write_text(
+        "experiment: x\nroles: [sender, receiver]\nfactors: {size: [64, 128]}\n"
+        'measure: {netperf: {test: UDP_STREAM, send_size: "${size}"}}\n'
+        "settings:\n- {roles: [sender], qdisc: {kind: fqq, delay: 20ms}}\n"
+    )
+    with pytest.raises(SystemExit):
+        cli.main(["plan", str(path)])
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "settings.0.qdisc.kind: must be one of" in line
+    assert line.endswith("did you mean fq?")
+
+
 def test_of_an_unknown_key_nothing_is_said_that_follows_from_it(tmp_path, capsys):
     path = tmp_path / "x.yaml"
     path.write_text(UNKNOWN)

@@ -353,6 +353,13 @@ def test_a_wrong_set_is_named(overrides: Sequence[tuple[str, str]], says: str):
     assert "\n" not in str(caught.value)
 
 
+def test_a_set_into_a_list_that_is_not_there_says_how_to_add_an_entry(tmp_path):
+    path = tmp_path / "x.yaml"
+    path.write_text(f"{HEAD}")
+    with pytest.raises(DocumentError, match=r"has no settings; add an entry: --set 'settings=\["):
+        load.load(path, [("settings.0.mtu", "1500")])
+
+
 def test_what_set_made_has_no_line_of_the_file():
     experiment = load.load(STATELESS, [("exclude.0", "send_size == 1024")])
     assert ("exclude", 0) not in experiment.lines
