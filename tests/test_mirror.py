@@ -39,6 +39,7 @@ WAYS = {
     "hosts/test_serve": "the contract of Host.serve, of every kind of host",
     "lab/test_guests_faults": "machines that cannot be had, from `lab up` down",
     "limits/test_in_tables": "verdicts beside a report's tables",
+    "limits/test_measured": "the verdicts of runs that were measured",
     "settings/test_bystanders": "interfaces beside and upon the data interface, through all settings",
     "report/test_browser": "a page as a browser shows it",
     "report/test_repeat": "the commands by which a page says how to repeat a campaign",

@@ -29,6 +29,8 @@ def _module(name: str):
 
 
 confusion = _module("confusion")
+making = _module("making")
+situations = _module("situations")
 verdicts = _module("verdicts")
 
 CAPPED = {
@@ -74,7 +76,10 @@ def test_the_matrix_counts_and_marks_what_is_right():
 
 
 def test_a_threshold_that_is_too_high_is_seen():
-    runs = [labelled("path-cap", local_rtt_us=200.0 * times) for times in (6, 7, 30)]
+    runs = [
+        labelled("path-cap", local_rtt_us=200.0 * times, throughput_mbps=400.0)
+        for times in (6, 7, 30)
+    ]
     from netlimits.limits.classes import path_cap
 
     with pytest.MonkeyPatch.context() as patch:
@@ -92,8 +97,16 @@ def test_each_label_is_an_experiment(trial, tmp_path):
     assert len(Plan(load(file)))
 
 
+NOT_MADE = ("queue-collision",)
+"""Classes that no benchmark makes: the lab's NICs have two queues, and hash flows as they like."""
+
+
 @pytest.mark.parametrize("limit", CLASSES, ids=lambda limit: limit.name)
-def test_each_class_is_made_in_8_ways_and_more(limit, tmp_path):
+def test_each_class_is_made_in_8_ways_or_in_unfamiliar_situations(limit, tmp_path):
+    if not limit.labels:
+        made = [each for each in situations.every() if limit.name in each.right]
+        assert (limit.name in NOT_MADE) == (len(made) < 2)
+        return
     ways = 0
     for label in limit.labels:
         (tmp_path / "label.yaml").write_text(f"experiment: ways\n{label.experiment}")

@@ -42,8 +42,8 @@ def test_a_spreadsheet_that_splits_elsewhere_finds_no_formula_either(separator: 
     text = f"a{separator}=cmd{separator}b{separator} '-1"
     written = spreadsheets.to_csv(pd.DataFrame({"run": [1], "reason": [text]}))
     assert "=cmd" in written
-    cells = [one.lstrip(" ") for line in written.splitlines() for one in line.split(separator)]
-    assert not [one for one in cells if one.startswith(("=", "-", "'-"))], cells
+    parts = [part.lstrip(" ") for line in written.splitlines() for part in line.split(separator)]
+    assert not [part for part in parts if part.startswith(("=", "-", "'-"))], parts
     assert cell(text) == f"\"a{separator}'=cmd{separator}b{separator} ''-1\""
 
 

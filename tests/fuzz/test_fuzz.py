@@ -59,7 +59,7 @@ def test_whatever_is_registered_is_a_target():
         check for check in (*CHECKS, *AFTERWARDS) if check.commands(targets._site(), "sender")
     ]
     assert {f"check {check.name}" for check in looking} <= readers.keys()
-    assert len(looking) == 7
+    assert len(looking) == 8
     assert {
         f"evidence {evidence.name}" for evidence in netlimits.evidence.counted.EVIDENCE
     } <= readers.keys()

@@ -102,7 +102,7 @@ def test_what_is_of_such_a_type_is_taken(value, kind):
 def test_an_event_keeps_what_no_type_names_and_what_is_no_number():
     line = (
         b'{"event": "end", "at": 1.5, "run": 1, "attempt": 1, "status": "ok", "duration_s": NaN,'
-        b' "reason": "\\udc80", "figures": {"a": Infinity, "b": 1}, "more": {"x": [1e999]}}'
+        b' "block": 1, "config": "c", "values": {}, "reason": "\\udc80", "figures": {"a": Infinity, "b": 1}, "more": {"x": [1e999]}}'
     )
     entry = formats.event(line)
     assert repr(entry) == repr(json.loads(line))

@@ -16,7 +16,7 @@ not that of the run. (On a host full of other work it read 116 µs where a trans
 LABEL = Label(
     """factors: {request: [1, 64, 512, 1024], response: [1, 512]}
 measure:
-  netperf: {test: TCP_RR, seconds: 2, request: "${request}", response: "${response}"}
+  netperf: {test: TCP_RR, seconds: 2, request_size: "${request}", response_size: "${response}"}
 """,
     link="--delay 5ms",
 )

@@ -137,12 +137,12 @@ def attack(held: Held) -> str | None:
 @contextlib.contextmanager
 def _keeper(held: Held) -> Iterator[subprocess.Popen[str]]:
     """A process that keeps a hidden namespace."""
-    made, kept = held.chance.choice(KEPT)
+    way, kept = held.chance.choice(KEPT)
     state = held.chance.choice(("up", "down"))
-    held.says(f"a macvlan {made}, {state}, in a namespace that only a {kept} keeps")
+    held.says(f"a macvlan {way}, {state}, in a namespace that only a {kept} keeps")
     argv = ("unshare", "-m", "--propagation", "private", sys.executable, "-c", KEEPER)
     with subprocess.Popen(
-        [*argv, NEAR, "data0", made, kept, state],
+        [*argv, NEAR, "data0", way, kept, state],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     ) as keeper:  # fmt: skip
         assert keeper.stdout
