@@ -54,7 +54,10 @@ def factors(
     ]
     for name in names:
         if not all(name in side.columns for side in tried):
-            raise DataError(f"{name} is a factor on one side only: nothing matches")
+            raise DataError(
+                f"{name} is a factor on one side only: nothing matches; compare campaigns of the "
+                "same experiment"
+            )
     return names
 
 

@@ -36,6 +36,7 @@ def published(context: click.Context, out: Path | None, as_json: bool) -> None:
       as printed  no check possible; protects the transcription of a table
       slip        a known error in the report
       hedged      the report says "about", "nearly" or a range
+      beside      stated; what stands beside it was computed from something else
       no data     stated without data; the experiment that measures it is named
       condition   a condition of the measurement, quoted
 
