@@ -98,7 +98,10 @@ def _to_write() -> Iterator[tuple[str, Callable[[], Section]]]:
         yield name, partial(_of_schema, name, around)
     for kind in KINDS:
         yield kind, partial(_chart, kind)
-    yield "table", partial(_of_schema, "table", report_schema.table_entry())
+    table = report_schema.table_entry()
+    yield "table", partial(_of_schema, "table", table)
+    improvement = table["properties"]["improvement"]
+    yield "improvement", partial(_of_schema, "improvement", improvement)
 
 
 def _to_read() -> Iterator[tuple[str, Callable[[], Section]]]:
