@@ -241,24 +241,29 @@ sub rank {
     setpriority(0, 0, $_[0]);
 }
 
-# The looks end by themselves after so many from the first with data on: what begins the tool may take
-# long. Without data they end later. There are two at least. Who ends them gets one more, which shows
+# The looks end by themselves after so many from the first with data on, before the run does: who has to
+# end them waits for that. What begins the tool may take long: until there are data the first looks come
+# quickly, and without data they end later. There are two with data at least. Who ends them gets one more, which shows
 # whether data still flow.
 $out = "namespace " . readlink("/proc/self/ns/net") . "\n";
 our ($began, $scans, $late) = (time, 0, 5);
 our $until = $count && $began + $count * $every + $late;
 our ($with_data, $bytes, $processes, $now, $looks, $usual);
+our ($quick, $moment, $rate) = ($counting ? 0 : 10, 0.05, 500000);
+our $looked = $began;
 for (my $n = 1; ; $n++) {
     my $ends = $end;
     keep(sprintf "look %.9f\n", time);
     my $moved = cpus();
     counters() if $counting;
     my $data = connections();
-    if (!$with_data && ($data || defined $bytes && $moved > $bytes + 100000)) {
-        $with_data = 1;
-        $until &&= time + $count * $every;
+    my $since = time - $looked;
+    if (!$with_data && ($data || defined $bytes && $moved > $bytes + $rate * $since)) {
+        ($with_data, $quick) = (1, 0);
+        $began = time - ($n - 1) * $every unless $counting;
+        $until &&= time + ($count - !$counting) * $every;
     }
-    $bytes = $moved;
+    ($bytes, $looked) = ($moved, time);
     # once there is data the tool's processes are there, and of datagrams a little later
     if (!@threads && $scans < 3 && ($with_data || time - $began > 0.7)) { $scans++; processes() }
     more();
@@ -278,7 +283,13 @@ for (my $n = 1; ; $n++) {
     $apart = $eighth if $apart > $eighth;
     $n += int($apart) - 1 if $apart > 1;
     my $next = $began + $n * $every;
-    last if $ends || $until && $next > $until + $every / 2 && $looks++;
+    if ($quick-- > 0) {
+        my $soon = ($cost // 0) / 0.02;
+        $soon = $moment if $soon < $moment;
+        $next = time + $soon if $soon < $every;
+    }
+    $looks++ if $with_data;
+    last if $ends || $until && $next > $until + $every / 2 && (!$with_data || $looks > 1);
     my $rest = $next - time;
     sleep($rest) if $rest > 0 && !$end;
 }
