@@ -123,7 +123,7 @@ def test_ack_overhead(hosts, tmp_path):
     # as the file says for a lab: tbf cuts what TSO hands on, at a rate that leaves the CPU idle
     link = ("derive.link=200000000", "derive.burst=10000", "factors.mss=[1460]")
     frame = short_form("ack-overhead", tmp_path / "out", *hosts, *sets(SECOND, ONCE, *link))
-    assert len(frame) == 3 * 5
+    assert len(frame) == 3 * 8
     assert (frame["segments_per_ack"] >= 1).all()
     assert (frame["local_sd_us_per_kib"] > 0).all()
     assert (frame["transport_mss_bytes"] == 1448).all()

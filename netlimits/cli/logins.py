@@ -89,8 +89,8 @@ def machines_of(
     if hosts_file is None:
         if doubt:
             raise InputError(
-                f"{campaign.path}: {doubt}, so its logins are not used: add `--hosts FILE` to "
-                f"`netlimits {command} {quoted(campaign.path)}`, with the hosts to use"
+                f"{campaign.path}: {doubt}, so its logins are not used: say which hosts to use: "
+                f"netlimits {command} {quoted(campaign.path)} --hosts FILE"
             )
         return archive.machines, True
     from netlimits.experiment.hosts_file import machines

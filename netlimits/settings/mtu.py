@@ -96,13 +96,13 @@ if [ "$(id -u)" != 0 ]; then
 fi 2>/dev/null
 $root timeout 10 sh -c "$look" 2>/dev/null || {
     grep ' 01005e000001$' /proc/net/dev_mcast | sed 's/^/members /'
-    ip netns list-id | sed -n 's/^nsid \([0-9]*\).*/unseen \1/p'
 }"""
 """Print who lies on an interface of this network namespace in others: index of the interface below.
 
 Also print as `unseen` the number of each network namespace that this one knows, but that is not
 found. Without root, or where that takes too long, none is; then print how many have joined the
-group of all hosts on each interface: the interface itself, and each that is up on it.
+group of all hosts on each interface: the interface itself, and each that is up on it. One that is
+down is not seen by a login without root.
 """
 _FORGET = Command(("sysctl", "-w", "net.ipv4.route.flush=1"), sudo=True)
 _FLUSH = r"""! ip -4 -o route show cache | grep -q -- " dev $1 .* mtu lock " || {
