@@ -22,7 +22,7 @@ repeat: {replicates: 1, order: listed}
 """
 
 
-def test_hosts_whose_every_answer_comes_two_seconds_late_are_hosts(
+def test_hosts_whose_every_answer_comes_a_second_late_are_hosts(
     small_machines, small_guests, tmp_path
 ):
     """A whole campaign, from the login to the last leaf that is put back, without more patience."""
@@ -30,10 +30,10 @@ def test_hosts_whose_every_answer_comes_two_seconds_late_are_hosts(
     on = Drivers(machines, guests, tmp_path)
     try:
         for host in machines.hosts:
-            guests(host, "tc", "qdisc", "replace", "dev", "mgmt0", "root", "netem", "delay", "2s")
+            guests(host, "tc", "qdisc", "replace", "dev", "mgmt0", "root", "netem", "delay", "1s")
         answered = time.monotonic()
         guests("sender", "true")
-        assert time.monotonic() - answered >= 2
+        assert time.monotonic() - answered >= 1
         assert all(state.sshd for state in labs.status(machines.name))
         on("run", on.experiment(TEXT), *on.hosts, "--out", on.out)
     finally:
