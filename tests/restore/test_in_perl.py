@@ -61,7 +61,10 @@ def test_a_command_is_run_while_the_claim_is_ours_and_under_its_lock(host, tmp_p
     completed = same(host, commands.within(HOLDER, str(claim), Command(("sh", "-c", held))))
     expected = (lost, scripts.LOST) if lost else ("locked\n", 5)
     assert (completed.stdout, completed.status) == expected
-    assert subprocess.run(("flock", "-n", "/proc/self/ns/net", "true"), check=False).returncode == 0
+    assert (
+        subprocess.run(("flock", "-w", "10", "/proc/self/ns/net", "true"), check=False).returncode
+        == 0
+    )
 
 
 def test_the_lock_is_descriptor_9_which_what_stays_behind_closes(host, tmp_path):
@@ -77,7 +80,10 @@ def test_the_lock_is_descriptor_9_which_what_stays_behind_closes(host, tmp_path)
     late = replace(late, deadline=0.2)
     (ended,) = host.run_in_turn([late])
     assert ended.status == 124
-    assert subprocess.run(("flock", "-n", "/proc/self/ns/net", "true"), check=False).returncode == 0
+    assert (
+        subprocess.run(("flock", "-w", "10", "/proc/self/ns/net", "true"), check=False).returncode
+        == 0
+    )
 
 
 def test_a_file_that_perl_keeps_open_as_descriptor_9_stays_open(host, tmp_path):
@@ -102,7 +108,7 @@ def same_but_pid(host: LoginHost, command: Command) -> str:
     lines = []
     for completed in (*host.run_in_turn([command]), host.run(command)):
         pid, line = completed.stdout.splitlines()
-        free = subprocess.run(("flock", "-n", "/proc/self/ns/net", "true"), check=False)
+        free = subprocess.run(("flock", "-w", "10", "/proc/self/ns/net", "true"), check=False)
         os.kill(int(pid), 9)
         assert free.returncode == 0
         lines.append(line)
