@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import replace
 from pathlib import Path
 
+import benchmark
 import folders
 import pytest
 
@@ -14,11 +14,7 @@ from netlimits.archive import parts, reader
 from netlimits.archive.records import end_fields, run_fields
 
 TOP = Path(__file__).parents[1]
-_SPEC = importlib.util.spec_from_file_location("plain_engines", TOP / "benchmarks" / "engines.py")
-assert _SPEC
-assert _SPEC.loader
-engines = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(engines)
+engines = benchmark.module("engines")
 
 FASTER, FAILED = 7, 8
 """Runs that were made again: one came to ten times its rate and lost nothing, the other

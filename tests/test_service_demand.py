@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import benchmark
 import pytest
 from waiting import LONG
 
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "service_demand.py"
-_SPEC = importlib.util.spec_from_file_location("demand_by_netperf", SCRIPT)
-assert _SPEC
-assert _SPEC.loader
-demand = importlib.util.module_from_spec(_SPEC)
-sys.modules[_SPEC.name] = demand
-_SPEC.loader.exec_module(demand)
+demand = benchmark.module("service_demand")
 
 SAME = demand.Pair(50.0, 4.0, 4.0, 4.0, lost=0.0, sampler=0.2, row=0.0)
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
+import benchmark
 import pytest
 
 from netlimits.experiment.load import load
 from netlimits.experiment.plan import Plan
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 TABLE = {
     "sender-cpu", "receiver-cpu", "cpu-quota", "slow-reader", "softirq-core", "queue-collision",
     "netfilter", "link", "local-shaper", "path-cap", "policer", "per-flow-cap", "packet-rate",
@@ -23,17 +20,9 @@ TABLE = {
 """What limits a run, whether a class of ours knows it or not."""
 
 
-def _module(name: str):
-    specification = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[name] = module
-    specification.loader.exec_module(module)
-    return module
-
-
-confusion = _module("confusion")
-making = _module("making")
-situations = _module("situations")
+confusion = benchmark.module("confusion")
+making = benchmark.module("making")
+situations = benchmark.module("situations")
 EVERY = situations.every()
 
 SENDER = """\

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import benchmark
 import pytest
 import yaml
 
 TOP = Path(__file__).parents[1]
-_SPEC = importlib.util.spec_from_file_location("figures_of_texts", TOP / "benchmarks" / "texts.py")
-assert _SPEC
-assert _SPEC.loader
-texts = sys.modules[_SPEC.name] = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(texts)
+texts = benchmark.module("texts")
 
 BENCHMARKS = list(texts.benchmarks())
 FIGURES = [(b.command, f) for b in BENCHMARKS for f in b.figures]

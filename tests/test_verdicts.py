@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import subprocess
 import sys
-from pathlib import Path
 
+import benchmark
 import pytest
 import yaml
 from waiting import LONG
@@ -17,21 +16,10 @@ from netlimits.experiment.plan import Plan
 from netlimits.limits.classes import CLASSES
 from netlimits.limits.figures import RunFigures
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-
-
-def _module(name: str):
-    specification = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[name] = module
-    specification.loader.exec_module(module)
-    return module
-
-
-confusion = _module("confusion")
-making = _module("making")
-situations = _module("situations")
-verdicts = _module("verdicts")
+confusion = benchmark.module("confusion")
+making = benchmark.module("making")
+situations = benchmark.module("situations")
+verdicts = benchmark.module("verdicts")
 
 CAPPED = {
     "throughput_mbps": 40.0,
@@ -126,7 +114,7 @@ FAR = ("pacing", "local-shaper", "fragmentation", "receive-window")
 
 @pytest.mark.lab
 def test_what_was_made_on_purpose_is_told_apart(tmp_path):
-    command = [sys.executable, BENCHMARKS / "verdicts.py", tmp_path / "made", "--short"]
+    command = [sys.executable, benchmark.BENCHMARKS / "verdicts.py", tmp_path / "made", "--short"]
     ran = subprocess.run(
         [*command, "--on=--hosts 3", "--only", *FAR],
         capture_output=True, text=True, timeout=4 * LONG,

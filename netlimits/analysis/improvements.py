@@ -48,7 +48,7 @@ class Pairing:
 
 @dataclass(frozen=True, slots=True)
 class Improvement:
-    """One ratio; `key` has "A over B" where its cells differ, `n` and `runs` are of both."""
+    """The ratio of two cells; `key` has "A over B" where they differ, `n` and `runs` count both."""
 
     of: Pairing
     key: Key
@@ -111,7 +111,7 @@ def _values(factor: str, written: str) -> tuple[str, str]:
 
 
 def _places(frame: pd.DataFrame, keys: Sequence[str], factor: str) -> Places:
-    """Where the cells of `keys` stand: their value of `factor`, and the other factors' values.
+    """Return the value of `factor` of each cell of `keys`, and the other factors' values.
 
     A factor outside the keys may decide several of them (`transport` is made of `protocol` and
     `offloads`): all other factors tell then which cells belong together. A cell that pools

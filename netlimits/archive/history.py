@@ -23,7 +23,7 @@ CUT_OFF = "the process ended before the run did"
 
 
 class Outcome(NamedTuple):
-    """What is known of an attempt without its figures."""
+    """How an attempt ended, without its figures."""
 
     status: str
     reason: str
@@ -46,7 +46,7 @@ class OpenChanges:
 
     @property
     def unfinished(self) -> tuple[Event, ...]:
-        """One event for each place, in the order of the first, with the state found first."""
+        """Return one event per setting, oldest first, with the state before its first change."""
         return tuple(self._open.values())
 
 

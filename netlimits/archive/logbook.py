@@ -23,7 +23,7 @@ from netlimits.model import STATUSES, Experiment, Record, Run
 
 @dataclass(frozen=True)
 class Logbook:
-    """One campaign's folder, for reading; `planned` is the plan that it was just made of."""
+    """Read a campaign's folder; `planned` is its plan, if the caller has it at hand."""
 
     archive: Archive
     planned: Plan | None = None
@@ -35,7 +35,7 @@ class Logbook:
 
     @cached_property
     def imported(self) -> Mapping[str, Any] | None:
-        """What the folder was imported from (`netlimits import`); None for a campaign of ours."""
+        """Return the source of an imported folder (`netlimits import`); None for a campaign."""
         source: dict[str, Any] | None = self.archive.meta.get("imported")
         return source
 
