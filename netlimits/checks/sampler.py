@@ -1,7 +1,7 @@
-"""Whether a host has what the sampler needs, which looks at it during a run.
+"""Check that a host has what the sampler needs during a run: Perl, its modules, the kernel's files.
 
-Without Perl or one of its modules `ss` looks twice in a run: then CPU time is of the middle of the
-transfer alone, with what the sampler itself used, and queues and windows are of two moments.
+Without Perl or one of its modules the sampler is `ss`, twice in a run. CPU time is then that of the
+middle of the transfer and includes the sampler's; queues and windows are of two moments.
 """
 
 from __future__ import annotations
@@ -22,36 +22,38 @@ perl -e 'for (qw({" ".join(MODULES)})) {{ eval "require $_; 1" or print "$_\\n" 
 command -v ss >/dev/null || echo ss
 echo end
 """
-"""Prints what is not there."""
+"""A script that prints the name of each thing that is missing, and `end`."""
 
 
 class Sampler:
-    """Asks for Perl, its modules, and what the kernel tells."""
+    """Look for Perl, its modules, sock_diag and schedstat."""
 
     name = "sampler"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """One script, the same for every host."""
+        """Return the script, the same for every host."""
         return (Command(("sh", "-c", NEEDED), deadline=10),)
 
     def findings(
         self, site: Site, role: str, completed: tuple[Completed, ...]
     ) -> Iterator[Finding]:
-        """Warnings for what is missing."""
+        """Warn of each thing that is missing."""
         missing = completed[0].stdout.split()
         if missing[-1:] != ["end"]:
-            yield Finding(role, self.name, "note", "it did not tell what the sampler finds there")
+            yield Finding(
+                role, self.name, "note", "unknown: the check's script did not end"
+            )
             return
         modules = [name for name in MODULES if name in missing]
         if "perl" in missing or modules:
             lacks = "no Perl" if "perl" in missing else f"Perl has no {', '.join(modules)}"
             packages = ["perl", *(MODULES[name] for name in modules)]
-            looks = "no look at connections" if "ss" in missing else "two looks instead of many"
+            samples = "no samples of connections" if "ss" in missing else "two samples by `ss`"
             yield Finding(
                 role,
                 self.name,
                 "warning",
-                f"{lacks}: {looks} during a run, and what they cost is in the CPU figures",
+                f"{lacks}: {samples} during a run, and CPU figures include the sampler's own time",
                 f"install {' '.join(packages)} (Debian: perl)",
             )
             return
@@ -60,7 +62,7 @@ class Sampler:
                 role,
                 self.name,
                 "warning",
-                "the kernel tells nothing of its sockets: figures of connections are missing",
+                "the kernel does not report its sockets: figures of connections will be missing",
                 "`modprobe inet_diag tcp_diag`, or a kernel with CONFIG_INET_DIAG",
             )
         if "schedstat" in missing:
@@ -68,8 +70,8 @@ class Sampler:
                 role,
                 self.name,
                 "warning",
-                "no /proc/PID/schedstat: CPU time of threads and of the sampler is not known",
-                "a kernel with CONFIG_SCHED_INFO has it",
+                "no /proc/PID/schedstat: the CPU time of threads and of the sampler is unknown",
+                "use a kernel with CONFIG_SCHED_INFO",
             )
         if not {"sock_diag", "schedstat"} & {*missing}:
-            yield Finding(role, self.name, "note", "Perl and its modules are there")
+            yield Finding(role, self.name, "note", "has Perl and its modules")

@@ -18,17 +18,17 @@ def told(text: str) -> dict[str, str]:
 
 
 def test_what_a_host_has_is_a_note():
-    assert told("end\n") == {"note": "Perl and its modules are there; \n"}
+    assert told("end\n") == {"note": "has Perl and its modules; \n"}
 
 
 @pytest.mark.parametrize(
     ("missing", "words"),
     [
-        ("perl\n", "no Perl: two looks instead of many during a run"),
-        ("perl\nss\n", "no Perl: no look at connections during a run"),
+        ("perl\n", "no Perl: two samples by `ss` during a run"),
+        ("perl\nss\n", "no Perl: no samples of connections during a run"),
         ("Time::HiRes\n", "install perl perl-Time-HiRes"),
-        ("sock_diag\n", "figures of connections are missing"),
-        ("schedstat\n", "CPU time of threads and of the sampler is not known"),
+        ("sock_diag\n", "figures of connections will be missing"),
+        ("schedstat\n", "CPU time of threads and of the sampler is unknown"),
     ],
 )
 def test_what_a_host_lacks_is_a_warning(missing: str, words: str):
