@@ -40,9 +40,7 @@ class Sampler:
         """Warn of each thing that is missing."""
         missing = completed[0].stdout.split()
         if missing[-1:] != ["end"]:
-            yield Finding(
-                role, self.name, "note", "unknown: the check's script did not end"
-            )
+            yield Finding(role, self.name, "note", "unknown: the check's script did not end")
             return
         modules = [name for name in MODULES if name in missing]
         if "perl" in missing or modules:
