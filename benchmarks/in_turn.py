@@ -8,7 +8,8 @@ from pathlib import Path
 from netlimits.archive.store import Archive
 from netlimits.campaign import creation
 from netlimits.campaign.interrupt import Stop
-from netlimits.campaign.runner import Runner
+from netlimits.campaign.schedule import in_order
+from netlimits.campaign.session import Session
 from netlimits.checks.survey import survey
 from netlimits.experiment import hosts_file, load
 from netlimits.experiment.plan import Plan
@@ -31,7 +32,8 @@ def carried_out(
         surveyed = survey(plan, bound, hosts)
         made = creation.create(plan, surveyed, folder / "results")
         made.archive.lock()
-        runner = Runner(made.archive, made.plan, surveyed, hosts, stop, connect)
-        runner.carry_out(lambda progress: between(progress.done, made.archive))
+        session = Session(made.archive, made.plan, surveyed, hosts, connect)
+        with session.open():
+            in_order(session, stop, lambda progress: between(progress.done, made.archive))
         made.archive.close()
     return made.archive

@@ -37,10 +37,11 @@ import psutil
 
 import netlimits
 from netlimits.archive.store import Archive
-from netlimits.campaign import pairs
+from netlimits.campaign import attempt
 from netlimits.campaign.interrupt import Stop
-from netlimits.campaign.progress import TimeLeft
-from netlimits.campaign.recorder import Recorder
+from netlimits.campaign.mesh import schedule
+from netlimits.campaign.progress import Tally
+from netlimits.campaign.recorder import Recorder, recording
 from netlimits.experiment import load, mesh, rounds
 from netlimits.experiment.dispatch import Dispatch, makespan
 from netlimits.experiment.plan import Plan
@@ -124,32 +125,28 @@ def netperf(folder: Path, count: int, hosts: Path) -> bool:
     frame = netlimits.open(out).frame()
     told = frame["throughput_mbps"] * frame["elapsed_s"] / 8e-6
     counted = frame["remote_rx_bytes"] / told
-    pairs = len(frame[["sender", "receiver"]].drop_duplicates())
+    schedule = len(frame[["sender", "receiver"]].drop_duplicates())
     ok, middle = (frame["status"] == "ok").sum(), frame["throughput_mbps"].median()
-    print(f"{count} hosts over SSH, netperf through {pairs} pairs, four at once: {ok} ok")
+    print(f"{count} hosts over SSH, netperf through {schedule} pairs, four at once: {ok} ok")
     print(
         f"  {middle:,.0f} Mbit/s (median); the receivers' NICs counted {counted.min():.3f} to "
         f"{counted.max():.3f} of the bytes that it told"
     )
-    return ok == pairs == count and bool(counted.between(0.95, 1.1).all())
+    return ok == schedule == count and bool(counted.between(0.95, 1.1).all())
 
 
-class _Scripted(pairs.PairsRunner):
-    """A campaign of scripted hosts: each run asks both ends for a word, and is over."""
+class _Scripted:
+    """A session of scripted hosts: each attempt asks both ends for a word, and is over."""
 
-    def __init__(self, plan: Plan, stop: Stop) -> None:
-        self.plan, self.stop = plan, stop
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
         self.archive = SimpleNamespace(roll=bool, sync=bool)
-        self._guards = SimpleNamespace(patience=300.0)
-        self._entries = []
+        self.survey = SimpleNamespace(machines={}, unreached={})
+        self.guards = SimpleNamespace(patience=300.0)
         self._scripted = {
             role: ScriptedHost(lambda command: "1\n", role) for role in plan.experiment.roles
         }
-        self._hosts = {role: Recorder(host, self._entries) for role, host in self._scripted.items()}
-
-    def for_pair(self, roles, cut):
-        """This campaign: nothing that a run changes is kept."""
-        return self
+        self.hosts = {role: Recorder(host) for role, host in self._scripted.items()}
 
     def renew(self, roles):
         """They are claimed by nobody."""
@@ -158,12 +155,21 @@ class _Scripted(pairs.PairsRunner):
         """None is."""
         return []
 
-    def _one_run(self, run, attempt, last):
-        self._entries.clear()
-        for end in ("sender", "receiver"):
-            self._hosts[run.values[end]].run(Command(("true",)))
-            self._scripted[run.values[end]].ran.clear()
-        return Record(run, attempt, "ok", "", time.time(), 0.0, {})
+    def context(self, stop, roles, run, number, last):
+        """The ends of a run, and what its record has."""
+        return self, roles, run, number
+
+    def carry_out(self, roles, run, number):
+        """Make an attempt."""
+        with recording(self.hosts[role] for role in roles):
+            for role in roles:
+                self.hosts[role].run(Command(("true",)))
+                self._scripted[role].ran.clear()
+        return Record(run, number, "ok", "", time.time(), 0.0, {})
+
+
+attempt.context = lambda session, *about: session.context(*about)
+attempt.carry_out = lambda context: context[0].carry_out(*context[1:])
 
 
 def scripted(count: int) -> bool:
@@ -172,12 +178,10 @@ def scripted(count: int) -> bool:
     plan = Plan(load.parse(text, "mesh.yaml"))
     runs = list(plan.runs())
     with Stop() as stop:
-        runner = _Scripted(plan, stop)
         jobs = [*plan.jobs(runs)]
         began = time.monotonic()
-        clock = TimeLeft(sum(job.seconds for job in jobs))
-        standing = pairs._Standing(clock, 1.0, len(runs), Counter(), {})
-        work = pairs._Work(runner, Dispatch(jobs), standing)
+        tally = Tally(Counter(), len(runs), sum(job.seconds for job in jobs))
+        work = schedule.Work(_Scripted(plan), stop, Dispatch(jobs), tally, {})
         work.carry_out(lambda progress: None)
         each = 1e3 * (time.monotonic() - began) / len(runs)
     print(f"{count} scripted hosts, {len(runs)} runs: {each:.3f} ms a run (bound {RUN_MS:g} ms)")
@@ -189,10 +193,9 @@ def campaign(count: int, replicates: int) -> None:
     text = EXPERIMENT.format(hosts=count, pairs="ring", seconds=1, replicates=replicates)
     plan = Plan(load.parse(text, "mesh.yaml"))
     with Stop() as stop, tempfile.TemporaryDirectory() as folder:
-        runner = _Scripted(plan, stop)
-        runner.archive = Archive.create(Path(folder) / "results", {"machines": {}})
-        runner.survey = SimpleNamespace(machines={}, unreached={})
-        done = runner._every_run(lambda progress: None).done
+        session = _Scripted(plan)
+        session.archive = Archive.create(Path(folder) / "results", {"machines": {}})
+        done = schedule.every_pair(session, stop, lambda progress: None).done
     peak = Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]
     print(json.dumps([done, int(peak) * 1024 / 1e6]))
 

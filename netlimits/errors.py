@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from netlimits.model import Completed
+    from netlimits.model import Completed, Status
 
 
 class NetlimitsError(Exception):
@@ -192,7 +192,7 @@ class ToolFailure(NetlimitsError):
     and must not be used.
     """
 
-    def __init__(self, reason: str, *, status: str = "failed") -> None:
+    def __init__(self, reason: str, *, status: Status = "failed") -> None:
         self.status = status
         super().__init__(reason)
 

@@ -15,7 +15,7 @@ _FORKING = multiprocessing.get_context("forkserver")
 _FORKING.set_forkserver_preload(
     [
         *("__main__", "distributed.cli.dask_scheduler", "distributed.cli.dask_worker"),
-        *("pandas", "pyarrow.parquet", "scipy.stats", "netlimits.campaign.shard_work"),
+        *("pandas", "pyarrow.parquet", "scipy.stats", "netlimits.campaign.mesh.worker"),
     ]
 )
 

@@ -2,7 +2,7 @@
 
     PLACE/runs-000001.parquet    some thousand attempts
     PLACE/runs-000002.parquet    the next ones
-    PLACE/shard-NAME.parquet     those of a shard, as its worker left them (campaign.cluster)
+    PLACE/shard-NAME.parquet     those of a shard, as its worker left them (campaign.mesh.cluster)
     PLACE/.netlimits             whose they are: the campaign's identity
 
 `fsspec` (filesystem-spec.readthedocs.io) reads and writes PLACE: a folder, or a URL such as

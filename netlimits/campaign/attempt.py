@@ -32,7 +32,7 @@ from netlimits.errors import (
 )
 from netlimits.experiment import pacing
 from netlimits.hosts.threads import at_once
-from netlimits.model import Measurement, Record, Run
+from netlimits.model import Measurement, Record, Run, Status
 from netlimits.restore.guard.guards import Guards
 from netlimits.tools import Features
 
@@ -80,9 +80,9 @@ def context(
     run: Run,
     number: int,
     last: bool,
-    specification: Specification,
 ) -> Context:
     """Return what the next attempt at a run needs on the hosts of these roles, which are idle."""
+    specification = session.specification(run)
     features = _features(session, specification)
     planned = steps.measurement(specification, features, session.survey.machines)
     hosts = {role: session.hosts[role] for role in roles}
@@ -122,7 +122,8 @@ def carry_out(context: Context) -> Record:
     controller = Controller()
     specification = context.specification
     interrupted: Interrupted | None = None
-    status, reason = "ok", ""
+    status: Status = "ok"
+    reason = ""
     with recording(context.hosts.values()) as entries:
         try:
             if lost:
@@ -146,7 +147,7 @@ def carry_out(context: Context) -> Record:
     record = Record(
         run=run,
         attempt=context.number,
-        status=status,  # type: ignore[arg-type]  # ToolFailure's statuses are Status's
+        status=status,
         reason=reason,
         started=started,
         duration_s=round(time.monotonic() - clock, 6),
@@ -173,7 +174,7 @@ def _held(context: Context) -> ConnectionLost | None:
     return None
 
 
-def _failed(context: Context, error: Exception) -> tuple[str, str]:
+def _failed(context: Context, error: Exception) -> tuple[Status, str]:
     """Return the status and reason of an attempt that this error ended.
 
     What it says of a host whose connection is gone comes of that.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -12,7 +13,7 @@ from netlimits.model import Record
 class Progress:
     """How far a campaign is: runs done (failed ones included), runs planned, seconds left.
 
-    `outcomes` counts the runs that are done by what came of them.
+    `outcomes` counts the runs that are done by status; `last` is the attempt that ended last.
     """
 
     done: int
@@ -23,21 +24,41 @@ class Progress:
     outcomes: Mapping[str, int] = field(default_factory=dict)
 
 
-class TimeLeft:
-    """Estimates the time left: the planned time of the runs left, and overhead as so far."""
+class Tally:
+    """Count the runs of a campaign as they end, and estimate the time left.
 
-    def __init__(self, planned: float) -> None:
-        self._planned = planned
-        self._meant = 0.0
-        self._took = 0.0
+    The estimate is the planned time of the runs left, times the overhead of the runs so far.
+    """
 
-    def spent(self, meant: float, took: float) -> None:
-        """Count one run: how long it was meant to take, how long it took."""
+    def __init__(
+        self, outcomes: Counter[str], pending: int, seconds: float, together: float = 1.0
+    ) -> None:
+        """Begin with the `outcomes` so far and `pending` runs that are planned to take `seconds`.
+
+        `together` is the share of that time that they take when several go on at once.
+        """
+        self._outcomes = outcomes
+        self._total = outcomes.total() + pending
+        self._planned, self._together = seconds, together
+        self._meant = self._took = 0.0
+
+    @property
+    def left(self) -> int:
+        """The number of runs that have no outcome yet."""
+        return self._total - self._outcomes.total()
+
+    def add(self, record: Record, meant: float, took: float) -> None:
+        """Count a run that has an outcome; it was planned to take `meant` seconds."""
+        self._outcomes[record.status] += 1
         self._planned -= meant
         self._meant += meant
         self._took += took
 
-    @property
-    def left(self) -> float:
-        """Seconds until the last run is over."""
-        return self._planned * (self._took / self._meant if self._meant else 1.0)
+    def progress(self, last: Record | None = None) -> Progress:
+        """Return how far the campaign is, after the attempt `last`."""
+        done = self._outcomes.total()
+        overhead = self._took / self._meant if self._meant else 1.0
+        left = self._planned * overhead * self._together
+        return Progress(
+            done, done - self._outcomes["ok"], self._total, left, last, dict(self._outcomes)
+        )

@@ -1,32 +1,36 @@
 """The session of a campaign: its hosts, connected and claimed, and restored at the end.
 
-The schedule (`runner`, `pairs`) says which run is next, an attempt (`attempt`) is one run; both
-find the hosts here. Whatever happens, hosts are restored at the end: after an error, after Ctrl-C,
-and by `netlimits restore` when this process was killed.
+The schedule says which run is next, an attempt is one run; both find the hosts here. Whatever
+happens, hosts are restored at the end: after an error, after Ctrl-C, and by `netlimits restore`
+when this process was killed.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from types import MappingProxyType
 
 from netlimits.archive.store import Archive
 from netlimits.campaign.preparation import Preparation
 from netlimits.campaign.recorder import Recorder
+from netlimits.campaign.specifications import Specification, Specifications
 from netlimits.checks.survey import Survey
 from netlimits.errors import ArchiveUnwritable, ConnectionLost, HostError
 from netlimits.evidence import facts
+from netlimits.experiment.plan import Plan
 from netlimits.hosts import leftovers
 from netlimits.hosts.base import Host
 from netlimits.hosts.connect import within_budget
 from netlimits.hosts.servers import Servers
-from netlimits.model import Machine
+from netlimits.hosts.threads import at_once
+from netlimits.model import Machine, Run
 from netlimits.restore.changes import Changes
+from netlimits.restore.guard.guards import PATIENCE
 from netlimits.restore.put_back import CampaignLog, guards, put_back
-from netlimits.restore.whole_state import Sets, WholeState
+from netlimits.restore.whole_state import WholeState, sets_of
 
 
 class Session:
@@ -41,27 +45,32 @@ class Session:
     def __init__(
         self,
         archive: Archive,
+        plan: Plan,
         survey: Survey,
         hosts: Mapping[str, Host],
         connect: Callable[[Machine], Host],
-        guard: float | None,
-        sets: Mapping[str, Sets],
+        guard: float | None = PATIENCE,
     ) -> None:
-        """`connect` makes a lost connection again; `guard` as for `Runner`; `sets` by role.
+        """Hold the connected hosts of a campaign whose journal is locked.
+
+        `connect` makes a lost connection again, as long as the host's patience lasts. `guard` is
+        how long the hosts' guards wait for a sign of this process, in seconds; None for no guards.
 
         `ways` has the way to pace that the senders' kernels took, by the senders' roles.
         """
         self.archive = archive
+        self.plan = plan.leaving_out(survey.skipped)
         self.survey = survey
         self.hosts: Mapping[str, Recorder] = MappingProxyType(
             {role: Recorder(host) for role, host in hosts.items()}
         )
         self.guards = guards(archive, self.host, guard)
         self.changes = Changes(self.host, CampaignLog(archive, self.guards, survey.facts))
-        self.states = WholeState(archive, self.host, sets)
+        self.states = WholeState(archive, self.host, sets_of(plan.experiment, survey.machines))
         self.servers = Servers()
         self.preparation = Preparation(survey.machines)
         self.ways: dict[tuple[str, ...], str] = {}
+        self._specifications = Specifications(self.plan, survey.machines, survey.facts)
         self._connect = connect
         self._budget = {role: host.patience.seconds for role, host in hosts.items()}
         self._failures: dict[str, tuple[float, str]] = {}
@@ -84,6 +93,15 @@ class Session:
             self.states.take()
             yield
 
+    @property
+    def changed_by_others(self) -> list[str]:
+        """What somebody else changed in the hosts' network state meanwhile, a line each."""
+        return self.states.found.others
+
+    def specification(self, run: Run) -> Specification:
+        """Return what a run is to measure."""
+        return self._specifications.of(run)
+
     def _synced(self, kind: type[BaseException] | None, *_: object) -> None:
         """Have the journal on disk. Beside another error, that one stands."""
         try:
@@ -101,6 +119,14 @@ class Session:
     def lost(self, roles: Iterable[str]) -> list[str]:
         """Return the hosts among these whose connection is gone."""
         return [role for role in roles if self.hosts[role].lost]
+
+    def renew(self, roles: Collection[str]) -> None:
+        """Renew the claims of hosts that wait."""
+        self.guards.of(roles).renew(0.0)
+
+    def cut_short(self, roles: Iterable[str]) -> None:
+        """End what runs on these hosts."""
+        at_once(lambda role: self.hosts[role].cut_short(), roles)
 
     def connect_again(
         self, role: str, waiting: Callable[[], AbstractContextManager[None]] = nullcontext

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,9 +36,10 @@ from netlimits.errors import (
 if TYPE_CHECKING:
     from netlimits.archive.copies import RunsCopy
     from netlimits.archive.logbook import Logbook
-    from netlimits.campaign.cluster import ClusterRunner
     from netlimits.campaign.interrupt import Stop
-    from netlimits.campaign.runner import Runner
+    from netlimits.campaign.mesh.cluster import ClusterRunner
+    from netlimits.campaign.progress import Progress
+    from netlimits.campaign.session import Session
     from netlimits.checks.survey import Survey
     from netlimits.hosts.base import Host
     from netlimits.hosts.patience import Patience
@@ -63,7 +64,7 @@ class Conduct:
         """
         pairs_at_once(experiment, self.at_once)
         if self.scheduler:
-            from netlimits.campaign import cluster
+            from netlimits.campaign.mesh import cluster
 
             if not experiment.mesh:
                 raise InputError(
@@ -96,7 +97,7 @@ class Conduct:
         campaign.archive.append("opened")
         try:
             with display(campaign.experiment) as on_progress:
-                work.carry_out(on_progress)
+                self._every_run(work, stop, on_progress)
         except NetlimitsError as error:
             _say_cut_off(campaign, error)
             raise
@@ -109,15 +110,17 @@ class Conduct:
 
     def _work(
         self, campaign: Logbook, survey: Survey, hosts: Mapping[str, Host], stop: Stop
-    ) -> Runner | ClusterRunner:
-        """What does the runs: of one pair, of a mesh's pairs, or a scheduler's workers."""
-        from netlimits.campaign import cluster, pairs, runner
+    ) -> Session | ClusterRunner:
+        """Return what does the runs: a session on the hosts here, or a scheduler's workers."""
+        from netlimits.campaign.mesh import cluster
+        from netlimits.campaign.session import Session
         from netlimits.hosts.connect import connect
 
-        most, guard = pairs_at_once(campaign.experiment, self.at_once), self._guard_seconds()
+        guard = self._guard_seconds()
         if self.scheduler:
             for host in hosts.values():  # each worker logs in to its own
                 host.close()
+            most = pairs_at_once(campaign.experiment, self.at_once)
             return cluster.ClusterRunner(
                 campaign, survey, stop, self.scheduler, guard, self.patience.seconds, most,
                 self.share,
@@ -126,11 +129,26 @@ class Conduct:
         def again(machine: Machine) -> Host:
             return connect(machine, self.patience)
 
-        kind = pairs.PairsRunner if campaign.experiment.mesh else runner.Runner
-        work = kind(campaign.archive, campaign.plan, survey, hosts, stop, again, guard)
-        if isinstance(work, pairs.PairsRunner):
-            work.pairs_at_once = most
-        return work
+        return Session(campaign.archive, campaign.plan, survey, hosts, again, guard)
+
+    def _every_run(
+        self, work: Session | ClusterRunner, stop: Stop, on_progress: Callable[[Progress], None]
+    ) -> None:
+        """Carry out the runs: by workers, or here in order, or those of a mesh's pairs at once."""
+        from netlimits.campaign.mesh.schedule import every_pair
+        from netlimits.campaign.schedule import in_order
+        from netlimits.campaign.session import Session
+
+        if not isinstance(work, Session):
+            work.carry_out(on_progress)
+            return
+        experiment = work.plan.experiment
+        with work.open():
+            if experiment.mesh:
+                most = pairs_at_once(experiment, self.at_once)
+                every_pair(work, stop, on_progress, at_once=most)
+            else:
+                in_order(work, stop, on_progress)
 
     def _guard_seconds(self) -> float | None:
         from netlimits.restore.guard.guards import patience
@@ -171,14 +189,14 @@ def _say_cut_off(campaign: Logbook, error: NetlimitsError) -> None:
     error.args = (f"{error}{done}; {again}",)
 
 
-def _say_beside(campaign: Logbook, work: Runner | ClusterRunner) -> None:
+def _say_beside(campaign: Logbook, work: Session | ClusterRunner) -> None:
     """Say what of a campaign could not be left where it is read, and why; its journal has all."""
-    from netlimits.campaign.cluster import ClusterRunner
+    from netlimits.campaign.session import Session
 
-    if isinstance(work, ClusterRunner) and work.unshared:
-        echo(f"netlimits: a worker could not leave its runs there: {work.unshared}", err=True)
-    if not isinstance(work, ClusterRunner):
+    if isinstance(work, Session):
         say_changed(work.changed_by_others)
+    elif work.unshared:
+        echo(f"netlimits: a worker could not leave its runs there: {work.unshared}", err=True)
     if problem := campaign.archive.compaction.problem:
         again = f"netlimits parse {quoted(campaign.path)}"
         echo(f"netlimits: parts are lacking ({problem}); write them with: {again}", err=True)

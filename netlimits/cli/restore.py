@@ -100,8 +100,8 @@ def restore(
 def _forget(results: Path | None, hosts_file: Path | None, force: bool, patience: Patience) -> None:
     """Give up what is left changed, and free the hosts that can be reached."""
     from netlimits.archive import logbook
-    from netlimits.campaign import shards
     from netlimits.campaign.interrupt import interruptible
+    from netlimits.campaign.mesh import shards
     from netlimits.experiment.hosts_file import machines
     from netlimits.hosts.connect import logged_in
     from netlimits.restore.forgetting import forget_journal, forget_notes
@@ -166,7 +166,7 @@ def put_back(
 
     What others changed of the hosts' network state is printed too.
     """
-    from netlimits.campaign import shards
+    from netlimits.campaign.mesh import shards
     from netlimits.restore.put_back import restore_from_journal
 
     changed: list[str] = []

@@ -1,6 +1,6 @@
 """What a tool is: how to start its server and client, and what its output says.
 
-A tool is pure: it makes commands and reads their output; `campaign.runner` runs them on hosts.
+A tool is pure: it makes commands and reads their output; `campaign.schedule` runs them on hosts.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ import sys
 import distributed
 import pytest
 
-from netlimits.campaign import cluster
-from netlimits.campaign.shard_work import ShardOutcome
+from netlimits.campaign.mesh import cluster
+from netlimits.campaign.mesh.worker import ShardOutcome
 from netlimits.errors import InputError
 
 

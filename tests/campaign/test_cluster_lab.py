@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from campaign.test_pairs_lab import pairs_overlapped
+from campaign.test_mesh_schedule_lab import pairs_overlapped
 from dask_forked import Process, begin
 from faults.ground import Ground
 from faults.test_connection import no_sshd

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from netlimits.archive.journal import Head
 from netlimits.archive.store import Archive
-from netlimits.campaign import shards
+from netlimits.campaign.mesh import shards
 from netlimits.errors import HostError
 from netlimits.experiment import load, mesh
 from netlimits.experiment.dispatch import Dispatch

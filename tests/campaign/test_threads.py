@@ -13,9 +13,11 @@ from simulated import Fails, SimulatedMachine
 from waiting import LONG
 
 from netlimits.archive import reader
-from netlimits.campaign import creation, pairs, specifications
+from netlimits.campaign import creation, specifications
 from netlimits.campaign.interrupt import Stop
+from netlimits.campaign.mesh.schedule import every_pair
 from netlimits.campaign.preparation import Preparation
+from netlimits.campaign.session import Session
 from netlimits.campaign.specifications import Specifications
 from netlimits.checks.survey import survey
 from netlimits.experiment import load
@@ -78,9 +80,9 @@ def test_a_mesh_is_measured_and_restored_and_no_run_has_the_output_of_another(
     flaky = {
         r: Fails(host, [0], 40 * n, "lost after") for n, (r, host) in enumerate(hosts.items(), 1)
     }
-    with Stop() as stop:
-        pairs.PairsRunner(archive, plan, seen, flaky, stop, lambda m: machines[m.role].host())\
-            .carry_out(lambda _: None)  # fmt: skip
+    session = Session(archive, plan, seen, flaky, lambda m: machines[m.role].host())
+    with Stop() as stop, session.open():
+        every_pair(session, stop, lambda _: None)
     archive.close()
 
     records = reader.open(tmp_path / "mesh").records()

@@ -10,8 +10,10 @@ from pathlib import Path
 
 from simulated import SimulatedMachine
 
-from netlimits.campaign import creation, runner
+from netlimits.campaign import creation
 from netlimits.campaign.interrupt import Stop
+from netlimits.campaign.schedule import in_order
+from netlimits.campaign.session import Session
 from netlimits.checks.survey import survey
 from netlimits.experiment import load, plan
 from netlimits.model import Command, Completed
@@ -63,14 +65,12 @@ def main(experiment_file: str, folder: str) -> None:
         print(finding)
     campaign = creation.create(planned, surveyed, Path(folder))
     campaign.archive.lock()
-    runner.Runner(
-        campaign.archive,
-        planned,
-        surveyed,
-        {role: m.host() for role, m in two.items()},
-        Stop(),
-        lambda machine: two[machine.role].host(),
-    ).carry_out(lambda _: None)
+    hosts = {role: m.host() for role, m in two.items()}
+    session = Session(
+        campaign.archive, planned, surveyed, hosts, lambda machine: two[machine.role].host()
+    )
+    with session.open():
+        in_order(session, Stop(), lambda _: None)
     campaign.archive.close()
     for record in campaign.records():
         print(f"run {record.run.number}: {record.status} {record.reason}".rstrip())

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from campaign.test_runner import ONCE, WithAddress, Work
+from campaign.test_schedule import ONCE, WithAddress, Work
 from simulated import SimulatedMachine
 
 from netlimits.archive.records import unfinished

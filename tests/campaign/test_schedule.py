@@ -18,10 +18,11 @@ from netlimits.archive import parts, reader, standing
 from netlimits.archive.journal import Journal
 from netlimits.archive.reader import Campaign
 from netlimits.archive.records import unfinished
-from netlimits.campaign import creation, interpret, measurement, runner
+from netlimits.campaign import creation, interpret, measurement, schedule
 from netlimits.campaign.interrupt import Interrupted, Stop
 from netlimits.campaign.physics import Cap
 from netlimits.campaign.reparse import reparse
+from netlimits.campaign.session import Session
 from netlimits.campaign.specifications import specified
 from netlimits.checks.survey import survey
 from netlimits.errors import (
@@ -76,12 +77,15 @@ class Work:
         archive = self.campaign.archive
         archive.lock()
         try:
-            return runner.Runner(
-                archive, self.plan, self.survey, hosts or self.hosts(), Stop(),
-                lambda machine: self.two[machine.role].host(),
-            ).carry_out(on_progress)  # fmt: skip
+            session = self.session(hosts or self.hosts())
+            with session.open():
+                return schedule.in_order(session, Stop(), on_progress)
         finally:
             archive.close()
+
+    def session(self, hosts, connect=None):
+        connect = connect or (lambda machine: self.two[machine.role].host())
+        return Session(self.campaign.archive, self.plan, self.survey, hosts, connect)
 
     def restore(self):
         self.campaign.archive.lock()
@@ -409,12 +413,10 @@ def test_notes_on_the_hosts_put_them_back_without_the_controllers_files(work):
     archive = work.campaign.archive
     archive.lock()
     hosts = {role: Dies(host) for role, host in work.hosts().items()}
-    doomed = runner.Runner(
-        archive, work.plan, work.survey, hosts, Stop(), lambda m: work.two[m.role].host()
-    )
-    doomed.session.guards.claim()
+    doomed = work.session(hosts)
+    doomed.guards.claim()
     with pytest.raises(Killed):
-        doomed._every_run(lambda _: None)
+        schedule.in_order(doomed, Stop(), lambda _: None)
     archive.close()
     assert not work.as_found()
     # as SimulatedMachine has no /sys, its notes carry the address that `cat` would print
@@ -491,10 +493,9 @@ def test_a_connection_that_cannot_be_made_again_stops_the_campaign(work):
     failing = {r: Fails(h, count, 30, "lost before") for r, h in hosts.items()}
     archive = work.campaign.archive
     archive.lock()
-    with pytest.raises(NetlimitsError):
-        runner.Runner(archive, work.plan, work.survey, failing, Stop(), gone).carry_out(
-            lambda _: None
-        )
+    session = work.session(failing, gone)
+    with pytest.raises(NetlimitsError), session.open():
+        schedule.in_order(session, Stop(), lambda _: None)
     archive.close()
     assert len(tries) == 1, "what needs the host again and again does not wait for it each time"
     assert len(work.campaign.records()) < 4
@@ -564,6 +565,6 @@ def test_a_campaign_is_rolled_into_parts_as_it_goes(tmp_path, two, monkeypatch):
 
 
 def test_what_is_kept_of_configurations_is_bounded(tmp_path, two, monkeypatch):
-    monkeypatch.setattr(runner, "KEPT", 1)
+    monkeypatch.setattr(schedule, "KEPT", 1)
     work = Work(tmp_path / "results", two)
     assert work.run().done == 4

@@ -1,17 +1,18 @@
 """What a worker does with a shard: the runs of some hosts, as `run` does and `resume` goes on.
 
-It is called by whatever carries tasks (campaign.cluster has Dask's workers), on any machine that
-sees the campaign's folder under the same path and may log in to the hosts. What it is told and what
-it returns are plain values.
+It is called by whatever carries tasks (`cluster` has Dask's workers), on any machine that sees the
+campaign's folder under the same path and may log in to the hosts. What it is told and what it
+returns are plain values.
 """
 
 from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,9 +21,10 @@ from netlimits.archive import logbook
 from netlimits.archive.logbook import Logbook
 from netlimits.archive.standing import Outcomes
 from netlimits.archive.store import Archive
-from netlimits.campaign import shards
 from netlimits.campaign.interrupt import Interrupted
-from netlimits.campaign.pairs import PULSE, PairsRunner
+from netlimits.campaign.mesh import shards
+from netlimits.campaign.mesh.schedule import PULSE, every_pair
+from netlimits.campaign.session import Session
 from netlimits.checks.survey import Survey
 from netlimits.errors import (
     ArchiveError,
@@ -103,25 +105,6 @@ class StopFile:
         yield
 
 
-class ShardRunner(PairsRunner):
-    """One process's work on a shard; `attempts` were made at its runs before it was one."""
-
-    look_every = PULSE
-    shard_runs: tuple[Run, ...] = ()
-    attempts: Mapping[int, int]
-
-    def _pending(self, before: Outcomes) -> Iterator[Run]:
-        for run in self.shard_runs:
-            if run.number not in before:
-                first = self.attempts.get(run.number, 0)
-                before.attempts[run.number] = max(before.attempts.get(run.number, 0), first)
-                yield run
-
-    def lost_hosts(self) -> dict[str, str]:
-        """The hosts whose connection is gone, each with why."""
-        return {role: host.lost for role, host in self.session.hosts.items() if host.lost}
-
-
 def carry_out(order: Order) -> ShardOutcome:
     """Every run of a shard that has no outcome; hosts are restored whatever happens."""
     try:
@@ -171,17 +154,19 @@ def _work(
     try:
         if any(event["event"] == "opened" for event in archive.events()):
             _until(limit, stop, lambda: restore_from_journal(archive, _Reached(hosts)))
-        runner = ShardRunner(
-            archive, campaign.plan, _survey(campaign, machines, order), hosts,
-            stop, again, order.guard,  # type: ignore[arg-type]  # what a runner needs of it
-        )  # fmt: skip
-        runner.pairs_at_once = order.at_once
-        runner.shard_runs, runner.attempts = reached.runs, order.attempts
+        session = Session(
+            archive, campaign.plan, _survey(campaign, machines, order), hosts, again, order.guard
+        )
+        pending = partial(_pending, reached.runs, order.attempts)
         archive.append("opened")
         try:
-            runner.carry_out(lambda _: None)
+            with session.open():
+                every_pair(
+                    session, stop, lambda _: None,
+                    at_once=order.at_once, pending=pending, look_every=PULSE,
+                )  # fmt: skip
         finally:
-            lost = runner.lost_hosts()
+            lost = {role: host.lost for role, host in session.hosts.items() if host.lost}
         archive.append("closed")
     except NetlimitsError as error:
         if isinstance(error, Interrupted | ArchiveUnwritable) or not (gone or lost):
@@ -192,6 +177,15 @@ def _work(
             with suppress(HostError):
                 host.close()
     return ShardOutcome(gone)
+
+
+def _pending(runs: Iterable[Run], attempts: Mapping[int, int], before: Outcomes) -> Iterator[Run]:
+    """Yield a shard's runs without an outcome; `attempts` were made at them elsewhere before."""
+    for run in runs:
+        if run.number not in before:
+            first = attempts.get(run.number, 0)
+            before.attempts[run.number] = max(before.attempts.get(run.number, 0), first)
+            yield run
 
 
 def _campaign(order: Order) -> Logbook:

@@ -8,9 +8,9 @@ import pytest
 from recorded import recorded
 
 from netlimits.archive.store import Archive
-from netlimits.campaign import shard_work, shards
 from netlimits.campaign.interrupt import Interrupted
-from netlimits.campaign.shard_work import StopFile
+from netlimits.campaign.mesh import shards, worker
+from netlimits.campaign.mesh.worker import StopFile
 from netlimits.errors import ArchiveInUse, InputError
 
 
@@ -38,9 +38,9 @@ def test_a_place_that_takes_nothing_does_not_end_a_shard(tmp_path):
     archive.lock()
     archive.close()
     order = SimpleNamespace(share=None, session="77", shard=SimpleNamespace(name="mesh-1"))
-    assert shard_work._left(None, archive, order) == ""
+    assert worker._left(None, archive, order) == ""
     order.share = Full()
-    told = shard_work._left(None, archive, order)
+    told = worker._left(None, archive, order)
     assert told == f"bucket://b: cannot be written: mesh-1-77 of {archive.path}"
 
 
@@ -58,11 +58,11 @@ def test_a_shard_is_let_go_of_once_its_runs_are_left(tmp_path, monkeypatch):
     for name, stand_in in (
         ("_campaign", lambda _: campaign),
         ("_archive", lambda *_: archive),
-        ("_work", lambda *_: shard_work.ShardOutcome()),
+        ("_work", lambda *_: worker.ShardOutcome()),
         ("_left", left),
     ):
-        monkeypatch.setattr(shard_work, name, stand_in)
+        monkeypatch.setattr(worker, name, stand_in)
     order = SimpleNamespace(shard=SimpleNamespace(name="mesh-1"), guard=None)
-    assert shard_work.carry_out(order).unshared == "full"
+    assert worker.carry_out(order).unshared == "full"
     archive.lock()
     archive.close()

@@ -25,11 +25,11 @@ from netlimits.archive.journal import Head
 from netlimits.archive.logbook import Logbook
 from netlimits.archive.standing import Outcomes, outcomes
 from netlimits.archive.store import Archive
-from netlimits.campaign import shards
 from netlimits.campaign.interrupt import Stop
-from netlimits.campaign.progress import Progress
-from netlimits.campaign.shard_work import Order, ShardOutcome, carry_out
-from netlimits.campaign.shards import Shard
+from netlimits.campaign.mesh import shards
+from netlimits.campaign.mesh.shards import Shard
+from netlimits.campaign.mesh.worker import Order, ShardOutcome, carry_out
+from netlimits.campaign.progress import Progress, Tally
 from netlimits.checks.survey import Survey
 from netlimits.errors import (
     ArchiveInUse,
@@ -40,7 +40,7 @@ from netlimits.errors import (
 )
 from netlimits.experiment.dispatch import Dispatch
 from netlimits.experiment.workload import Job, Workload
-from netlimits.model import Record, Run
+from netlimits.model import Run
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -150,10 +150,12 @@ class ClusterRunner:
         most = min(workers, self._pairs or workers)
         pending = sum(1 for _ in self._pending(before))
         workload = Workload(self._jobs(before, most))
-        self._standing = _Standing(before, pending, workload.bound(most))
+        seconds = workload.bound(most)
+        self._each_run = seconds / max(pending, 1)
+        self._tally = Tally(before.counts, pending, seconds)
         self._attempts, self._each = before.attempts, self._pairs // most
         dispatch = Dispatch(self._jobs(before, most), at_once=most, workload=workload)
-        on_progress(self._standing.progress())
+        on_progress(self._tally.progress())
         try:
             while True:
                 self._stop.check()
@@ -191,10 +193,10 @@ class ClusterRunner:
         shutil.rmtree(shards.folder(self._archive), ignore_errors=not self._not_put_back)
         if self._not_put_back:
             raise RestoreError("\n".join(self._not_put_back))
-        if self._gone and (left := self._standing.left):
+        if self._gone and (left := self._tally.left):
             who = "; ".join(f"{role}: {why}" for role, why in self._gone.items())
             raise HostError(f"{left} runs are left, of hosts that are gone: {who}")
-        return self._standing.progress()
+        return self._tally.progress()
 
     def _begin(self, number: int, shard: Shard) -> None:
         shard = shard.without(self._gone)
@@ -260,8 +262,8 @@ class ClusterRunner:
             for record in records:
                 self._archive.roll()
                 if record.status != "interrupted":
-                    self._standing.add(record)
-                on_progress(self._standing.progress(record))
+                    self._tally.add(record, self._each_run, self._each_run)
+                on_progress(self._tally.progress(record))
 
     def _shard(self, shard: Shard) -> Archive | None:
         path = shards.folder(self._archive) / shard.name
@@ -307,32 +309,6 @@ class ClusterRunner:
             return False
         archive.close()
         return True
-
-
-class _Standing:
-    """How far the campaign is."""
-
-    def __init__(self, before: Outcomes, pending: int, seconds: float) -> None:
-        """`seconds` is how long what is pending takes, about."""
-        self._counts = before.counts
-        self._total = before.counts.total() + pending
-        self._each = seconds / max(pending, 1)
-
-    @property
-    def left(self) -> int:
-        """How many runs have no outcome yet."""
-        return self._total - self._counts.total()
-
-    def add(self, record: Record) -> None:
-        """Count a run that has an outcome now."""
-        self._counts[record.status] += 1
-
-    def progress(self, last: Record | None = None) -> Progress:
-        """The same for whoever shows it."""
-        counts = self._counts
-        failed = counts.total() - counts["ok"]
-        left = self.left * self._each
-        return Progress(counts.total(), failed, self._total, left, last, dict(counts))
 
 
 def _answer(future: Future[ShardOutcome]) -> ShardOutcome | None:

@@ -15,19 +15,20 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
 
-from netlimits.archive.standing import outcomes
+from netlimits.archive.standing import Outcomes, outcomes
+from netlimits.campaign import attempt, schedule
 from netlimits.campaign.attempt import ATTEMPTS
-from netlimits.campaign.interrupt import Interrupted
-from netlimits.campaign.progress import Progress, TimeLeft
-from netlimits.campaign.runner import Runner
+from netlimits.campaign.interrupt import Interrupted, Stopping
+from netlimits.campaign.progress import Progress, Tally
+from netlimits.campaign.session import Session
 from netlimits.errors import ConnectionLost, HostError, NetlimitsError
 from netlimits.experiment.dispatch import Dispatch, makespan
 from netlimits.experiment.workload import Job, Workload
-from netlimits.hosts.threads import at_once
 from netlimits.model import Record, Run
 
 PULSE = 0.5
@@ -57,81 +58,43 @@ class Cut:
         self.check()
 
 
-@dataclass(slots=True)
-class _Standing:
-    """How far the campaign is; `together` is how long it takes of what its runs would in turn."""
+def every_pair(
+    session: Session,
+    stop: Stopping,
+    on_progress: Callable[[Progress], None],
+    *,
+    at_once: int = 0,
+    pending: Callable[[Outcomes], Iterator[Run]] | None = None,
+    look_every: float | None = None,
+) -> Progress:
+    """Carry out every run of a mesh that has no outcome yet, on the hosts of an open session.
 
-    clock: TimeLeft
-    together: float
-    total: int
-    counts: Counter[str]
-    attempts: dict[int, int]
-    begun: Counter[int] = field(default_factory=Counter)
+    Up to `at_once` pairs measure at once; 0 is for all that hosts allow. `pending` draws the runs,
+    those of the plan if left out. `look_every` is after how many seconds to look whether the end
+    was asked for, if nothing else happens.
 
-    def add(self, record: Record, meant: float) -> None:
-        """Count a run that has an outcome now."""
-        self.counts[record.status] += 1
-        self.attempts.pop(record.run.number, None)
-        del self.begun[record.run.number]
-        self.clock.spent(meant, record.duration_s)
-
-    def progress(self, last: Record | None) -> Progress:
-        counts = self.counts
-        failed = counts.total() - counts["ok"]
-        left = self.clock.left * self.together
-        return Progress(counts.total(), failed, self.total, left, last, dict(counts))
-
-
-class PairsRunner(Runner):
-    """One process's work on a mesh's campaign; `at_once` pairs measure at most, if it is not 0."""
-
-    pairs_at_once = 0
-
-    @property
-    def renew_after(self) -> float:
-        """Seconds after which the claim of a host that waits is renewed."""
-        return self.session.guards.patience / 5
-
-    @property
-    def look_every(self) -> float:
-        """Seconds after which to look whether the end was asked for, if nothing else happens."""
-        return self.renew_after / 2
-
-    def _every_run(self, on_progress: Callable[[Progress], None]) -> Progress:
-        before = outcomes(self.archive)
-        pending, once_more = self._twice(before)
-        jobs = self.plan.jobs(pending)
-        groups = {r: machine.group for r, machine in self.survey.machines.items() if machine.group}
-        first = [*itertools.islice(jobs, SAMPLE)]
-        workload = Workload(itertools.chain(first, jobs), groups)
-        seconds = sum(job.seconds for job in first)
-        together = makespan(first, groups, self.pairs_at_once) / max(seconds, 1e-9)
-        del first
-        total = before.counts.total() + workload.count
-        gone = self.survey.unreached
-        clock = TimeLeft(workload.total - sum(workload.seconds_of[role] for role in gone))
-        standing = _Standing(clock, together, total, before.counts, before.attempts)
-        jobs = self.plan.jobs(once_more())
-        dispatch = Dispatch(jobs, groups, self.pairs_at_once, workload)
-        work = _Work(self, dispatch, standing, gone)
-        on_progress(standing.progress(None))
-        return work.carry_out(on_progress)
-
-    def renew(self, roles: list[str]) -> None:
-        """Renew the claims of hosts that wait."""
-        self.session.guards.of(roles).renew(0.0)
-
-    def lost(self, roles: tuple[str, ...]) -> list[str]:
-        """The hosts among these whose connection is gone."""
-        return self.session.lost(roles)
-
-    def call_again(self, role: str) -> None:
-        """Make a lost connection again. Raises HostError where it does not come back."""
-        self.session.connect_again(role)
-
-    def cut_short(self, roles: tuple[str, ...]) -> None:
-        """End what runs on these hosts."""
-        at_once(lambda role: self.session.hosts[role].cut_short(), roles)
+    Returns how far the campaign is at the end. Raises Interrupted after Ctrl-C once all runs have
+    ended, and HostError when runs are left because hosts are gone.
+    """
+    before = outcomes(session.archive)
+    draw = pending or partial(schedule.pending, session.plan)
+    runs, again = schedule.cached(lambda: draw(before))
+    jobs = session.plan.jobs(runs)
+    machines = session.survey.machines.items()
+    groups = {role: machine.group for role, machine in machines if machine.group}
+    first = [*itertools.islice(jobs, SAMPLE)]
+    workload = Workload(itertools.chain(first, jobs), groups)
+    seconds = sum(job.seconds for job in first)
+    together = makespan(first, groups, at_once) / max(seconds, 1e-9)
+    del first
+    gone = session.survey.unreached
+    reached = workload.total - sum(workload.seconds_of[role] for role in gone)
+    tally = Tally(before.counts, workload.count, reached, together)
+    dispatch = Dispatch(session.plan.jobs(again()), groups, at_once, workload)
+    on_progress(tally.progress())
+    return Work(session, stop, dispatch, tally, before.attempts, gone, look_every).carry_out(
+        on_progress
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,67 +114,71 @@ class _Called:
     error: BaseException | None = None
 
 
-class _Work:
+class Work:
     """The runs that go on, and what is to come."""
 
     def __init__(
         self,
-        runner: PairsRunner,
+        session: Session,
+        stop: Stopping,
         dispatch: Dispatch,
-        standing: _Standing,
+        tally: Tally,
+        attempts: dict[int, int],
         gone: Mapping[str, str] | None = None,
+        look_every: float | None = None,
     ) -> None:
-        """`gone` has the hosts that are from the beginning, each with why."""
+        """`attempts` has the last attempt at each run; `gone` the hosts that are, each with why."""
         gone = gone or {}
-        self._runner = runner
-        self._dispatch = dispatch
-        self._standing = standing
+        self._session, self._stop = session, stop
+        self._dispatch, self._tally = dispatch, tally
+        self._attempts, self._begun = attempts, Counter[int]()
+        self._renew_after = session.guards.patience / 5
+        self._look_every = look_every or self._renew_after / 2
         self._news: SimpleQueue[_Over | _Called] = SimpleQueue()
         self._cut = Cut()
         self._going: dict[int, Job] = {}
-        self._away: dict[str, str] = {}
+        self._away: set[str] = set()
         for role in gone:
             dispatch.lose(role)
         self._heard = dict.fromkeys(dispatch.hosts, time.monotonic())
         self._looked = time.monotonic()
-        self.gone = dict(gone)
+        self._gone = dict(gone)
 
     def carry_out(self, on_progress: Callable[[Progress], None]) -> Progress:
         """Every run, as hosts are free for it. Raises Interrupted once all have ended."""
-        progress = self._standing.progress(None)
+        progress = self._tally.progress()
         try:
             while True:
-                self._runner.stop.check()
+                self._stop.check()
                 for number in self._dispatch.ready(time.monotonic()):
                     self._begin(number)
                 if not self._going and not self._away:
                     break
                 self._renew()
                 if record := self._hear():
-                    progress = self._standing.progress(record)
+                    progress = self._tally.progress(record)
                     on_progress(progress)
         except BaseException as error:
             self._end(str(error))
             raise
-        left = self._standing.total - self._standing.counts.total()
-        if self.gone and left:
-            who = "; ".join(f"{role}: {why}" for role, why in self.gone.items())
+        if self._gone and (left := self._tally.left):
+            who = "; ".join(f"{role}: {why}" for role, why in self._gone.items())
             raise HostError(f"{left} runs are left, of hosts that are gone: {who}")
         return progress
 
     def _begin(self, number: int) -> None:
         job = self._dispatch.jobs[number]
         run: Run = job.run
-        tried = self._standing.attempts.get(run.number, 0) + 1
-        self._standing.attempts[run.number] = tried
-        self._standing.begun[run.number] += 1
-        last = self._standing.begun[run.number] >= ATTEMPTS
+        tried = self._attempts.get(run.number, 0) + 1
+        self._attempts[run.number] = tried
+        self._begun[run.number] += 1
+        last = self._begun[run.number] >= ATTEMPTS
         self._going[number] = job
-        attempt = self._runner.attempt(run, tried, last, job.hosts, self._cut)
+        context = attempt.context(self._session, self._cut, job.hosts, run, tried, last)
 
         def work() -> None:
             try:
-                self._news.put(_Over(number, attempt()))
+                self._news.put(_Over(number, attempt.carry_out(context)))
             except BaseException as error:  # handed over, to be acted on by who waits
                 self._news.put(_Over(number, None, error))
 
@@ -220,8 +187,8 @@ class _Work:
     def _hear(self) -> Record | None:
         """Wait for news and act on it; the record of a run that ended."""
         try:
-            with self._runner.stop.interruptible():
-                news = self._news.get(timeout=self._runner.look_every)
+            with self._stop.interruptible():
+                news = self._news.get(timeout=self._look_every)
         except Empty:
             return None
         if isinstance(news, _Called):
@@ -233,7 +200,7 @@ class _Work:
         now = time.monotonic()
         job = self._going.pop(news.number)
         self._heard |= dict.fromkeys(job.hosts, now)
-        lost = self._runner.lost(job.hosts)
+        lost = self._session.lost(job.hosts)
         for role in lost:
             self._call(role)
         if news.error and not (lost and isinstance(news.error, ConnectionLost)):
@@ -243,18 +210,20 @@ class _Work:
         self._dispatch.over(news.number, now, away=lost, again=again)
         if record is None or again:
             return record
-        self._standing.add(record, job.seconds)
-        self._runner.archive.sync()  # another run may begin long after
-        self._runner.archive.roll()
+        self._attempts.pop(record.run.number)
+        del self._begun[record.run.number]
+        self._tally.add(record, job.seconds, record.duration_s)
+        self._session.archive.sync()  # another run may begin long after
+        self._session.archive.roll()
         return record
 
     def _call(self, role: str) -> None:
         """Call a host again whose connection was lost, beside the runs of others."""
-        self._away[role] = ""
+        self._away.add(role)
 
         def call() -> None:
             try:
-                self._runner.call_again(role)
+                self._session.connect_again(role)
                 self._news.put(_Called(role))
             except BaseException as error:  # handed over, as above
                 self._news.put(_Called(role, error))
@@ -262,7 +231,7 @@ class _Work:
         Thread(target=call, name=f"call {role}", daemon=True).start()
 
     def _came_back(self, news: _Called) -> None:
-        del self._away[news.role]
+        self._away.remove(news.role)
         if news.error is None:
             self._dispatch.back(news.role)
             self._heard[news.role] = time.monotonic()
@@ -271,24 +240,24 @@ class _Work:
             raise news.error
         self._dispatch.lose(news.role)
         self._heard.pop(news.role, None)
-        self.gone[news.role] = str(news.error).removeprefix(f"{news.role}: ")
+        self._gone[news.role] = str(news.error).removeprefix(f"{news.role}: ")
 
     def _renew(self) -> None:
         """Renew the claims of hosts that have waited for long."""
         now = time.monotonic()
-        if now - self._looked < self._runner.renew_after / 4:
+        if now - self._looked < self._renew_after / 4:
             return
         self._looked = now
-        busy = {role for job in self._going.values() for role in job.hosts} | self._away.keys()
-        after = self._runner.renew_after
-        late = [r for r, at in self._heard.items() if now - at > after and r not in busy]
+        busy = {role for job in self._going.values() for role in job.hosts} | self._away
+        heard = self._heard.items()
+        late = [role for role, at in heard if now - at > self._renew_after and role not in busy]
         if not late:
             return
         try:
-            self._runner.renew(late)
+            self._session.renew(late)
             self._heard |= dict.fromkeys(late, now)
         except ConnectionLost:
-            for role in self._runner.lost(tuple(late)):
+            for role in self._session.lost(late):
                 self._dispatch.hold(role)
                 self._call(role)
 
@@ -298,7 +267,7 @@ class _Work:
         while self._going:
             roles = tuple(role for job in self._going.values() for role in job.hosts)
             with suppress(NetlimitsError):  # a host that is gone runs nothing more for us
-                self._runner.cut_short(roles)
+                self._session.cut_short(roles)
             try:
                 while True:
                     news = self._news.get(timeout=PULSE)

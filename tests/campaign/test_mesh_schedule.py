@@ -10,9 +10,10 @@ from types import SimpleNamespace
 import pytest
 from waiting import LONG
 
-from netlimits.campaign import pairs
+from netlimits.campaign import attempt
 from netlimits.campaign.interrupt import Interrupted, Stop
-from netlimits.campaign.progress import TimeLeft
+from netlimits.campaign.mesh import schedule
+from netlimits.campaign.progress import Tally
 from netlimits.errors import ConnectionLost, HostError
 from netlimits.experiment import load
 from netlimits.experiment.dispatch import Dispatch
@@ -28,14 +29,14 @@ repeat: {replicates: 2, seed: 7}
 """
 
 
-class Fake(pairs.PairsRunner):
-    """A campaign whose runs take a moment and are watched; `lost_at` loses a host at a run.
+class Fake:
+    """A session whose runs take a moment and are watched; `lost_at` loses a host at a run.
 
     None of its first runs, so many as are `together`, ends before all of them have begun.
     """
 
-    def __init__(self, stop, lost_at=0, comes_back=False, together=1):
-        self.stop, self.archive = stop, SimpleNamespace(roll=bool, sync=bool)
+    def __init__(self, lost_at=0, comes_back=False, together=1):
+        self.archive = SimpleNamespace(roll=bool, sync=bool)
         self.lost_at, self.comes_back = lost_at, comes_back
         self.busy: set[str] = set()
         self.records: list[Record] = []
@@ -43,14 +44,14 @@ class Fake(pairs.PairsRunner):
         self.together = Barrier(together)
         self.away: set[str] = set()
         self.turn, self.begun = Lock(), Event()
-        self.cut: pairs.Cut | None = None
-        self.session = SimpleNamespace(guards=SimpleNamespace(patience=300.0))
+        self.cut: schedule.Cut | None = None
+        self.guards = SimpleNamespace(patience=300.0)
         self.renewed: list[str] = []
 
     def renew(self, roles):
         self.renewed += roles
 
-    def attempt(self, run, number, last, roles, cut):
+    def context(self, cut, roles, run, number, last):
         self.cut = cut
         return lambda: self.one_run(run, number)
 
@@ -84,7 +85,7 @@ class Fake(pairs.PairsRunner):
     def lost(self, roles):
         return [role for role in roles if role in self.away]
 
-    def call_again(self, role):
+    def connect_again(self, role):
         if not self.comes_back:
             raise ConnectionLost("could not reconnect", host=role)
         self.away.discard(role)
@@ -93,43 +94,49 @@ class Fake(pairs.PairsRunner):
         """Nothing runs."""
 
 
-def work(runner: Fake, at_once: int = 0) -> tuple[pairs._Work, list]:
+@pytest.fixture(autouse=True)
+def _attempts_of_the_fake(monkeypatch):
+    monkeypatch.setattr(attempt, "context", lambda session, *about: session.context(*about))
+    monkeypatch.setattr(attempt, "carry_out", lambda context: context())
+
+
+def work(session: Fake, stop: Stop, at_once: int = 0) -> tuple[schedule.Work, list]:
     plan = Plan(load.parse(MESH, "mesh.yaml"))
     runs = list(plan.runs())
     jobs = [*plan.jobs(runs)]
-    standing = pairs._Standing(TimeLeft(1.0), 1.0, len(runs), Counter(), {})
-    return pairs._Work(runner, Dispatch(jobs, at_once=at_once), standing), runs
+    tally = Tally(Counter(), len(runs), 1.0)
+    return schedule.Work(session, stop, Dispatch(jobs, at_once=at_once), tally, {}), runs
 
 
 @pytest.mark.parametrize(("at_once", "most"), [(0, 3), (2, 2), (1, 1)])
 def test_every_run_is_made_once_and_no_host_is_in_two(at_once, most):
     with Stop() as stop:
-        runner = Fake(stop, together=most)
-        going, runs = work(runner, at_once)
+        session = Fake(together=most)
+        going, runs = work(session, stop, at_once)
         progress = going.carry_out(lambda _: None)
-    assert sorted(r.run.number for r in runner.records) == [run.number for run in runs]
-    assert runner.most == most
+    assert sorted(r.run.number for r in session.records) == [run.number for run in runs]
+    assert session.most == most
     assert (progress.done, progress.failed) == (30, 0)
-    assert runner.renewed == [], "none has waited for a fifth of the patience"
+    assert session.renewed == [], "none has waited for a fifth of the patience"
 
 
 def test_hosts_that_wait_are_renewed_within_the_patience_however_short():
     with Stop() as stop:
-        runner = Fake(stop)
-        runner.session.guards.patience = 0.05
-        going, _ = work(runner, at_once=1)
+        session = Fake()
+        session.guards.patience = 0.05
+        going, _ = work(session, stop, at_once=1)
         going.carry_out(lambda _: None)
-    assert len({*runner.renewed}) == 6, "one pair measures at a time, thirty times 10 ms"
+    assert len({*session.renewed}) == 6, "one pair measures at a time, thirty times 10 ms"
 
 
 def test_a_host_that_is_gone_takes_its_pairs_along_and_no_other():
     with Stop() as stop:
-        runner = Fake(stop, lost_at=5)
-        going, runs = work(runner)
+        session = Fake(lost_at=5)
+        going, runs = work(session, stop)
         with pytest.raises(HostError, match=r"runs are left, of hosts that are gone: hosts-"):
             going.carry_out(lambda _: None)
-    (gone,) = runner.away
-    done = {r.run.number for r in runner.records if r.status == "ok"}
+    (gone,) = session.away
+    done = {r.run.number for r in session.records if r.status == "ok"}
     missing = [run for run in runs if run.number not in done]
     assert missing
     assert all(gone in run.values.values() for run in missing)
@@ -139,17 +146,17 @@ def test_a_host_that_is_gone_takes_its_pairs_along_and_no_other():
 
 def test_a_host_that_comes_back_has_its_run_again():
     with Stop() as stop:
-        runner = Fake(stop, lost_at=5, comes_back=True)
-        going, runs = work(runner)
+        session = Fake(lost_at=5, comes_back=True)
+        going, runs = work(session, stop)
         assert going.carry_out(lambda _: None).done == len(runs)
-    attempts = [(r.attempt, r.status) for r in runner.records if r.run.number == 5]
+    attempts = [(r.attempt, r.status) for r in session.records if r.run.number == 5]
     assert attempts == [(1, "interrupted"), (2, "ok")]
 
 
 def test_ctrl_c_ends_what_goes_on_and_begins_nothing_more():
     with Stop() as stop:
-        runner = Fake(stop)
-        going, runs = work(runner)
+        session = Fake()
+        going, runs = work(session, stop)
 
         def after_five(progress) -> None:
             if progress.done == 5:
@@ -157,9 +164,9 @@ def test_ctrl_c_ends_what_goes_on_and_begins_nothing_more():
 
         with pytest.raises(Interrupted, match="SIGINT"):
             going.carry_out(after_five)
-    assert not runner.busy
-    assert 5 <= len(runner.records) <= 5 + 3
-    assert len(runner.records) < len(runs)
+    assert not session.busy
+    assert 5 <= len(session.records) <= 5 + 3
+    assert len(session.records) < len(runs)
 
 
 def test_a_mistake_in_a_runs_thread_ends_the_campaign():
@@ -168,6 +175,6 @@ def test_a_mistake_in_a_runs_thread_ends_the_campaign():
             raise ValueError("a mistake")
 
     with Stop() as stop:
-        going, _ = work(Broken(stop))
+        going, _ = work(Broken(), stop)
         with pytest.raises(ValueError, match="a mistake"):
             going.carry_out(lambda _: None)
