@@ -181,7 +181,7 @@ def scripted(count: int) -> bool:
         jobs = [*plan.jobs(runs)]
         began = time.monotonic()
         tally = Tally(Counter(), len(runs), sum(job.seconds for job in jobs))
-        work = schedule.Work(_Scripted(plan), stop, Dispatch(jobs), tally, {})
+        work = schedule.Concurrency(_Scripted(plan), stop, Dispatch(jobs), tally, {})
         work.carry_out(lambda progress: None)
         each = 1e3 * (time.monotonic() - began) / len(runs)
     print(f"{count} scripted hosts, {len(runs)} runs: {each:.3f} ms a run (bound {RUN_MS:g} ms)")

@@ -100,12 +100,12 @@ def _attempts_of_the_fake(monkeypatch):
     monkeypatch.setattr(attempt, "carry_out", lambda context: context())
 
 
-def work(session: Fake, stop: Stop, at_once: int = 0) -> tuple[schedule.Work, list]:
+def work(session: Fake, stop: Stop, at_once: int = 0) -> tuple[schedule.Concurrency, list]:
     plan = Plan(load.parse(MESH, "mesh.yaml"))
     runs = list(plan.runs())
     jobs = [*plan.jobs(runs)]
     tally = Tally(Counter(), len(runs), 1.0)
-    return schedule.Work(session, stop, Dispatch(jobs, at_once=at_once), tally, {}), runs
+    return schedule.Concurrency(session, stop, Dispatch(jobs, at_once=at_once), tally, {}), runs
 
 
 @pytest.mark.parametrize(("at_once", "most"), [(0, 3), (2, 2), (1, 1)])

@@ -92,7 +92,7 @@ def every_pair(
     tally = Tally(before.counts, workload.count, reached, together)
     dispatch = Dispatch(session.plan.jobs(again()), groups, at_once, workload)
     on_progress(tally.progress())
-    return Work(session, stop, dispatch, tally, before.attempts, gone, look_every).carry_out(
+    return Concurrency(session, stop, dispatch, tally, before.attempts, gone, look_every).carry_out(
         on_progress
     )
 
@@ -114,7 +114,7 @@ class _Called:
     error: BaseException | None = None
 
 
-class Work:
+class Concurrency:
     """The runs that go on, and what is to come."""
 
     def __init__(
