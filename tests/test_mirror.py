@@ -45,6 +45,7 @@ WAYS = {
     "report/test_repeat": "the commands by which a page says how to repeat a campaign",
     "restore/test_races": "two processes that restore one host",
     "settings/test_in_namespaces": "every setting on a real kernel",
+    "settings/test_on_e1000e": "settings of real drivers",
     "settings/test_on_machines": "settings of real drivers",
     "settings/test_states": "what holds of every setting's state",
     "settings/test_undo_both_ways": "a guard's way back and `restore`'s are one",

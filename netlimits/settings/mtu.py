@@ -83,10 +83,17 @@ while read -r name below mtu how of kind path; do
     fi
     echo "away $name $below $mtu $kind $path"
 done
-found=$(lsns -n -t net -o NETNSID)
-ip netns list-id | sed -n 's/^nsid \([0-9]*\) *$/\1/p' | while read -r id; do
-    printf '%s\n' $found | grep -qx "$id" || echo "unseen $id"
+unseen() {
+    found=$(lsns -n -t net -o NETNSID)
+    ip netns list-id | sed -n 's/^nsid \([0-9]*\) *$/\1/p' | while read -r id; do
+        printf '%s\n' $found | grep -qx "$id" || echo "unseen $id"
+    done
+}
+for attempt in 1 2 3; do  # lsns misses namespaces while processes begin and end
+    unseen=$(unseen)
+    [ -n "$unseen" ] || break
 done
+[ -z "$unseen" ] || echo "$unseen"
 END
 )
 root=

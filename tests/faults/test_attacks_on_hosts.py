@@ -9,7 +9,6 @@ from faults.attacks import (
     CUT_CONNECTIONS,
     FOUND_QDISCS,
     KILLS,
-    MACHINES,
     MEDDLING,
     NEIGHBOURS,
     RACES,
@@ -17,7 +16,6 @@ from faults.attacks import (
     SYSCTLS,
     kills,
 )
-from faults.attacks.machines import HARMS
 from faults.ground import Ground
 from faults.guest_ground import GuestGround
 
@@ -60,12 +58,6 @@ def test_a_connection_lost_at_a_command_costs_its_run_an_attempt_and_no_more(
     outcome = attacks.attempt(CUT_CONNECTIONS, number, hosts=ground)
     assert not outcome.through, attacks.table([outcome])
     assert outcome.what.startswith("cut "), outcome.what
-
-
-@pytest.mark.parametrize("number", [2], ids=lambda n: HARMS[n].__name__)
-def test_no_fault_of_a_machine_leaves_it_changed_unsaid(small_ground: GuestGround, number: int):
-    outcome = attacks.attempt(MACHINES, number, hosts=small_ground)
-    assert not outcome.through, attacks.table([outcome])
 
 
 def test_a_connection_that_is_cut_leaves_hosts_as_found(ground: Ground):

@@ -29,22 +29,18 @@ def qdiscs(ground: GuestGround) -> list[str]:
     return sorted(shown.splitlines())
 
 
-@pytest.mark.parametrize("by", ["the campaign", "its guard"])
-def test_an_mtu_and_a_qdisc_are_both_as_found(machine_ground: GuestGround, by: str):
+def test_a_guard_restores_an_mtu_and_a_qdisc(machine_ground: GuestGround):
     """Each queue has an fq_codel, whose quantum is the MTU and a header."""
     ground = machine_ground
     before = qdiscs(ground)
     assert f"quantum {ground.lab.mtu + 14}" in " ".join(before)
     out: Path = ground.folder / "out"
-    process = ground.campaign(SMALL, out, "--guard", "5s" if by == "its guard" else "5m")
-    if by == "the campaign":
-        ground.ended(process)
-    else:
-        stopped(process, lambda: "pfifo" in str(qdiscs(ground)), "it is changed")
-        process.kill()
-        process.communicate()
-        wait(lambda: qdiscs(ground) == before, lambda: f"{qdiscs(ground)}, not {before}")
-        log = ("sh", "-c", "cat /run/netlimits/*.log")
-        wait(lambda: "restoring at " in ground.on("sender", *log), "its guard says that it fired")
-        ground("restore", *ground.hosts)
+    process = ground.campaign(SMALL, out, "--guard", "5s")
+    stopped(process, lambda: "pfifo" in str(qdiscs(ground)), "it is changed")
+    process.kill()
+    process.communicate()
+    wait(lambda: qdiscs(ground) == before, lambda: f"{qdiscs(ground)}, not {before}")
+    log = ("sh", "-c", "cat /run/netlimits/*.log")
+    wait(lambda: "restoring at " in ground.on("sender", *log), "its guard says that it fired")
+    ground("restore", *ground.hosts)
     ground.hosts_are_as_found()

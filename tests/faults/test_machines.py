@@ -28,8 +28,7 @@ PATIENT = ("--patience", "5m")
 
 
 def test_clocks_are_set_and_a_host_reboots_in_mid_campaign(on, guests):
-    """Under run 1 the sender's clock goes forward, under run 2 back, and under run 3 nobody is left
-    but the guards; when it is made again the receiver reboots."""
+    """In run 1 the sender's clock goes forward, in run 2 back, and in run 3 the receiver reboots."""
 
     def set_clock(to: float) -> list[str]:
         return ["date", "-s", f"@{time.time() + to:.0f}"]
@@ -40,13 +39,6 @@ def test_clocks_are_set_and_a_host_reboots_in_mid_campaign(on, guests):
                 on.held(process, number, *set_clock(to))
                 assert all(on.changed().values()), "an hour of the clock is none of a guard's"
                 on.release()
-            on.held(process, 3)
-        assert all(on.changed().values())
-        for host in on.lab.hosts:
-            on.fire(host)
-        on.put_back(*on.lab.hosts)
-
-        with on.begun("resume", on.out, *PATIENT) as process:
             on.held(process, 3)
             changed = on.changed()
             before = guests.boot_id("receiver")
@@ -67,14 +59,14 @@ def test_clocks_are_set_and_a_host_reboots_in_mid_campaign(on, guests):
 
     records = nl.open(on.out).records()
     reasons = [record.reason for record in records]
-    assert [attempt[:2] for attempt in on.statuses()] == [(1, 1), (2, 1), (3, 1), (3, 2), (3, 3)]
+    assert [attempt[:2] for attempt in on.statuses()] == [(1, 1), (2, 1), (3, 1), (3, 2)]
     # netperf itself may give up where a second has taken an hour
     assert {record.status for record in records[:2]} <= {"invalid", "failed"}, reasons
-    assert [record.status for record in records[2:]] == ["interrupted"] * 2 + ["ok"], reasons
+    assert [record.status for record in records[2:]] == ["interrupted", "ok"], reasons
     stepped = [record for record in records[:2] if record.status == "invalid"]
     assert all("clock" in record.reason for record in stepped), reasons
     assert all(1 <= record.duration_s < HOUR / 2 for record in (*records[:2], records[-1]))
-    again = nl.open(on.out).archive.raw.read(3, 3)
+    again = nl.open(on.out).archive.raw.read(3, 2)
     written = {" ".join(entry.argv[-5:]) for entry in again if entry.host == "receiver"}
     for words in ("ethtool -L data0 combined 1", "ethtool -G data0 rx 256"):
         assert any(words in line for line in written), written

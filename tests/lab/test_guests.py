@@ -11,7 +11,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import narrow_path
 import pytest
 import warm
 
@@ -130,33 +129,6 @@ def test_status_says_what_kind_of_host_it_is(machines):
     assert accelerator in ("kvm", "tcg")
     assert [row["kind"] for row in rows] == [f"{accelerator}, 2 CPUs, virtio"] * 2
     assert [(row["sshd"], row["mtu"]) for row in rows] == [(True, machines.mtu)] * 2
-
-
-def test_a_campaign_on_machines_changes_their_offloads_and_puts_them_back(
-    machines, guests, tmp_path
-):
-    before = [guests(host, "ethtool", "-k", "data0") for host in HOSTS]
-    (tmp_path / "small.yaml").write_text(
-        "experiment: small\n"
-        "factors: {offloads: [on, off]}\n"
-        "settings:\n"
-        "  - roles: [sender, receiver]\n"
-        '    offload: {tso: "${offloads}", gso: "${offloads}", rx-gro-hw: "${offloads}"}\n'
-        "    sysctl: {net.core.rmem_default: 2147483647}\n"
-        "measure:\n"
-        "  netperf: {seconds: 1, protocol: tcp, send_size: 1024}\n"
-        "repeat: {replicates: 1, order: listed, seed: 1}\n"
-    )
-    with narrow_path.idle(machines):
-        ran = warm.run(
-            [sys.executable, "-m", "netlimits", "run", "small.yaml", "--hosts",
-             machines.hosts_file, "--out", "results"],
-            cwd=tmp_path, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-    assert "2 runs: 2 ok" in ran.stdout, ran.stdout + ran.stderr
-    assert "one machine" not in ran.stderr, "each has a CPU account of its own"
-    assert "net.core.rmem_default lets a socket hold 2,048 MiB" in ran.stderr, "it has less"
-    assert [guests(host, "ethtool", "-k", "data0") for host in HOSTS] == before
 
 
 def test_an_image_is_made_anew_when_a_program_changes(machines, tmp_path, monkeypatch):

@@ -15,12 +15,15 @@ from netlimits.cli.report import report
 
 pytestmark = pytest.mark.long
 
-EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml"))
-LONG = dict.fromkeys(
-    ("cpu-stress", "jumbo", "rr-bursts", "stateless-offloads", "stateless-offloads-gro-hw",
-     "tool-comparison", "tso"),
-    3,
-)  # fmt: skip
+EXPERIMENTS = [
+    Path(__file__).parents[2] / "experiments" / f"{name}.yaml"
+    for name in (
+        "ack-overhead", "constant-bitrate", "latency-under-load", "mesh", "mtu-aggregate",
+        "packets-per-second", "rr-bursts", "stateless-offloads", "tool-comparison",
+    )
+]  # fmt: skip
+"""Every kind of table and chart is in one of them."""
+LONG = dict.fromkeys(("rr-bursts", "stateless-offloads", "tool-comparison"), 3)
 """Replicates in place of up to a hundred: as many points, rows and words, of fewer runs."""
 A4 = 718
 """Pixels across a sheet within margins of a centimetre."""

@@ -1,7 +1,7 @@
-"""Settings of real drivers, queues and interrupts, and qdiscs that a namespace may lack, on machines.
+"""Settings of virtio's driver, queues and interrupts, and qdiscs that a namespace may lack.
 
-One campaign for each kind of NIC. Its controller is killed in mid-run; one host's guard puts back what
-was changed there, `netlimits restore` the other's; then the campaign comes to its end.
+The campaign's controller is killed in mid-run. One host's guard restores that host, `netlimits restore`
+the other one; then the campaign is resumed and ends.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from drivers import Drivers
-from guests import Guests
 
 import netlimits as nl
 
@@ -33,19 +31,6 @@ repeat: {replicates: 1, order: listed}
 HELD_MS = 75
 """The least of round trips where each end holds its packets for 50 ms by a clock of its own, and more
 than the least of many where one does. 100 would ask that two kernels agree on how long that is."""
-
-E1000E = """\
-experiment: e1000e
-settings:
-  - roles: [sender, receiver]
-    ring: {rx: 512, tx: 1024}
-    coalesce: {rx-usecs: 50}
-pace: {rate: 4e6, frame_rate: 4.05e6, tolerance_pct: 15}
-measure:
-  netperf: {seconds: 10, send_size: 16384}
-repeat: {replicates: 1, order: listed}
-"""
-
 
 STEERED = """
 cd /sys/class/net/data0/queues
@@ -87,42 +72,3 @@ def test_queues_rings_interrupts_hardware_gro_and_netem_of_virtio(on, guests):
     for host in on.lab.hosts:  # queues that are built anew are as the driver makes them
         guests.sh(host, "ethtool -L data0 combined 1; ethtool -L data0 combined 2")
     on.original = on.leaves()
-
-
-def test_rings_coalescing_and_fq_of_e1000e(intel, tmp_path):
-    guests = Guests(intel)
-    try:
-        on = Drivers(intel, guests, tmp_path)
-        text = on.experiment(E1000E)
-        overrides = (
-            "--set",
-            "settings.0.channels.combined=1",
-            "--set",
-            "settings.0.roles=[sender]",
-        )
-        refused = on("run", text, *on.hosts, "--out", on.out, *overrides, status=2)
-        assert len(refused.splitlines()) == 1
-        for words in ("sender: channels: ", "not supported", "leave `channels` out for this host"):
-            assert words in refused
-
-        with on.begun("run", text, *on.hosts, "--out", on.out) as process:
-            on.held(process, 1)
-            now = on.changed()
-        for lines in now.values():
-            assert lines >= {"RX: 512", "TX: 1024", "rx-usecs: 50"}
-        assert any("qdisc fq " in ln and "maxrate 4050Kbit" in ln for ln in now["sender"])
-        on.fire("sender")
-        states = on.put_back("sender")
-        assert states["receiver"] == now["receiver"]
-        assert "restored: receiver: data0: coalesce" in on("restore", on.out)
-        on.as_found()
-
-        on("resume", on.out)
-        on.as_found()
-        assert on.statuses() == [(1, 1, "interrupted"), (1, 2, "ok")]
-        run = nl.open(on.out).frame().iloc[-1]
-        assert run["paced_by"] == "fq maxrate"
-        assert run["remote_recv_throughput_mbps"] == pytest.approx(4, rel=0.15)
-        assert guests.filled("sender") <= 400 * 10**6, "QEMU keeps this kernel unpacked as well"
-    finally:
-        guests.close()

@@ -150,7 +150,7 @@ def test_every_setting_that_a_veth_has_is_here():
 def test_each_setting_alone(bench, tmp_path, ground):
     prepare(bench, ground)
     for name in WISHES if ground == "plain" else ("mtu", "qdisc", "route"):
-        for wanted in WISHES[name]:
+        for wanted in WISHES[name] if ground == "plain" else WISHES[name][1:3]:
             undone_both_ways(bench, [(name, wanted)], tmp_path)
 
 

@@ -1,0 +1,66 @@
+"""Settings of the driver of e1000e, on machines that have that NIC.
+
+The campaign's controller is killed in mid-run. One host's guard restores that host, `netlimits restore`
+the other one; then the campaign is resumed and ends.
+"""
+
+from __future__ import annotations
+
+import pytest
+from drivers import Drivers
+from guests import Guests
+
+import netlimits as nl
+
+pytestmark = pytest.mark.lab
+
+E1000E = """\
+experiment: e1000e
+settings:
+  - roles: [sender, receiver]
+    ring: {rx: 512, tx: 1024}
+    coalesce: {rx-usecs: 50}
+pace: {rate: 4e6, frame_rate: 4.05e6, tolerance_pct: 15}
+measure:
+  netperf: {seconds: 10, send_size: 16384}
+repeat: {replicates: 1, order: listed}
+"""
+
+
+def test_rings_coalescing_and_fq_of_e1000e(intel, tmp_path):
+    guests = Guests(intel)
+    try:
+        on = Drivers(intel, guests, tmp_path)
+        text = on.experiment(E1000E)
+        overrides = (
+            "--set",
+            "settings.0.channels.combined=1",
+            "--set",
+            "settings.0.roles=[sender]",
+        )
+        refused = on("run", text, *on.hosts, "--out", on.out, *overrides, status=2)
+        assert len(refused.splitlines()) == 1
+        for words in ("sender: channels: ", "not supported", "leave `channels` out for this host"):
+            assert words in refused
+
+        with on.begun("run", text, *on.hosts, "--out", on.out) as process:
+            on.held(process, 1)
+            now = on.changed()
+        for lines in now.values():
+            assert lines >= {"RX: 512", "TX: 1024", "rx-usecs: 50"}
+        assert any("qdisc fq " in ln and "maxrate 4050Kbit" in ln for ln in now["sender"])
+        on.fire("sender")
+        states = on.put_back("sender")
+        assert states["receiver"] == now["receiver"]
+        assert "restored: receiver: data0: coalesce" in on("restore", on.out)
+        on.as_found()
+
+        on("resume", on.out)
+        on.as_found()
+        assert on.statuses() == [(1, 1, "interrupted"), (1, 2, "ok")]
+        run = nl.open(on.out).frame().iloc[-1]
+        assert run["paced_by"] == "fq maxrate"
+        assert run["remote_recv_throughput_mbps"] == pytest.approx(4, rel=0.15)
+        assert guests.filled("sender") <= 400 * 10**6, "QEMU keeps this kernel unpacked as well"
+    finally:
+        guests.close()
