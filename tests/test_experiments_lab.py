@@ -119,7 +119,7 @@ def test_tool_comparison(hosts, tmp_path):
 
 @pytest.mark.skipif(
     not shutil.which("nttcp"),
-    reason="no distribution or package registry has nttcp; scripts/nttcp builds its source",
+    reason="no distribution or package registry has nttcp",
 )
 @pytest.mark.parametrize("name", ["tool-comparison", "tso", "jumbo", "cpu-stress"])
 def test_nttcp_itself(direct, tmp_path, name):

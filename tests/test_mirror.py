@@ -49,8 +49,6 @@ WAYS = {
     "settings/test_on_machines": "settings of real drivers",
     "settings/test_states": "what holds of every setting's state",
     "settings/test_undo_both_ways": "a guard's way back and `restore`'s are one",
-    "tools/test_neper_build": "scripts/neper",
-    "tools/test_nttcp_build": "scripts/nttcp",
     "test_api": "the names that `import netlimits` offers",
     "test_conditions": "experiments/ and what the reports print of theirs",
     "test_coverage": "benchmarks/coverage.py",

@@ -120,8 +120,7 @@ class Neper:
             output = versions[0].complaint
             raise ToolFailure(
                 f"neper's tcp_rr does not answer ({output or 'it printed no version'}); no "
-                "distribution has it: build it from its source (scripts/neper SOURCE), or leave "
-                "neper out"
+                "distribution has it: build it from its source, or leave neper out"
             )
         if missing := [option for option in _NEEDED if option not in options.stdout]:
             raise ToolFailure(

@@ -1,4 +1,4 @@
-"""neper on captures of version 1.1.0, built by scripts/neper and run between two namespaces."""
+"""neper on captures of version 1.1.0, run between two namespaces."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_version_and_the_programs_that_are_there() -> None:
 
 def test_no_neper_or_an_old_one_is_said_with_what_to_do() -> None:
     absent = done(stderr="sh: 1: tcp_rr: not found", status=127)
-    with pytest.raises(ToolFailure, match=r"tcp_rr: not found.*scripts/neper SOURCE"):
+    with pytest.raises(ToolFailure, match=r"tcp_rr: not found.*build it from its source"):
         neper.features((absent,) * (1 + len(TESTS)))
     old = (done("--nolog"), *[done("1.0.0\n")] * len(TESTS))
     with pytest.raises(ToolFailure, match=r"neper 1\.0\.0 has no --iostat-ms; build a newer"):

@@ -1,4 +1,4 @@
-"""neper in a campaign, where it is installed: scripts/neper builds it, no distribution has it."""
+"""neper in a campaign, where it is installed: no distribution has it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = [
     pytest.mark.lab,
     pytest.mark.skipif(
         not shutil.which("tcp_rr"),
-        reason="no distribution or package registry has neper; scripts/neper builds its source",
+        reason="no distribution or package registry has neper",
     ),
 ]
 
