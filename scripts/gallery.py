@@ -100,11 +100,21 @@ PACED = [
     ROOM,
 ]
 FEWER = "factors.send_size=[10,100,1000,100000]"
+TOOLS = "factors.tool=[iperf3,nttcp]"
+"""The report's."""
 
 
-def _turin(tools: str = "iperf3 nuttcp", *sets: str, replicates: int = 6, link: int = LINK) -> Form:
-    """A length sweep over a link that large sends fill, as the report's 2.5 Gbit/s were filled."""
-    return Form("spread-throughput", tools, 1, replicates, [SIZES, *sets], [FEWER], link=link)
+def _turin(megabytes: float, *sets: str, tools: str = "iperf3", link: int = 0) -> Form:
+    """Return the form of a length sweep, with or without a link that large sends fill.
+
+    nttcp sends a number of buffers in place of seconds: so many megabytes, in at most WRITES.
+    """
+    buffers = f"derive.buffers=min(ceil({megabytes:g}e6 / send_size), {WRITES})"
+    return Form("spread-throughput", tools, 1, 6, [SIZES, buffers, *sets], [FEWER], link=link)
+
+
+WRITES = 40_000
+"""What a machine sends in about a second."""
 
 
 FORMS = {
@@ -136,11 +146,11 @@ FORMS = {
         ],
         hosts=3,
     ),
-    "tool-comparison": _turin("iperf3 nuttcp netperf"),
-    "tso": _turin(link=0),
-    "jumbo": _turin(link=0),
+    "tool-comparison": _turin(12, tools="iperf3 nuttcp netperf", link=LINK),
+    "tso": _turin(40, TOOLS),
+    "jumbo": _turin(40, TOOLS),
     # a link that large sends fill also beside the load, as they fill the report's
-    "cpu-stress": _turin("iperf3 nuttcp", "factors.workers_per_cpu=[0,2]", link=20_000_000),
+    "cpu-stress": _turin(2.5, TOOLS, "factors.workers_per_cpu=[0,2]", link=20_000_000),
     "mesh": Form("mesh_links-throughput", seconds=1, hosts=8),
 }
 """Rates are a machine's without hardware support: a link of 100 Mbit/s is one that it can fill."""

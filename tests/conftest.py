@@ -30,7 +30,6 @@ _OURS = re.compile(r"[tdmsinuo]([0-9]+)")
 _LONGEST = (
     "settings/test_on_machines.py",
     "faults/test_machines.py",
-    "faults/test_default_qdiscs.py",
     "lab/test_guests.py",
     "faults/test_late.py",
     "faults/test_attacks_on_hosts.py",
@@ -109,7 +108,6 @@ _OF_MACHINES = (
     (
         "settings/test_on_machines.py",
         "faults/test_machines.py",
-        "faults/test_default_qdiscs.py",
         "lab/test_guests.py",
         "lab/test_link.py",
     ),

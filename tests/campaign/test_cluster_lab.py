@@ -26,7 +26,7 @@ settings:
   - roles: [hosts]
     offload: {tso: off}
 measure:
-  netperf: {protocol: tcp, seconds: 3, send_size: 1024}
+  netperf: {protocol: tcp, seconds: 2, send_size: 1024}
 repeat: {replicates: 1, seed: 1}
 """
 RUNS, WORKERS = 16, 4

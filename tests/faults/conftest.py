@@ -95,12 +95,6 @@ def _guest_ground(lab: labs.Lab, guests: Guests, folder: Path) -> Iterator[Guest
 
 
 @pytest.fixture
-def machine_ground(machines: labs.Lab, guests: Guests, tmp_path: Path) -> Iterator[GuestGround]:
-    """The machines of the test run, with what was found there; their path is narrow."""
-    yield from _guest_ground(machines, guests, tmp_path)
-
-
-@pytest.fixture
 def small_ground(
     small_machines: labs.Lab, small_guests: Guests, tmp_path: Path
 ) -> Iterator[GuestGround]:

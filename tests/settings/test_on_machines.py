@@ -19,6 +19,7 @@ experiment: virtio
 settings:
   - roles: [sender, receiver]
     channels: {combined: 1}
+    mtu: 1400
     ring: {rx: 256}
     irq: {cpus: "1"}
     offload: {rx-gro-hw: off}
@@ -40,15 +41,18 @@ echo 3 >rx-1/rps_cpus; echo 64 >rx-1/rps_flow_cnt; echo 2 >tx-0/xps_cpus; echo 1
 
 
 def test_queues_rings_interrupts_hardware_gro_and_netem_of_virtio(on, guests):
+    """Each queue has an fq_codel, whose quantum is the MTU that it was made under and a header."""
     for host in on.lab.hosts:
         guests.sh(host, STEERED)
     on.original = on.leaves()
+    assert f"quantum {on.lab.mtu + 14}" in str(on.original)
     with on.begun("run", on.experiment(VIRTIO), *on.hosts, "--out", on.out) as process:
         on.held(process, 1)
         now = on.changed()
         text = guests("sender", "ss", "-Htin", "dst", on.lab.data("receiver"))
     for lines in now.values():
         assert lines >= {"Combined: 1", "RX: 256", "rx-gro-hw: off"}
+        assert any(" mtu 1400 " in line for line in lines)
         assert {line for line in lines if line.startswith("virtio")} == {
             f"virtio2-{name} on CPUs 1" for name in ("config", "input.0", "output.0")
         }
@@ -59,7 +63,7 @@ def test_queues_rings_interrupts_hardware_gro_and_netem_of_virtio(on, guests):
     states = on.put_back("receiver")
     assert states["sender"] == now["sender"]
     printed = on("restore", on.out)
-    for name in ("channels", "ring", "irq", "offload", "qdisc"):
+    for name in ("channels", "mtu", "ring", "irq", "offload", "qdisc"):
         assert f"restored: sender: data0: {name}" in printed
     on.as_found()
 
