@@ -50,6 +50,7 @@ MACHINES = 3
 """Hosts up to which a lab is of machines unless asked for: more would not fit into memory."""
 NETLIMITS = (sys.executable, "-m", "netlimits")
 SIZES = "factors.send_size=[1,10,100,500,1000,1460,10000,100000]"
+DECADES = "factors.send_size=[10,100,1000,10000,100000]"
 
 
 @dataclass(frozen=True)
@@ -104,13 +105,13 @@ TOOLS = "factors.tool=[iperf3,nttcp]"
 """The report's."""
 
 
-def _turin(megabytes: float, *sets: str, tools: str = "iperf3", link: int = 0) -> Form:
+def _turin(megabytes: float, sizes: str, *sets: str, tools: str = "iperf3", link: int = 0) -> Form:
     """Return the form of a length sweep, with or without a link that large sends fill.
 
     nttcp sends a number of buffers in place of seconds: so many megabytes, in at most WRITES.
     """
     buffers = f"derive.buffers=min(ceil({megabytes:g}e6 / send_size), {WRITES})"
-    return Form("spread-throughput", tools, 1, 6, [SIZES, buffers, *sets], [FEWER], link=link)
+    return Form("spread-throughput", tools, 1, 6, [sizes, buffers, *sets], [FEWER], link=link)
 
 
 WRITES = 40_000
@@ -146,11 +147,11 @@ FORMS = {
         ],
         hosts=3,
     ),
-    "tool-comparison": _turin(12, tools="iperf3 nuttcp netperf", link=LINK),
-    "tso": _turin(40, TOOLS),
-    "jumbo": _turin(40, TOOLS),
+    "tool-comparison": _turin(12, SIZES, tools="iperf3 nuttcp netperf", link=LINK),
+    "tso": _turin(40, DECADES, TOOLS),
+    "jumbo": _turin(40, DECADES, TOOLS),
     # a link that large sends fill also beside the load, as they fill the report's
-    "cpu-stress": _turin(2.5, TOOLS, "factors.workers_per_cpu=[0,2]", link=20_000_000),
+    "cpu-stress": _turin(2.5, DECADES, TOOLS, "factors.workers_per_cpu=[0,2]", link=20_000_000),
     "mesh": Form("mesh_links-throughput", seconds=1, hosts=8),
 }
 """Rates are a machine's without hardware support: a link of 100 Mbit/s is one that it can fill."""

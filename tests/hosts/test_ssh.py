@@ -407,7 +407,7 @@ def test_what_a_lost_connection_left_running_is_ended_over_the_next_one(lab):
     again = ssh_host(lab.machine())
     try:
         stays = again.background(Command(("sleep", "54323"), deadline=1000))
-        assert len(again.run(running).stdout.split()) == 3
+        wait(lambda: len(again.run(running).stdout.split()) == 3, "all have begun")
         shells = lost.shells()
         lost.login.transport.sock.cut("was cut by this test")
         leftovers.end(again, (1, *shells))
