@@ -104,7 +104,7 @@ OURS = (
           ratio("highest_average", "mtu", "8896", "1500", "machine == 'n2-standard-80'",
                 ("streams_per_sink",)), 1.03, 1.07),
     Assertion("a link's rate follows its bound: two sinks", "mtu-aggregate",
-          not_shown("needs a link that the host fills: here its CPUs are the limit")),
+          not_shown("needs a link that the host fills; the machines share one computer's CPUs")),
     Assertion("TSO's gain is greater at larger sends", "tso",
           gain("throughput", "tso", "on", "off", SIZES, LARGER, SMALLER), low=1),
     Assertion("jumbo frames' gain is greater at larger sends", "jumbo",
