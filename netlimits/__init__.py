@@ -26,6 +26,7 @@ _API = {
     "explain": ("netlimits.limits", "explain"),
     "analysis": ("netlimits.analysis", None),
     "limited_by": ("netlimits.limits", "limited_by"),
+    "sensitivities": ("netlimits.limits.sensitivity", "sensitivities"),
     "charts": ("netlimits.charts", None),
     "published": ("netlimits.reproduce.published", None),
     "reproduce": ("netlimits.reproduce", None),

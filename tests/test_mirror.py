@@ -53,6 +53,7 @@ WAYS = {
     "test_conditions": "experiments/ and what the reports print of theirs",
     "test_coverage": "benchmarks/coverage.py",
     "test_demo": "scripts/demo",
+    "test_diagnose": "benchmarks/diagnose.py",
     "test_disturbance": "benchmarks/disturbance.py and looks.py",
     "test_engines": "benchmarks/engines.py",
     "test_experiments_lab": "experiments/ on hosts",

@@ -28,6 +28,10 @@ from netlimits.errors import (
 )
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "diagnose": (
+        "netlimits.cli.diagnose",
+        "Say what limits the traffic between two hosts, and prove it.",
+    ),
     "plan": (
         "netlimits.cli.plan",
         "Show what an experiment would run, in which order, for how long.",

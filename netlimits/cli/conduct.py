@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,22 +91,40 @@ class Conduct:
         self, campaign: Logbook, survey: Survey, hosts: Mapping[str, Host], stop: Stop
     ) -> None:
         """Run what is left, show progress, write the frames, and say what came of it."""
+        written = self.work_through(campaign, survey, hosts, stop)
+        shown = ("compare",) if campaign.experiment.sides else ("explain", "table")
+        _report(campaign.state(), written, campaign.path, shown, self.as_json)
+
+    def work_through(
+        self,
+        campaign: Logbook,
+        survey: Survey,
+        hosts: Mapping[str, Host],
+        stop: Stop,
+        left: Callable[[float], float] = float,
+    ) -> tuple[Path, ...]:
+        """Run what is left, show progress, and write the frames; return their files.
+
+        `left` makes the seconds that are shown as left of those of this campaign.
+        """
         from netlimits.cli.progress import display
 
         work = self._work(campaign, survey, hosts, stop)
         campaign.archive.append("opened")
         try:
             with display(campaign.experiment) as on_progress:
-                self._every_run(work, stop, on_progress)
+                self._every_run(
+                    work,
+                    stop,
+                    lambda now: on_progress(replace(now, seconds_left=left(now.seconds_left))),
+                )
         except NetlimitsError as error:
             _say_cut_off(campaign, error)
             raise
         finally:
             _say_beside(campaign, work)
         campaign.archive.append("closed")
-        state, written = campaign.state(), _results(campaign)
-        first = "compare" if campaign.experiment.sides else "table"
-        _report(state, written, campaign.path, first, self.as_json)
+        return _results(campaign)
 
     def _work(
         self, campaign: Logbook, survey: Survey, hosts: Mapping[str, Host], stop: Stop
@@ -213,9 +231,13 @@ def _but_for(campaign: Logbook) -> str:
 
 
 def _report(
-    state: Mapping[str, Any], written: Sequence[Path], folder: Path, first: str, as_json: bool
+    state: Mapping[str, Any],
+    written: Sequence[Path],
+    folder: Path,
+    shown: Sequence[str],
+    as_json: bool,
 ) -> None:
-    """Say what came of the campaign, and which commands show it: `first` before the others."""
+    """Say what came of the campaign, and which commands show it, those in `shown` first."""
     if as_json:
         files = [str(path) for path in written]
         echo(json.dumps({**state, "files": files}, indent=2))
@@ -226,8 +248,7 @@ def _report(
         for path in written:
             echo(str(path))
         if state["ok"]:
-            echo(f"next: netlimits {first} {quoted(folder)}")
-            echo(f"      netlimits figures {quoted(folder)}")
-            echo(f"      netlimits report {quoted(folder)}")
+            for number, command in enumerate((*shown, "figures", "report")):
+                echo(f"{'     ' if number else 'next:'} netlimits {command} {quoted(folder)}")
     if state["ok"] < state["planned"]:
         sys.exit(1)

@@ -43,13 +43,18 @@ def report(results: Path, out: Path | None) -> None:
     Example:
       netlimits report results/stateless-offloads-20260101-120000 --out offloads.html
     """
-    from netlimits.model.folder import Folder
-    from netlimits.report.page import render
-
     if not results.is_dir():
         raise InputError(f"{results}: a report is made of a campaign's folder")
     if out is None:
         refuse_folder(results)
+    echo(write(results, out))
+
+
+def write(results: Path, out: Path | None = None) -> Path:
+    """Write the page of a campaign's folder, and return its file. Raises InputError."""
+    from netlimits.model.folder import Folder
+    from netlimits.report.page import render
+
     text = render(_page(opened(results)))
     file = out or results / "report.html"
     try:
@@ -59,7 +64,7 @@ def report(results: Path, out: Path | None) -> None:
             file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"{file}: cannot be written: {error.strerror or error}") from error
-    echo(file)
+    return file
 
 
 def _page(results: Results) -> Page:

@@ -101,6 +101,11 @@ class Intervention:
         return f"{self.what.replace('_', '-')}-x{self.times:g}" if self.what else ""
 
     @property
+    def decisive(self) -> bool:
+        """True if some ratios of throughput prove a class and others do not."""
+        return bool(self.least) or not math.isinf(self.most)
+
+    @property
     def expectation(self) -> str:
         """What must follow, in words."""
         if math.isinf(self.most):

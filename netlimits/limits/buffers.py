@@ -40,6 +40,8 @@ def _buffer(of: Configured, end: str, memory: str, times: float) -> Levels | str
             return levels
         if option in of.setup.options:
             return f"{option} is {of.setup.options[option]}, not one size"
+    if of.udp and of.one_machine:
+        return "net.core's sysctls are those of the machine that both ends share"
     names = (
         (f"net.core.{memory}_max", f"net.core.{memory}_default")
         if of.udp

@@ -20,6 +20,8 @@ IPV4, IPV6, TCP, UDP = 20, 40, 20, 8
 """Bytes of headers, without options."""
 LEAST_MSS = 132
 """Bytes: with timestamps, half of less leaves much less than half for data; Linux takes 88."""
+LEAST_DELAY_US = 100
+"""Microseconds: less than a timer of a virtual machine keeps."""
 TOLERANCE_PCT = 20
 """How far off a pace may be: a run that does not reach it is what refutes that it was the limit."""
 
@@ -82,8 +84,11 @@ def arrived(of: Configured, times: float) -> Levels | str:
         streams = int(of.setup.options.get("parallel") or 1) * of.setup.around.streams
         return {("measure", of.setup.tool, "rate"): round(of.throughput * times / streams)}
     if of.setup.around.pace:
-        return pace(of, of.throughput * times / of.setup.around.pace.rate)
-    return pace(of, times)
+        times *= of.throughput / of.setup.around.pace.rate
+    levels = pace(of, times)
+    if isinstance(levels, str):
+        return levels
+    return {**levels, ("pace", "tolerance_pct"): 100}  # less than that is open (mediators)
 
 
 def seconds(of: Configured, times: float) -> Levels | str:
@@ -153,6 +158,19 @@ def rps(of: Configured, times: float) -> Levels | str:
     return {("settings", of.group(of.receiver), "rps", "cpus"): f"0-{count - 1}"}
 
 
+def delay(of: Configured, times: float) -> Levels | str:
+    """A round trip of `times` as long, by netem at the sender."""
+    if of.one_machine:
+        return "both ends are one machine, whose clock ticks more slowly than such a round trip"
+    if of.use("qdisc", of.sender):
+        return "the sender has a qdisc already"
+    if not of.rtt_us:
+        return "the round trip is not known"
+    entry = ("settings", of.group(of.sender), "qdisc")
+    wanted = max(LEAST_DELAY_US, round(of.rtt_us * (times - 1)))
+    return {(*entry, "kind"): "netem", (*entry, "delay"): f"{wanted}us"}
+
+
 def sender_load(of: Configured, times: float) -> Levels | str:
     """More busy processes for each CPU of the sender."""
     return _load(of, of.sender, times)
@@ -190,5 +208,6 @@ CHANGES: Mapping[str, Callable[[Configured, float], Levels | str]] = {
     "sender_load": sender_load,
     "receiver_load": receiver_load,
     "rps": rps,
+    "delay": delay,
 }
 """What `Intervention.what` names."""

@@ -18,8 +18,9 @@ Levels = Mapping[KeyPath, Scalar]
 class Configured:
     """One configuration as it ran: what it set up, and what was measured.
 
-    `throughput` is the median in bit/s (None: not known), `sender` the end that sent, `sysctls` the
-    hosts' by end, and `cpus` how many they have; `one_machine` says that both ends share them.
+    `throughput` is the median in bit/s and `rtt_us` the median round trip (None: not known),
+    `sender` the end that sent, `sysctls` the hosts' by end, and `cpus` how many they have;
+    `one_machine` says that both ends share them.
     """
 
     experiment: Experiment
@@ -33,6 +34,7 @@ class Configured:
     cpus: Mapping[str, int] = field(default_factory=dict)
     one_machine: bool = False
     ipv6: bool = False
+    rtt_us: float | None = None
 
     def group(self, end: str) -> str:
         """The role, as the file has it, at an end."""

@@ -20,6 +20,8 @@ GROWN, MORE, FEWER, ENDED = 1.2, 1.5, 0.7, 1 / 3
 losses that are to end."""
 SAME_READER = 0.5
 """Of the receive windows, what is unread where streams wait for one reader (`_places.UNREAD`)."""
+SHORT_PCT = 10.0
+"""Of a pace, what may be missing where it is to be a little less than before."""
 LOADED_PCT = 95.0
 EASED = 0.95
 """Of the softirq of the busiest CPU, what is left of it where some of it went to other CPUs."""
@@ -98,6 +100,13 @@ def _losses(changed: Runs, without: Runs) -> str:
     return ""
 
 
+def _kept(changed: Runs, without: Runs) -> str:
+    off = _median(changed, lambda run: run.figure("pace_off_pct"))
+    if off is not None and off < -SHORT_PCT:
+        return f"{-off:.0f} % less than that was sent: the sender could not keep the pace"
+    return ""
+
+
 def _load(end: str) -> Check:
     def check(changed: Runs, without: Runs) -> str:
         def peak(run: RunFigures) -> float | None:
@@ -142,9 +151,16 @@ def _length(changed: Runs, without: Runs) -> str:
     return ""
 
 
+def _delay(changed: Runs, without: Runs) -> str:
+    pair = _both(changed, without, lambda run: run.sent("rtt_us") or run.received("rtt_us"))
+    if pair and pair[0] < GROWN * pair[1]:
+        return f"the round trip took {pair[0]:,.0f} µs (before: {pair[1]:,.0f})"
+    return ""
+
+
 CHECKS: Mapping[str, tuple[Check, ...]] = {
     "streams": (_connections,),
-    "arrived": (_losses,),
+    "arrived": (_kept, _losses),
     "seconds": (_length,),
     "packet_size": (_packets,),
     "datagram": (_fragments,),
@@ -153,6 +169,7 @@ CHECKS: Mapping[str, tuple[Check, ...]] = {
     "sender_load": (_load("sender"),),
     "receiver_load": (_load("receiver"),),
     "rps": (_softirq,),
+    "delay": (_delay,),
 }
 """Change -> what it has to move."""
 

@@ -90,30 +90,37 @@ def _proof(
     blocks: pd.Series[Any] | None,
 ) -> Proof:
     """Return what the runs with a change, and those without, say of a class."""
-    ratio = _ratio(changed, without, evidence, blocks)
-    if ratio is None:
+    contrast = ratio(changed, without, evidence, blocks)
+    if contrast is None:
         why = "a run with or without it lacks its throughput, or no run without it is ok"
         return Proof(limit, level, OPEN, "", why=why)
-    over = f"{ratio.n} blocks" if ratio.method in _PAIRED else f"{ratio.n} runs"
-    interval = f"95 % interval {ratio.low:.3g} to {ratio.high:.3g}, {over}"
-    if math.isnan(ratio.low) or math.isnan(ratio.high):
+    over = f"{contrast.n} blocks" if contrast.method in _PAIRED else f"{contrast.n} runs"
+    interval = f"95 % interval {contrast.low:.3g} to {contrast.high:.3g}, {over}"
+    if math.isnan(contrast.low) or math.isnan(contrast.high):
         interval = f"too few for an interval: {over}"
-    figures = f"{ratio.value:.3g} times as much ({interval})"
+    figures = f"{contrast.value:.3g} times as much ({interval})"
     with_, bare_ = ([evidence[index] for index in side.index] for side in (changed, without))
-    state = limit.intervention.state(ratio.low, ratio.high)
+    state = limit.intervention.state(contrast.low, contrast.high)
     why = mediators.unmoved(limit.name, limit.intervention.what, with_, bare_)
     return Proof(
-        limit, level, OPEN if why else state, figures, ratio.value, ratio.low, ratio.high, why
+        limit,
+        level,
+        OPEN if why else state,
+        figures,
+        contrast.value,
+        contrast.low,
+        contrast.high,
+        why,
     )
 
 
-def _ratio(
+def ratio(
     top: pd.DataFrame,
     bottom: pd.DataFrame,
     evidence: Mapping[Any, RunFigures],
     blocks: pd.Series[Any] | None,
 ) -> contrasts.Contrast | None:
-    """The ratio of throughput; None where a run lacks it, or it is 0."""
+    """Return the ratio of throughput; None where a run lacks it, or it is 0."""
     values = [
         np.array([evidence[index].achieved or math.nan for index in side.index])
         for side in (top, bottom)

@@ -6,13 +6,25 @@ from typing import cast
 
 from netlimits.tools._base import Features, Tool, Transfer
 from netlimits.tools._programs import PROGRAMS, Installed, at_path
+from netlimits.tools._workloads import MEASURING, WORKLOADS
 from netlimits.tools.iperf3 import Iperf3
 from netlimits.tools.neper import Neper
 from netlimits.tools.netperf import Netperf
 from netlimits.tools.nttcp import Nttcp
 from netlimits.tools.nuttcp import Nuttcp
 
-__all__ = ["OWN", "PROGRAMS", "TOOLS", "Features", "Tool", "Transfer", "at_path", "tool"]
+__all__ = [
+    "MEASURING",
+    "OWN",
+    "PROGRAMS",
+    "TOOLS",
+    "WORKLOADS",
+    "Features",
+    "Tool",
+    "Transfer",
+    "at_path",
+    "tool",
+]
 
 TOOLS: tuple[Tool, ...] = (
     Netperf(),

@@ -571,7 +571,7 @@ def test_what_plan_prints_is_what_hosts_do(on, lab):
     printed = on("run", file, "--hosts", lab.hosts_file, "--out", "out").stdout
     following = printed.partition("next: ")[2].splitlines()
     assert [line.split() for line in following] == [
-        ["netlimits", command, "out"] for command in ("table", "figures", "report")
+        ["netlimits", command, "out"] for command in ("explain", "table", "figures", "report")
     ]
     campaign = nl.open(on.folder / "out")
     assert len(planned) == len(campaign.records()) == 4

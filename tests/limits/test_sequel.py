@@ -19,7 +19,7 @@ from netlimits.limits.base import Intervention
 from netlimits.limits.changes import CHANGES
 from netlimits.limits.configured import Configured
 from netlimits.limits.evidence import evidence_of
-from netlimits.limits.sequel import sequel
+from netlimits.limits.sequel import dosed, sequel
 from netlimits.model import Around, Pace, SettingUse, Setup
 from netlimits.report.answers import limited
 
@@ -196,7 +196,7 @@ def test_what_nothing_can_be_changed_of_is_left_out(tmp_path, monkeypatch):
     assert "sender-cpu, by hand" in text
 
 
-BY_HAND = ("latency", "cpu-quota", "host-full", "ack-path")
+BY_HAND = ("cpu-quota", "host-full", "ack-path")
 """Classes that no setting changes the cause of."""
 
 
@@ -418,3 +418,25 @@ def test_a_wrong_wish_is_one_line(words, why, tmp_path, capsys):
     err = capsys.readouterr().err
     assert why in err
     assert err.count("\n") == 1
+
+
+def test_doses_are_made_beside_every_configuration_the_first_ones_that_can_be(tmp_path):
+    campaign, path = nl.open(KEPT / "packets-per-second"), tmp_path / "experiment.yaml"
+    wanted = [
+        Intervention("twice the rate", "rate", 2),  # none is asked for: it cannot be made
+        Intervention("twice the streams", "streams", 2),
+        Intervention("half the packets", "packet_size", 0.5),
+        Intervention("twice the buffer", "receive_buffer", 2),
+    ]
+    path.write_text(dosed(campaign, lambda *_: wanted, 2, "diagnose-a-b", 3, 4), encoding="utf-8")
+    experiment = load.load(path)
+    planned = plan.Plan(plan.seeded(experiment))
+    assert (experiment.name, planned.replicates) == ("diagnose-a-b", (3, 3))
+    assert {planned.setup(c.values).options["seconds"] for c in planned.configurations} == {4}
+    levels = [c.values["intervention"] for c in planned.configurations]
+    ran = {campaign.runs[run].config for run in campaign.ok_runs()}
+    assert levels.count("none") == len(ran)
+    assert set(levels) == {"none", "streams-x2", "packet-size-x0.5"}
+    nothing = dosed(campaign, lambda *_: (), 2, "diagnose-a-b", 3, 4)
+    bare = plan.Plan(plan.seeded(load.parse(nothing, path)))
+    assert {c.values["intervention"] for c in bare.configurations} == {"none"}

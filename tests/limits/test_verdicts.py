@@ -18,7 +18,7 @@ import netlimits as nl
 from netlimits.cli import main
 from netlimits.limits import explain, known, runs
 from netlimits.limits.classes import CLASSES
-from netlimits.limits.classes.latency import Latency
+from netlimits.limits.classes.ack_path import AckPath
 from netlimits.limits.evidence import evidence_of, run_figures
 from netlimits.limits.figures import DERIVED, RunFigures
 from netlimits.limits.links import DataLinks
@@ -871,7 +871,7 @@ def test_a_verdict_that_no_setting_proves_names_no_command(monkeypatch, capsys):
     path = GALLERY / "constant-bitrate"
     _, out, _ = _output(capsys, path)
     assert f"Prove it: netlimits explain {path} --next proof.yaml" in out
-    by_hand = explain(nl.open(path)).assign(decide=Latency.intervention.decides("latency"))
+    by_hand = explain(nl.open(path)).assign(decide=AckPath.intervention.decides("ack-path"))
     monkeypatch.setattr("netlimits.limits.explain", lambda _: by_hand)
     _, out, _ = _output(capsys, path)
     assert "Prove it" not in out
@@ -881,7 +881,8 @@ def test_a_verdict_that_no_setting_proves_names_no_command(monkeypatch, capsys):
     assert "Prove it" not in _output(capsys, GALLERY / "mesh")[1], "--next takes no mesh"
     monkeypatch.setattr("netlimits.limits.explain", lambda _: by_hand)
     _, out, _ = _output(capsys, path)
-    assert "a fifth more delay (by hand); at most 0.88 times the throughput proves latency" in out
+    assert "a faster way back, or fewer acknowledgements" in out
+    assert "(by hand); at least 1.2 times the throughput proves ack-path" in " ".join(out.split())
     assert "Prove it" not in out
 
 

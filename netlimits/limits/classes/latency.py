@@ -28,7 +28,9 @@ class Latency:
     name = "latency"
     title = "The round trip"
     needs = ("transaction_rate_tps", "rtt_us", "cpu_peak_pct")
-    intervention = Intervention("a fifth more delay: a fifth fewer transactions", most=0.88)
+    intervention = Intervention(
+        "twice the round trip (netem): half the transactions", "delay", 2, most=0.7
+    )
     labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:

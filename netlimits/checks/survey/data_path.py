@@ -1,0 +1,163 @@
+"""The data interface and address of two hosts, from the routes between them.
+
+Each address of the receiver is a candidate. One that the sender reaches on a link of its own comes
+before one behind a gateway, a faster link before a slower one, and a network of its own for data
+before the one that the logins use.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from netlimits.errors import HostError
+from netlimits.hosts.base import Host
+from netlimits.model import Command, Completed, Machine, decoding
+
+_LOOK = r"""ip -j addr show up || exit 1
+echo "login $SSH_CONNECTION"
+echo "stack $(cat /proc/sys/kernel/random/boot_id) $(readlink /proc/self/ns/net)"
+for f in /sys/class/net/*/speed; do echo "speed $f $(cat "$f" 2>/dev/null)"; done"""
+LOOK = Command(("sh", "-c", _LOOK), deadline=10)
+
+
+class _Route(msgspec.Struct):
+    """A route, as `ip -j route get` prints it."""
+
+    dev: str = ""
+    prefsrc: str = ""
+    gateway: str = ""
+    type: str = ""
+
+
+class _Place(msgspec.Struct):
+    """An address of an interface, as `ip -j addr` prints it."""
+
+    local: str = ""
+    scope: str = ""
+
+
+class _Device(msgspec.Struct):
+    """An interface, as `ip -j addr` prints it."""
+
+    ifname: str
+    addr_info: tuple[_Place, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """The network of a host: addresses with their interfaces, and the links' speeds in Mbit/s.
+
+    `login` is the address that the login came in by, `stack` names the host's network stack.
+    """
+
+    addresses: Mapping[str, str]
+    speeds: Mapping[str, int]
+    login: str
+    stack: str
+
+
+def network(completed: Completed) -> Network:
+    """Return the network that LOOK printed. Raises HostError if it printed none."""
+    first, _, rest = completed.stdout.partition("\n")
+    try:
+        devices = decoding.typed(first, list[_Device])
+    except ValueError:
+        problem = completed.complaint or "nothing"
+        raise HostError(f"`ip -j addr` printed: {problem}", host=completed.host) from None
+    words = [line.split() for line in rest.splitlines()]
+    named = {first: others for first, *others in filter(None, words) if first != "speed"}
+    login = named.get("login", [])
+    return Network(
+        {a.local: d.ifname for d in devices for a in d.addr_info if a.scope == "global"},
+        {
+            path.split("/")[4]: int(*speed)
+            for kind, path, *speed in (w for w in words if len(w) == 3)
+            if kind == "speed" and speed[0].isdigit()
+        },
+        login[2] if len(login) == 4 else "",
+        " ".join(named.get("stack", [])),
+    )
+
+
+def placed(
+    machines: Mapping[str, Machine], hosts: Mapping[str, Host], interface: str = ""
+) -> dict[str, Machine]:
+    """Return the two machines with data interface and address; what they have stays.
+
+    Args:
+        machines: The sender and the receiver, in this order.
+        hosts: Their hosts, connected.
+        interface: The sender's data interface, if the user named it.
+
+    Raises:
+        HostError: They are the same host, or no route leads from the sender to the receiver.
+    """
+    (sender, _), (receiver, _) = ends = tuple(machines.items())
+    networks = {role: network(hosts[role].run(LOOK)) for role in machines}
+    if len({each.stack for each in networks.values()}) == 1 and "lo" not in _interfaces(machines):
+        names = " and ".join(machine.ssh or "this machine" for _, machine in ends)
+        raise HostError(f"{names} are the same host; name two, or say --local")
+    given, at = machines[receiver].address, machines[receiver].interface
+    known = networks[receiver].addresses
+    addresses = [given] if given else [a for a, name in known.items() if at in (None, name)]
+    wanted = interface or machines[sender].interface or ""
+    chosen = _best(hosts[sender], networks[sender], addresses, wanted, networks[receiver].login)
+    if chosen is None:
+        over = f" over {wanted}" if wanted else ""
+        listed = ", ".join(addresses) or "none"
+        raise HostError(
+            f"no route{over} from {machines[sender].ssh or sender} to an address of "
+            f"{machines[receiver].ssh or receiver} (it has {listed}); name one with --address",
+            host=sender,
+        )
+    address, route = chosen
+    return {
+        sender: replace(
+            machines[sender],
+            interface=route.dev,
+            address=machines[sender].address or route.prefsrc or None,
+        ),
+        receiver: replace(
+            machines[receiver],
+            interface=at or known.get(address),
+            address=address,
+        ),
+    }
+
+
+def _interfaces(machines: Mapping[str, Machine]) -> set[str | None]:
+    return {machine.interface for machine in machines.values()}
+
+
+def _best(
+    host: Host, own: Network, addresses: Sequence[str], interface: str, login: str
+) -> tuple[str, _Route] | None:
+    """Return the best of the addresses that the host has a route to, with the route."""
+    routes = [
+        (address, route)
+        for address, route in zip(addresses, _routes(host, addresses), strict=True)
+        if route and route.type != "local" and route.dev != "lo" and address not in own.addresses
+        if not interface or route.dev == interface
+    ]
+
+    def rank(item: tuple[str, _Route]) -> tuple[bool, int, bool, int]:
+        address, route = item
+        version = ipaddress.ip_address(address).version
+        return (bool(route.gateway), -own.speeds.get(route.dev, 0), address == login, version)
+
+    return min(routes, key=rank, default=None)
+
+
+def _routes(host: Host, addresses: Sequence[str]) -> Iterator[_Route | None]:
+    commands = [
+        Command(("ip", "-j", "route", "get", address), deadline=10) for address in addresses
+    ]
+    for answer in host.run_in_turn(commands):
+        try:
+            yield decoding.typed(answer.stdout, list[_Route])[0]
+        except (ValueError, IndexError):
+            yield None

@@ -1,0 +1,207 @@
+"""What `netlimits diagnose` prints: the path, a table of limits with their proofs, what helps."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from netlimits.cli import echo, quoted
+
+if TYPE_CHECKING:
+    from netlimits.archive.reader import Campaign
+    from netlimits.limits.diagnosis import Help
+    from netlimits.model import Machine
+
+_WIDTH = 96
+_WHOLE = 100.0
+"""From so many µs on, a round trip has no digit behind the point."""
+_UNITS = ((1e3, "Gbit/s"), (1.0, "Mbit/s"))
+
+
+def path(campaign: Campaign, workloads: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the names of both hosts, and their link, CPUs and kernels in words.
+
+    The round trip is the least that any of the `workloads` saw.
+    """
+    from netlimits.evidence import facts
+
+    machines = campaign.archive.machines
+    read = {role: campaign.archive.facts(role) for role in machines}
+
+    def value(role: str, fact: str, *keys: str) -> Any:
+        known = facts.value(read[role], fact)
+        for key in keys:
+            known = known.get(key) if isinstance(known, dict) else None
+        return known
+
+    sender, receiver = machines
+    words = [value(sender, "driver", "driver"), value(sender, "link_settings", "Speed")]
+    mtu, counts = value(sender, "link", "mtu"), [value(r, "cpu", "count") for r in machines]
+    words += [mtu and f"MTU {mtu}", all(counts) and f"{counts[0]} + {counts[1]} CPUs"]
+    words += [" ".join(str(value(sender, "kernel") or "").split()[:2])]
+    words.append(value(sender, "sysctls", "net.ipv4.tcp_congestion_control"))
+    trips = [us for row in workloads if (us := row["known"].get("min_rtt_us"))]
+    trip = min(trips, default=0.0)
+    words.insert(3, trip and f"RTT {trip / 1000:.2g} ms")
+    return {
+        "sender": machines[sender].ssh or sender,
+        "receiver": machines[receiver].ssh or receiver,
+        "link": ", ".join(str(word) for word in words if word and word != "Unknown!"),
+    }
+
+
+def commands(machines: Mapping[str, Machine], rung: Help) -> Iterator[str]:
+    """Yield the commands that make a rung's settings by hand, each behind its host's name."""
+    from netlimits.settings import setting
+    from netlimits.units import cpus
+
+    for role, name, options in rung.settings:
+        machine = machines[role]
+        where, interface = machine.ssh or role, machine.interface or ""
+        if name == "sysctl":
+            for key, value in options.items():
+                yield f"{where}: sysctl -w {key}={shlex.quote(str(value))}"
+        elif name == "rps":
+            bits = cpus.mask(cpus.members(options["cpus"]))
+            queues = f"/sys/class/net/{interface}/queues/rx-*/rps_cpus"
+            yield f"{where}: for q in {queues}; do echo {bits} >$q; done"
+        else:
+            for command in setting(name).change(interface, {}, options):
+                yield f"{where}: {shlex.join(command.argv)}"
+
+
+def lines(answer: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the answer for people."""
+    of = answer["path"]
+    yield f"{of['sender']} → {of['receiver']}   {of['link']}"
+    yield ""
+    head = ("", "throughput", "limited by", "proof", "CPU µs/KiB (send, receive)*")
+    rows = [head, *map(_cells, answer["workloads"])]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = zip(row, widths, strict=True)
+        yield "  ".join(cell.ljust(width) for cell, width in cells).rstrip()
+    if any(row["transaction_rate_tps"] for row in answer["workloads"]):
+        yield "* of transactions: µs each"
+    yield ""
+    for row in answer["workloads"]:
+        if row["state"] == "open":
+            yield from _open(row)
+    yield from _ladder(answer["ladder"])
+    for line in answer["left_out"]:
+        yield f"Left out: {line}"
+    folder = quoted(answer["results"])
+    if answer["restored"]:
+        yield f"Both hosts are as they were found.   {folder}"
+    else:
+        yield f"A host is not as it was found: netlimits restore {folder}"
+    if any(row["state"] == "open" for row in answer["workloads"]):
+        yield "More blocks decide what is open, and --from prints the answer again:"
+        yield f"  netlimits extend {folder} --replicates 6"
+        yield f"  netlimits diagnose --from {folder}"
+    yield f"next: netlimits explain {folder}"
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    from netlimits.limits.workloads import TITLES
+
+    costs = [_short(row["cpu_us"][end]) for end in ("send", "receive")]
+    limit = f"{row['limit']}{_detail(row)} ({row['state']})"
+    if row["state"] == "open":
+        limit = f"open: {row['limit']}?" if row["limit"] else "open"
+    title = TITLES.get(row["workload"], row["workload"])
+    return (title, _rate(row), limit, row["proof"] or "–", "  ".join(costs))
+
+
+def _detail(row: Mapping[str, Any]) -> str:
+    """Return the figure that a limit is known by: the link's share, the round trip; or ""."""
+    share, trip = row["known"].get("of_bound_pct"), row["known"].get("rtt_us")
+    if row["limit"] == "link" and share:
+        return f", {share:.1f} % of it"
+    if row["limit"] != "latency" or not trip:
+        return ""
+    return f", {trip:,.0f} µs" if trip >= _WHOLE else f", {trip:.1f} µs"
+
+
+def _open(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is known of a workload whose limit is open."""
+    from netlimits.limits.workloads import TITLES
+
+    each = [
+        f"{of['resource']} {of['state']}"
+        + ("" if of["low"] is None else f" [{of['low']:.2f}, {of['high']:.2f}]")
+        for of in row["sensitivities"]
+    ]
+    parts = [*each, *(f"{name} ruled out ({why})" for name, why in row["ruled_out"].items())]
+    yield from textwrap.wrap(
+        f"{TITLES.get(row['workload'], row['workload'])}, sensitivities: "
+        f"{'; '.join(parts) or 'none measured'}.",
+        _WIDTH,
+        subsequent_indent="  ",
+    )
+    yield ""
+
+
+def _rate(row: Mapping[str, Any]) -> str:
+    """Return "3.10 Gbit/s [3.00, 3.20]"."""
+    value, unit = row["throughput_mbps"], "trans/s"
+    if value is None:
+        value = row["transaction_rate_tps"]
+        if value is None:
+            return "–"
+        return _with_interval(row, value, 1.0, unit, 0)
+    scale, unit = next(each for each in _UNITS if value >= each[0] or each[0] == 1)
+    return _with_interval(row, value, scale, unit, 2 if value / scale < 100 else 0)
+
+
+def _with_interval(
+    row: Mapping[str, Any], value: float, scale: float, unit: str, digits: int
+) -> str:
+    words = f"{value / scale:,.{digits}f} {unit}"
+    if row["low"] is None:
+        return words
+    return f"{words} [{row['low'] / scale:,.{digits}f}, {row['high'] / scale:,.{digits}f}]"
+
+
+def _short(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def _ladder(rungs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    from netlimits.limits.workloads import TITLES
+
+    if not rungs:
+        return
+    yield "What would help (each measured within the same blocks, then undone):"
+    for number, rung in enumerate(rungs, 1):
+        then = f"; next limit: {rung['then']}" if rung["then"] else ""
+        yield (
+            f"{number}. {TITLES.get(rung['workload'], rung['workload'])}: {rung['change']}   "
+            f"×{rung['ratio']:.2f} [{rung['low']:.2f}, {rung['high']:.2f}] → "
+            f"{rung['throughput']:,.0f}{then}"
+        )
+        yield from (f"     {command}" for command in rung["commands"])
+        costs = [
+            f"{end} {_short(before)} → {_short(after)}"
+            for end, (before, after) in rung["cost"].items()
+        ]
+        yield f"     costs, CPU µs per unit: {', '.join(costs)}"
+    yield ""
+
+
+def say_plan(workloads: Sequence[str], no_changes: bool) -> None:
+    """Print what would be run and changed, without a login."""
+    from netlimits.limits.doses import RESOURCES
+    from netlimits.limits.workloads import observation
+    from netlimits.tools import MEASURING
+
+    echo("# First each workload as the hosts are:")
+    first, *_ = MEASURING
+    echo(observation(workloads, "diagnose", "What limits the data rate?", tool=first))
+    if no_changes:
+        return
+    echo("# Then, in blocks shuffled with that, for a run at a time, what the counters leave open:")
+    for each in RESOURCES:
+        echo(f"#   {each.name}: {each.dose.change}")

@@ -1,0 +1,126 @@
+"""One direction of `netlimits diagnose`: its stages in their order, and the answer as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from netlimits.cli import diagnosis_lines, quoted
+from netlimits.cli.stages import A_RUN, Stages, say
+from netlimits.errors import InputError, one_line
+
+if TYPE_CHECKING:
+    from netlimits.archive.reader import Campaign
+    from netlimits.limits.diagnosis import Help
+
+RUNGS = 3
+"""Changes that help, kept one upon the other at most."""
+OBSERVED_BLOCKS = 6
+"""Blocks of a diagnosis without changes, at most."""
+Text = Callable[[Sequence[str], int, Sequence[Mapping[str, Any]]], str]
+"""Workloads, blocks, and the settings that are kept -> the experiment that observes them."""
+
+
+def answer(
+    stages: Stages, wanted: Sequence[str], tool: str, no_changes: bool
+) -> tuple[bool, dict[str, Any]]:
+    """Carry out one direction; return True if all its runs are ok, and the answer as JSON."""
+    from netlimits.cli import report
+    from netlimits.limits import workloads
+
+    names = workloads.able(tool, wanted)
+    if not names:
+        raise InputError(f"{tool} measures none of {', '.join(wanted)}")
+    question = f"What limits the data rate: {stages.title.removeprefix('diagnose-')}?"
+
+    def text(names: Sequence[str], blocks: int, kept: Sequence[Mapping[str, Any]]) -> str:
+        return workloads.observation(
+            names, stages.title, question, tool=tool, replicates=blocks, settings=kept
+        )
+
+    folder = stages.folder
+    say(f"{len(names)} workload{'s' if len(names) > 1 else ''} as the hosts are")
+    if no_changes:
+        fit = int(stages.budget.left / (len(names) * A_RUN))
+        campaign = stages.observe(text(names, max(2, min(OBSERVED_BLOCKS, fit)), ()), folder)
+        stages.left_out.append("--no-changes: nothing was changed, so nothing is proven")
+    else:
+        observed = stages.observe(text(names, 2, ()), beside(folder, "observed"))
+        say("a dose of each resource that the counters do not rule out")
+        campaign = stages.dose(observed, folder) or observed
+    ladder = [] if no_changes else _ladder(stages, campaign, text)
+    page = report.write(campaign.path)
+    say(f"report: {quoted(page)}")
+    state = campaign.state()
+    return state["ok"] == state["planned"], row(campaign, names, ladder, stages.left_out)
+
+
+def row(
+    campaign: Campaign,
+    wanted: Sequence[str] = (),
+    ladder: Sequence[Help] = (),
+    left_out: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return the answer that a campaign gives, as `--json` prints it.
+
+    Beside what was `left_out` it says which workloads have no run that is ok, and why runs failed.
+    """
+    from netlimits.limits import diagnosis
+
+    state, rows = campaign.state(), diagnosis.workloads(campaign)
+    silent = [name for name in wanted if name not in {each["workload"] for each in rows}]
+    reasons = list(state["reasons"].items())[:3]
+    return {
+        "path": diagnosis_lines.path(campaign, rows),
+        "workloads": rows,
+        "ladder": [
+            diagnosis.as_json(rung, [*diagnosis_lines.commands(campaign.archive.machines, rung)])
+            for rung in ladder
+        ],
+        "left_out": [
+            *left_out,
+            *(f"{name}: no run is ok" for name in silent),
+            *(f"{count} of the runs: {one_line(why)}" for why, count in reasons),
+        ],
+        "restored": not state["not_put_back"],
+        "results": str(campaign.path),
+    }
+
+
+def _ladder(stages: Stages, campaign: Campaign, text: Text) -> list[Help]:
+    """Keep the change that helps most, and find the next limit, while the budget lasts."""
+    from netlimits.limits import diagnosis
+
+    rungs: list[Help] = []
+    kept: dict[tuple[str, str], dict[str, Any]] = {}
+    while helps := diagnosis.helping(campaign):
+        first = helps[0]
+        rungs.append(first)
+        for role, name, options in first.settings:
+            kept.setdefault((role, name), {}).update(options)
+        if len(rungs) == RUNGS or not stages.room(1):
+            return rungs
+        say(f"the next limit of {first.workload}, with {first.change} kept")
+        name = f"rung-{len(rungs)}"
+        observed = stages.observe(
+            text(
+                [first.workload],
+                2,
+                [{"roles": [role], setting: of} for (role, setting), of in kept.items()],
+            ),
+            beside(stages.folder, f"{name}-observed"),
+        )
+        following = stages.dose(observed, beside(stages.folder, name))
+        rows = diagnosis.workloads(following or observed)
+        rungs[-1] = replace(first, then=f"{rows[0]['limit']} ({rows[0]['state']})")
+        if following is None:
+            return rungs
+        campaign = following
+    return rungs
+
+
+def beside(folder: Path, what: str) -> Path:
+    """Return the folder of another stage, beside that of the answer."""
+    return folder.with_name(f"{folder.name}-{what}")

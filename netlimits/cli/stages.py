@@ -1,0 +1,241 @@
+"""The stages of `netlimits diagnose`: observation, doses in blocks, rungs; each is a campaign."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from secrets import randbits
+from typing import TYPE_CHECKING, Any
+
+from netlimits.cli import echo, logins
+from netlimits.cli.hosts import all_logged_in
+from netlimits.cli.lines import say_warnings
+from netlimits.errors import CheckError, InputError
+
+if TYPE_CHECKING:
+    from netlimits.archive.logbook import Logbook
+    from netlimits.archive.reader import Campaign
+    from netlimits.campaign.interrupt import Stop
+    from netlimits.checks import Finding
+    from netlimits.checks.survey import Survey
+    from netlimits.cli.conduct import Conduct
+    from netlimits.experiment.plan import Plan
+    from netlimits.hosts.base import Host
+    from netlimits.limits.base import Intervention
+    from netlimits.model import Machine
+
+A_RUN = 2.5
+"""Seconds of a run of one before any was timed: settings, evidence and the tool's start with it."""
+CLOSING = 8.0
+"""Seconds for what follows the last run: restoring hosts, verdicts, the report."""
+MOST_DOSES, ENOUGH_BLOCKS, FEWEST_BLOCKS = 6, 6, 2
+"""Doses of a workload at most; blocks for which some of them are given up, since the intervals of
+four are half as wide again (analysis.contrasts); and the fewest."""
+SAFE = 0.85
+"""Of the time left, what the first blocks may take, timed by the observation: doses take longer."""
+_LINE = re.compile(r"^\S+:\d+: ")
+"""The place in a file that a finding names, and that nobody wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The time that a diagnosis may take, in seconds from its start."""
+
+    seconds: float
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def left(self) -> float:
+        """Return the seconds that are left for runs."""
+        return self.began + self.seconds - CLOSING - time.monotonic()
+
+
+@dataclass
+class Stages:
+    """One direction's stages on two machines; `left_out` collects changes that cannot be made."""
+
+    machines: Mapping[str, Machine]
+    conduct: Conduct
+    stop: Stop
+    budget: Budget
+    folder: Path
+    title: str
+    left_out: list[str] = field(default_factory=list)
+    _a_run: float = A_RUN
+    _warned: bool = False
+
+    def observe(self, text: str, folder: Path) -> Campaign:
+        """Run an experiment as it is written, and return its campaign."""
+        plan = self._plan(text, folder)
+        with self._hosts() as hosts:
+            survey, errors = self._looked(plan, hosts)
+            if errors:
+                raise CheckError(errors)
+            self._run(plan, survey, hosts, folder)
+        return self._open(folder)
+
+    def dose(self, observed: Campaign, folder: Path) -> Campaign | None:
+        """Run the doses that an observation leaves open, in blocks with the baseline.
+
+        Returns None if nothing can be changed. More blocks follow while a resource is open and
+        the budget lasts.
+        """
+        refused: set[str] = set()
+        while True:
+            planned = self._fitting(observed, refused, folder)
+            if planned is None:
+                return None
+            with self._hosts() as hosts:
+                survey, errors = self._looked(planned, hosts)
+                levels = _levels_of(planned, errors)
+                if not errors:
+                    self._run(planned, survey, hosts, folder)
+                    break
+            if not levels - refused:
+                raise CheckError(errors)
+            refused |= levels
+            why = "; ".join(f"{each.host}: {_LINE.sub('', each.problem)}" for each in errors)
+            self.left_out.append(f"{', '.join(sorted(levels))}: {why}")
+        self._extend(folder, survey)
+        return self._open(folder)
+
+    def room(self, workloads: int) -> bool:
+        """Return True if the budget has time for another observation, and a dose in blocks."""
+        return self.budget.left > self._a_run * workloads * (2 + 2 * ENOUGH_BLOCKS)
+
+    def _fitting(self, observed: Campaign, refused: set[str], folder: Path) -> Plan | None:
+        """Return the plan with as many doses as leave ENOUGH_BLOCKS; None without a dose."""
+        from netlimits.limits import doses, sequel, workloads
+        from netlimits.limits.proof import INTERVENTION, NONE
+
+        def chosen(verdict: Any, runs: Any) -> Sequence[Intervention]:
+            return [d for d in doses.candidates(verdict, runs) if d.level not in refused]
+
+        length = workloads.seconds(_round_trip(observed))
+        a_run = self._a_run + length - workloads.SECONDS
+
+        def plan(most: int, blocks: int) -> Plan:
+            text = sequel.dosed(observed, chosen, most, self.title, blocks, length)
+            return self._plan(text, folder)
+
+        for most in range(MOST_DOSES, 0, -1):
+            once = plan(most, 1)
+            if all(each.values[INTERVENTION] == NONE for each in once.configurations):
+                return None
+            fit = int(SAFE * self.budget.left / (len(once) * a_run))
+            if fit >= ENOUGH_BLOCKS:
+                break
+        return plan(most, min(ENOUGH_BLOCKS, max(FEWEST_BLOCKS, fit)))
+
+    def _extend(self, folder: Path, survey: Survey) -> None:
+        """Add the blocks that fit into what is left of the budget, if a resource is open."""
+        from netlimits.archive import logbook
+        from netlimits.experiment.plan import SEED_BITS
+        from netlimits.limits.base import OPEN
+        from netlimits.limits.sensitivity import sensitivities
+
+        campaign = logbook.open(folder)
+        blocks = int(self.budget.left / (len(campaign.plan.configurations) * self._a_run))
+        if blocks < 1 or OPEN not in set(sensitivities(self._open(folder))["state"]):
+            return
+        say(f"{blocks} more block{'s' if blocks > 1 else ''} for what is open")
+        with self._hosts() as hosts, logins.locked(campaign):
+            self.stop.defer()
+            extended = campaign.extend(blocks, randbits(SEED_BITS))
+            self._work(extended, survey, hosts)
+
+    def _plan(self, text: str, folder: Path) -> Plan:
+        from netlimits.experiment import load
+        from netlimits.experiment.plan import Plan, seeded
+
+        return Plan(seeded(load.parse(text, folder / "experiment.yaml")))
+
+    @contextmanager
+    def _hosts(self) -> Iterator[Mapping[str, Host]]:
+        from netlimits.restore.guard.claims import refuse_claimed
+
+        with (
+            self.stop.interruptible(),
+            all_logged_in(self.machines, self.conduct.patience) as hosts,
+        ):
+            refuse_claimed(hosts)
+            yield hosts
+
+    def _looked(self, plan: Plan, hosts: Mapping[str, Host]) -> tuple[Survey, list[Finding]]:
+        """Survey the hosts; return the errors beside it. Warn, and try the tools, only once."""
+        from netlimits.checks.survey import look
+
+        survey = look(plan, self.machines, hosts, try_tools=not self._warned)
+        if not self._warned:
+            self.conduct.check(plan.experiment)
+            say_warnings(survey.findings)
+            self._warned = True
+        return survey, [each for each in survey.findings if each.severity == "error"]
+
+    def _run(self, plan: Plan, survey: Survey, hosts: Mapping[str, Host], folder: Path) -> None:
+        from netlimits.campaign import creation
+
+        self.stop.defer()
+        campaign = creation.create(plan, survey, folder, logins.registrar(survey.machines))
+        with logins.locked(campaign):
+            self._work(campaign, survey, hosts)
+
+    def _work(self, campaign: Logbook, survey: Survey, hosts: Mapping[str, Host]) -> None:
+        """Carry the pending runs out, and time them for what follows."""
+        runs, began = campaign.state()["left"], time.monotonic()
+        self.conduct.work_through(campaign, survey, hosts, self.stop, self._left)
+        self._a_run = (time.monotonic() - began) / max(1, runs)
+
+    def _left(self, seconds: float) -> float:
+        """Return the seconds until the answer: what the budget has, and what this stage needs."""
+        return max(seconds, self.budget.left + CLOSING)
+
+    def _open(self, folder: Path) -> Campaign:
+        from netlimits.archive import reader
+
+        return reader.open(folder)
+
+
+def _round_trip(observed: Campaign) -> float | None:
+    """Return the least round trip that any run saw, µs."""
+    frame = observed.frame()
+    columns = [name for name in frame.columns if name.endswith("_min_rtt_us")]
+    least = frame[columns].min().min() if columns else None
+    return None if least is None or least != least else float(least)
+
+
+def _levels_of(plan: Plan, errors: Iterable[Finding]) -> set[str]:
+    """Return the changes whose settings errors are about; a host's `sudo` is about all of its."""
+    from netlimits.limits.proof import INTERVENTION
+
+    places: dict[str, set[tuple[str, str]]] = {}
+    for configuration in plan.configurations:
+        uses = plan.setup(configuration.values).settings
+        own = {(use.name, role) for use in uses for role in use.roles}
+        places.setdefault(str(configuration.values[INTERVENTION]), set()).update(own)
+    wrong = {(each.check, each.host) for each in errors}
+    return {
+        level
+        for level, own in places.items()
+        if any((name, role) in wrong or ("sudo", role) in wrong for name, role in own)
+    }
+
+
+def refuse_short(seconds: float, workloads: int) -> None:
+    """Raise InputError where the time is too short for any answer."""
+    least = CLOSING + A_RUN * workloads * (1 + 2 * FEWEST_BLOCKS)
+    if seconds < least:
+        raise InputError(
+            f"--time {seconds:g}s: is too short for {workloads} workload"
+            f"{'s' if workloads > 1 else ''}; it takes {least:.0f} s at least: choose fewer with "
+            "--workload, or --no-changes"
+        )
+
+
+def say(line: str) -> None:
+    """Print a line on what is being done, beside the answer."""
+    echo(line, err=True)

@@ -1,0 +1,251 @@
+"""The answer of `netlimits diagnose`: what limits each workload, how that is proven, what helps.
+
+Pure: a campaign in, rows out. A campaign without changes has the same rows, of which none is
+proven.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from netlimits.analysis import frames, intervals
+from netlimits.errors import DataError
+from netlimits.limits import explained, proof
+from netlimits.limits.base import OPEN, PROVEN, REFUTED
+from netlimits.limits.doses import NO_SIGN, RESOURCES, Resource, resource, ruled_out
+from netlimits.limits.evidence import evidence_of
+from netlimits.limits.figures import RunFigures
+from netlimits.limits.sensitivity import RULED_OUT, WORKLOAD, sensitivities
+from netlimits.limits.verdicts import UNDETERMINED, of_configuration, of_run
+from netlimits.limits.workloads import TITLES
+from netlimits.model import SettingUse
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from netlimits.archive.reader import Campaign
+
+HELPS = 1.05
+"""A change of a setting counts as help if the interval of its ratio lies above this."""
+FEW = 3
+"""Runs from which on their mean gets an interval: that of two reaches below zero."""
+SUGGESTED = "suggested"
+CPUS = {"sender CPU", "receiver CPU"}
+DEMANDS = ("sd_us_per_kib", "sd_us_per_tran")
+"""The columns of what a host's CPUs spend: per KiB, and per transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    """A change of settings that helps a workload.
+
+    `ratio` is throughput with it over throughput without, `cost` the CPU time per unit of each end
+    (`send`, `receive`) before and after. `settings` are role, name and options of each.
+    """
+
+    workload: str
+    change: str
+    ratio: float
+    low: float
+    high: float
+    throughput: float
+    cost: Mapping[str, tuple[float | None, float | None]]
+    settings: Sequence[tuple[str, str, Mapping[str, Any]]]
+    then: str = ""
+
+
+def workloads(campaign: Campaign) -> list[dict[str, Any]]:
+    """Return one row a workload, as `netlimits diagnose --json` prints it.
+
+    Raises DataError for another campaign, or where no run is ok.
+    """
+    frame, evidence = evidence_of(campaign)
+    if WORKLOAD not in frame.columns:
+        raise DataError(f"{campaign.path}: is no diagnosis: it has no factor `{WORKLOAD}`")
+    verdicts = {row[WORKLOAD]: row for row in records(explained.explain(campaign))}
+    measured = records(sensitivities(campaign)) if proof.tested(frame) else []
+    rows = []
+    for part in explained.configurations(frame):
+        name = str(part[WORKLOAD].iloc[0])
+        verdict = verdicts[name]
+        own = [row for row in measured if row[WORKLOAD] == name]
+        bare = proof.bare(part)
+        without = _ruled_out([evidence[at] for at in bare.index], own)
+        limit, state, proven_by = judged(verdict, own, without)
+        values = [rate for at in bare.index if (rate := evidence[at].achieved)]
+        transactions = any(evidence[at].transactions for at in bare.index)
+        value, low, high = _mean(values)
+        column = "transaction_rate_tps" if transactions else "throughput_mbps"
+        rows.append(
+            {
+                "workload": name,
+                "throughput_mbps": None,
+                "transaction_rate_tps": None,
+                column: _number(value),
+                "low": _number(low),
+                "high": _number(high),
+                "limit": limit,
+                "state": state,
+                "proof": proven_by,
+                "cpu_us": _costs(bare),
+                "sensitivities": [
+                    {
+                        "resource": row["resource"],
+                        "value": _number(row["sensitivity"]),
+                        "low": _number(row["low"]),
+                        "high": _number(row["high"]),
+                        "state": row["state"],
+                    }
+                    for row in own
+                ],
+                "ruled_out": without,
+                "known": {key: _number(value) for key, value in verdict["known_figures"].items()},
+                "evidence": verdict["evidence"],
+            }
+        )
+    return sorted(rows, key=lambda row: [*TITLES, row["workload"]].index(row["workload"]))
+
+
+def _mean(values: Sequence[float]) -> tuple[float, float, float]:
+    """Return the mean with its interval, which fewer than FEW values have not."""
+    if not values:
+        return (math.nan,) * 3
+    value, low, high, _ = intervals.mean(np.array(values))
+    return (value, low, high) if len(values) >= FEW else (value, math.nan, math.nan)
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a frame, by the names of its columns."""
+    return [{str(name): row[name] for name in row} for row in frame.to_dict("records")]
+
+
+def judged(
+    verdict: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    ruled_out_by_counters: Collection[str] = (),
+) -> tuple[str, str, str]:
+    """Return a workload's limit, `proven`, `suggested` or `open`, and the proof in words.
+
+    What `explain` has proven counts first, then the resource that throughput follows most. The
+    number of streams is none: any limit of a connection has throughput follow it. Nor is the round
+    trip of a stream, which a window or losses have it follow, or the size of packets and calls,
+    unless both CPUs are ruled out, whose time each of them takes. A class whose resource was ruled
+    out is not suggested. An open row has the likeliest class, or "".
+    """
+    if verdict["state"] == PROVEN:
+        by = [row for row in rows if verdict["class"] in _resource(row).limits]
+        rest = [row for row in rows if row["resource"] == "streams"]
+        return verdict["class"], PROVEN, _words(*(by or rest)[:1])
+    free = {row["resource"] for row in rows if row["state"] == RULED_OUT}
+    free |= {*ruled_out_by_counters}
+    no_cause = {"streams"} if free >= CPUS else {"streams", "bytes a packet", "bytes a call"}
+    if "transaction_rate_tps" not in verdict["known_figures"]:
+        no_cause.add("round trip")
+    causes = [row for row in rows if row["state"] == PROVEN and row["resource"] not in no_cause]
+    if causes:
+        first = max(causes, key=lambda row: row["sensitivity"])
+        limits = _resource(first).limits
+        named = [verdict["class"]] if verdict["class"] in limits else limits[:1]
+        return named[0], PROVEN, _words(first)
+    refuted = {name for row in rows if row["state"] == RULED_OUT for name in _resource(row).limits}
+    if verdict["class"] not in (UNDETERMINED, *refuted) and verdict["state"] != REFUTED:
+        return verdict["class"], SUGGESTED, ""
+    likely = verdict["points_to"]
+    return ("" if likely in refuted else likely), OPEN, ""
+
+
+def _ruled_out(runs: Sequence[RunFigures], rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return resources that the counters of bare runs rule out, and why, but those with a dose."""
+    if not runs:
+        return {}
+    verdict = of_configuration([of_run(run) for run in runs])
+    dosed = {row["resource"] for row in rows}
+    reasons = {
+        each.name: ruled_out(each, verdict, runs) for each in RESOURCES if each.name not in dosed
+    }
+    return {name: why for name, why in reasons.items() if why and why != NO_SIGN}
+
+
+def _resource(row: Mapping[str, Any]) -> Resource:
+    known = resource(row["change"])
+    assert known  # a row of `sensitivities` is of one
+    return known[0]
+
+
+def _words(*rows: Mapping[str, Any]) -> str:
+    """Return "receive buffer ×2 → ×1.94 [1.90, 2.00]"."""
+    return "; ".join(
+        f"{row['resource']} ×{row['factor']:g} → ×{row['ratio']:.2f} "
+        f"[{row['ratio_low']:.2f}, {row['ratio_high']:.2f}]"
+        for row in rows
+    )
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def _costs(part: pd.DataFrame) -> dict[str, float | None]:
+    """Return the median CPU time, µs per KiB or per transaction, of the sender and the receiver."""
+    costs: dict[str, float | None] = {}
+    for end, name in (("local", "send"), ("remote", "receive")):
+        columns = [f"{end}_{demand}" for demand in DEMANDS if f"{end}_{demand}" in part.columns]
+        medians = [part[column].median() for column in columns]
+        costs[name] = next((float(value) for value in medians if value == value), None)
+    return costs
+
+
+def helping(campaign: Campaign) -> list[Help]:
+    """Return the changes of settings that help by 5 % or more, the most helpful first."""
+    frame, evidence = evidence_of(campaign)
+    if not proof.tested(frame):
+        return []
+    rows = records(sensitivities(campaign))
+    helps = []
+    for part in explained.configurations(frame):
+        name = str(part[WORKLOAD].iloc[0])
+        bare = proof.bare(part)
+        for level, changed in frames.groups(part, [proof.INTERVENTION]):
+            own = [r for r in rows if r[WORKLOAD] == name and r["change"] == level[0]]
+            if not own or not own[0]["ratio_low"] >= HELPS or bare.empty:
+                continue
+            uses = _uses(campaign, changed, bare)
+            if not uses or any(use.name in ("load", "qdisc") for use in uses):
+                continue  # a load or a delay is no advice
+            before, after = _costs(bare), _costs(changed)
+            rates = [rate for at in changed.index if (rate := evidence[at].achieved)]
+            helps.append(
+                Help(
+                    name,
+                    str(level[0]),
+                    own[0]["ratio"],
+                    own[0]["ratio_low"],
+                    own[0]["ratio_high"],
+                    float(np.mean(rates)),
+                    {end: (before[end], after[end]) for end in before},
+                    [(role, use.name, dict(use.options)) for use in uses for role in use.roles],
+                )
+            )
+    return sorted(helps, key=lambda each: -each.ratio)
+
+
+def as_json(rung: Help, commands: Sequence[str]) -> dict[str, Any]:
+    """Return a rung of the ladder as `netlimits diagnose --json` prints it."""
+    row = asdict(rung)
+    del row["settings"]  # which the commands say
+    cost = {end: [*pair] for end, pair in rung.cost.items()}
+    return {**row, "cost": cost, "commands": [*commands]}
+
+
+def _uses(campaign: Campaign, changed: pd.DataFrame, bare: pd.DataFrame) -> list[SettingUse]:
+    """Return the settings that runs with a change have, and those without it have not."""
+    with_, without = (
+        campaign.plan.setup(campaign.runs[int(side["run"].iloc[0])].values).settings
+        for side in (changed, bare)
+    )
+    return [use for use in with_ if use not in without]

@@ -1,0 +1,235 @@
+"""Resources that may limit a workload, and the dose of each: the change that shows how it matters.
+
+A resource that limits is one that throughput follows. A dose takes some of it away, or adds some,
+for the length of a run; `sensitivity` holds what throughput did against the dose. Evidence rules
+resources out before anything is changed: what nobody waited for limits nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from netlimits.limits.base import Intervention
+from netlimits.limits.classes import CLASSES
+from netlimits.limits.figures import RunFigures
+from netlimits.limits.verdicts import Verdict
+
+Runs = Sequence[RunFigures]
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A resource, its dose, and the classes of limits that it stands for.
+
+    `factor` says how many times as much of the resource a dose of `times` leaves. From a
+    sensitivity of `least` on the resource limits: less is what noise and other limits explain.
+    """
+
+    name: str
+    dose: Intervention
+    limits: tuple[str, ...]
+    least: float = 0.3
+    factor: Callable[[float], float] = float
+
+    def given(self, times: float) -> float:
+        """Return how many times as much of the resource there is with a dose of `times`."""
+        return self.factor(times)
+
+
+def _shared(times: float) -> float:
+    return 1 / (1 + times)
+
+
+def _inverse(times: float) -> float:
+    return 1 / times
+
+
+def _twice(_: float) -> float:
+    return 2.0
+
+
+RESOURCES: tuple[Resource, ...] = (
+    Resource(
+        "sender CPU",
+        Intervention("half of the sender's CPUs (a load on each)", "sender_load", 1),
+        ("sender-cpu", "small-sends"),
+        0.4,  # ×0.76: a program that needs two thirds of a CPU loses as much (classes._cpu.LOADED)
+        _shared,
+    ),
+    Resource(
+        "receiver CPU",
+        Intervention("half of the receiver's CPUs (a load on each)", "receiver_load", 1),
+        ("receiver-cpu",),
+        0.4,
+        _shared,
+    ),
+    Resource(
+        "softirq CPUs",
+        Intervention("received packets on all CPUs (RPS)", "rps"),
+        ("softirq-core", "queue-collision"),
+        0.14,  # ×1.1
+        _twice,
+    ),
+    Resource(
+        "receive buffer",
+        Intervention("twice the receive buffer", "receive_buffer", 2),
+        ("receive-window", "udp-receive-buffer"),
+    ),
+    Resource(
+        "send buffer",
+        Intervention("four times the send buffer", "send_buffer", 4),
+        ("send-buffer",),
+        0.2,  # ×1.3
+    ),
+    Resource(
+        "round trip",
+        Intervention("twice the round trip (netem)", "delay", 2),
+        ("latency",),
+        0.4,
+        _inverse,
+    ),
+    Resource(
+        "bytes a packet",
+        Intervention("packets of half the size", "packet_size", 0.5),
+        ("packet-rate",),
+    ),
+    Resource("bytes a call", Intervention("four times the send size", "send_size", 4),
+             ("small-sends",)),
+    Resource("streams", Intervention("twice the streams", "streams", 2), ("per-flow-cap",)),
+    Resource("length", Intervention("a run twice as long", "seconds", 2), ("too-short",), 0.2),
+    Resource("qdisc rate", Intervention("20 % more of it", "shaper", 1.2), ("local-shaper",), 0.5),
+    Resource("asked rate", Intervention("twice the rate", "rate", 2), ("application",), 0.37),
+    Resource("pace", Intervention("10 % more", "pace", 1.1), ("pacing",), 0.5),
+)  # fmt: skip
+"""In the order in which a cause comes before what follows from it."""
+
+NO_SIGN = "nothing points to it"
+"""Why a resource of few experiments, such as a rate that a tool is told, gets no dose."""
+IDLE_PCT = 40.0
+"""Of one CPU, what a program uses and waits for that half a CPU would do for."""
+WAITED_PCT = 5.0
+"""Of the busy time, for which a window or a buffer was in the way."""
+SOFTIRQ_PCT = 50.0
+ROOM_PCT = 60.0
+LOST = 0.01
+
+
+def resource(level: str) -> tuple[Resource, float] | None:
+    """Return the resource of a change called `receive-buffer-x2`, and how much of it that leaves.
+
+    None for a change that is no dose of a resource.
+    """
+    what, _, times = level.rpartition("-x")
+    for each in RESOURCES:
+        if each.dose.what.replace("_", "-") == what:
+            return each, each.given(float(times))
+    return None
+
+
+def candidates(verdict: Verdict, runs: Runs) -> list[Intervention]:
+    """Return the changes to make, each once: the one that separates the leading classes best first.
+
+    These are the changes that prove the leading classes, and a dose of each resource that the
+    evidence of `runs` does not rule out, the one that was waited for most first.
+    """
+    leading = [
+        limit.intervention
+        for name in verdict.leading
+        for limit in CLASSES
+        if limit.name == name and limit.intervention.what
+    ]
+    likely = {each.name: -place for place, each in enumerate(RESOURCES)}
+    open_ = [each for each in RESOURCES if not ruled_out(each, verdict, runs)]
+    open_.sort(key=lambda each: (-_wait(each, runs), -likely[each.name]))
+    by_level: dict[str, Intervention] = {}
+    for change in (*leading, *(each.dose for each in open_)):
+        by_level.setdefault(change.level, change)
+    return list(by_level.values())
+
+
+def ruled_out(of: Resource, verdict: Verdict, runs: Runs) -> str:
+    """Return why the evidence of runs rules a resource out; "" where it does not."""
+    return next((why for why in _reasons(of, verdict, runs)), "")
+
+
+def _reasons(of: Resource, verdict: Verdict, runs: Runs) -> Iterator[str]:
+    if {*of.limits} & {*verdict.leading}:
+        return
+    what, transactions = of.dose.what, any(run.transactions for run in runs)
+    if what in ("send_size", "seconds", "shaper", "rate", "pace"):
+        yield NO_SIGN
+    elif what in ("streams", "packet_size") and transactions:
+        yield "a transaction waits for the one before it"
+    elif what == "packet_size":
+        busy = _most(runs, lambda run: run.busiest)
+        if busy is not None and busy < ROOM_PCT and not any(run.udp for run in runs):
+            yield f"no CPU was more than {busy:.0f} % busy"
+    elif what == "delay" and not transactions:
+        waited = [_wait(each, runs) for each in RESOURCES if each.dose.what.endswith("_buffer")]
+        if max(waited) * 100 < WAITED_PCT:
+            yield "nothing waited for a round trip"
+    elif what.endswith("_load"):
+        whose = "sender" if what == "sender_load" else "receiver"
+        used, peak = _used(runs, whose), _most(runs, _peak(whose))
+        if used is not None and peak is not None and used < IDLE_PCT and peak < ROOM_PCT:
+            yield f"the program used and waited for {used:.0f} % of a CPU, all {peak:.0f} % at most"
+    elif what == "rps":
+        share = _most(runs, lambda run: run.received("cpu_peak_softirq_pct"))
+        if share is None or share < SOFTIRQ_PCT:
+            yield f"softirq took {share or 0:.0f} % of a CPU at most"
+    elif what.endswith("_buffer"):
+        share = 100 * _wait(of, runs)
+        if transactions or share < WAITED_PCT:
+            yield f"it was in the way for {share:.0f} % of the time"
+
+
+def _wait(of: Resource, runs: Runs) -> float:
+    """Return how much a resource was waited for, as a share; half where nobody can tell."""
+    what = of.dose.what
+    if what.endswith("_load"):
+        used = _used(runs, "sender" if what == "sender_load" else "receiver")
+        return 0.5 if used is None else used / 100
+    if what == "rps":
+        return (_most(runs, lambda run: run.received("cpu_peak_softirq_pct")) or 0.0) / 100
+    if what == "delay":
+        return 1.0 if any(run.transactions for run in runs) else 0.4
+    column = {"receive_buffer": "rwnd_limited_pct", "send_buffer": "sndbuf_limited_pct"}.get(what)
+    if column is None:
+        return {"streams": 0.5, "packet_size": 0.3}.get(what, 0.0)
+    if any(run.udp for run in runs):
+        return _overflowed(runs) if what == "receive_buffer" else 0.0
+    share = _most(runs, lambda run: run.sent(column))
+    return 0.5 if share is None else share / 100
+
+
+def _overflowed(runs: Runs) -> float:
+    """Return 1 where datagrams found the receive buffer full, more than LOST of them; else 0."""
+    for run in runs:
+        errors, sent = run.received("udp_rcvbuf_errors"), run.sent("udp_out_datagrams")
+        if errors and sent and errors / sent > LOST:
+            return 1.0
+    return 0.0
+
+
+def _used(runs: Runs, whose: str) -> float | None:
+    """Return the most that the tool used and waited for at an end, % of one CPU."""
+
+    def wanted(run: RunFigures) -> float | None:
+        end = run.sender if whose == "sender" else run.receiver
+        used = run.process_pct(end)
+        return None if used is None else min(100.0, used + (run.own(f"{end}_cpu_wait_pct") or 0.0))
+
+    return _most(runs, wanted)
+
+
+def _peak(whose: str) -> Callable[[RunFigures], float | None]:
+    def peak(run: RunFigures) -> float | None:
+        return run.figure(f"{run.sender if whose == 'sender' else run.receiver}_cpu_peak_pct")
+
+    return peak
+
+
+def _most(runs: Runs, figure: Callable[[RunFigures], float | None]) -> float | None:
+    values = [value for run in runs if (value := figure(run)) is not None]
+    return max(values, default=None)

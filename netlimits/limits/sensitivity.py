@@ -1,0 +1,104 @@
+"""How throughput follows each resource: the sensitivity, Δ ln throughput / Δ ln dose.
+
+    campaign = nl.open("results/diagnose-vm1-vm2-20260101-120000")
+    nl.sensitivities(campaign)
+
+About 1: the resource limits. About 0: it does not. Between them it is one of several. The runs with
+a dose are compared with those without it in the same blocks, as every proof is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from netlimits.analysis import contrasts, frames
+from netlimits.errors import DataError
+from netlimits.limits import explained, mediators, proof
+from netlimits.limits.base import OPEN, PROVEN
+from netlimits.limits.doses import Resource, resource
+from netlimits.limits.evidence import evidence_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from netlimits.archive.reader import Campaign
+
+RULED_OUT = "ruled out"
+WORKLOAD = "workload"
+"""The factor of a diagnosis that names what was measured; others follow from it."""
+COLUMNS = (
+    *("resource", "sensitivity", "low", "high", "state"),
+    *("change", "factor", "ratio", "ratio_low", "ratio_high", "blocks", "why"),
+)
+
+
+def sensitivities(results: Campaign | pd.DataFrame) -> pd.DataFrame:
+    """Return how throughput followed each resource that was changed, one row each.
+
+    Args:
+        results: A campaign that made interventions (`netlimits diagnose`, or the experiment that
+            `netlimits explain --next` writes), or its frame.
+
+    Returns:
+        The factors of the configuration (of a diagnosis the `workload` alone), `resource`,
+        `sensitivity` with its 95 % interval from `low` to `high`, and its `state`: `proven` (the
+        resource limits), `ruled out`, or `open` with the reason in `why`. Then the `change` that
+        was made, the `factor` by which it changed the resource, the `ratio` of throughput with its
+        interval (`ratio_low`, `ratio_high`), and the number of `blocks`.
+
+    Raises:
+        DataError: The campaign made no interventions, or no run is ok.
+    """
+    import pandas as pd
+
+    frame, evidence = evidence_of(results)
+    if not proof.tested(frame):
+        raise DataError(
+            "no run was made with a change: `netlimits diagnose` makes such runs, and so does the "
+            "experiment that `netlimits explain RESULTS --next FILE` writes"
+        )
+    blocks = contrasts.blocks(frame)
+    names = proof.factors(frame)
+    names = [WORKLOAD] if WORKLOAD in names else names
+    rows = []
+    for part in explained.configurations(frame):
+        values = {explained.heading(name): part[name].iloc[0] for name in names}
+        without = proof.bare(part)
+        for level, changed in frames.groups(part, [proof.INTERVENTION]):
+            dose = resource(str(level[0])) if level[0] != proof.NONE else None
+            if dose is None or without.empty:
+                continue
+            ratio = proof.ratio(changed, without, evidence, blocks)
+            what = dose[0].dose.what
+            sides = [[evidence[at] for at in side.index] for side in (changed, without)]
+            why = mediators.unmoved("", what, *sides)
+            rows.append({**values, **dict(_row(str(level[0]), *dose, ratio, why))})
+    return pd.DataFrame(rows, columns=[*map(explained.heading, names), *COLUMNS])
+
+
+def _row(
+    level: str, of: Resource, factor: float, ratio: contrasts.Contrast | None, why: str
+) -> Iterator[tuple[str, Any]]:
+    if ratio is None:
+        ratio = contrasts.Contrast(math.nan, math.nan, math.nan, math.nan, contrasts.NONE, 0)
+        why = "a run with or without the change lacks its throughput"
+    value, *ends = (_log(x) / math.log(factor) for x in (ratio.value, ratio.low, ratio.high))
+    low, high = (min(ends), max(ends)) if not math.isnan(sum(ends)) else ends
+    state = OPEN if why else judged(low, high, of.least)
+    figures = (of.name, value, low, high, state, level, factor)
+    yield from zip(
+        COLUMNS, (*figures, ratio.value, ratio.low, ratio.high, ratio.n, why), strict=True
+    )
+
+
+def _log(ratio: float) -> float:
+    return math.log(ratio) if ratio else -math.inf
+
+
+def judged(low: float, high: float, least: float) -> str:
+    """Return `proven`, `ruled out` or `open` of an interval: wholly above `least`, or below it."""
+    if low >= least:
+        return PROVEN
+    return RULED_OUT if high < least else OPEN

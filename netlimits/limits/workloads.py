@@ -1,0 +1,66 @@
+"""The workloads of `netlimits diagnose`, and the experiment that observes them without a change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+from netlimits.limits.sensitivity import WORKLOAD
+from netlimits.tools import MEASURING, WORKLOADS
+
+SECONDS = 1
+"""The length of a run: short, since many short runs tell more of a change than a few long ones."""
+ROUND_TRIPS, LONGEST = 100, 5
+"""Round trips that a run takes at least, so that slow start is little of it; seconds at most."""
+
+
+TITLES = {each.name: each.title for each in WORKLOADS}
+
+
+def seconds(round_trip_us: float | None) -> int:
+    """Return how long a run over such a round trip is to take."""
+    trips = ROUND_TRIPS * (round_trip_us or 0.0) / 1e6
+    return max(SECONDS, min(LONGEST, math.ceil(trips)))
+
+
+def able(tool: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Return those of the workloads that a tool can make."""
+    return tuple(w.name for w in WORKLOADS if w.name in names and tool in w.values)
+
+
+def observation(
+    names: Sequence[str],
+    title: str,
+    question: str,
+    *,
+    tool: str,
+    replicates: int = 2,
+    settings: Sequence[Any] = (),
+) -> str:
+    """Return the text of an experiment that measures workloads as the hosts are.
+
+    Args:
+        names: Workloads that the tool can make.
+        title: The experiment's name.
+        question: What is asked.
+        tool: One of MEASURING.
+        replicates: Runs of each workload.
+        settings: Entries of `settings:` that hold in every run.
+    """
+    how = MEASURING[tool]
+    rows = [(w.name, *w.values[tool]) for w in WORKLOADS if w.name in names]
+    lists = zip((WORKLOAD, *how.factors), zip(*rows, strict=True), strict=True)
+    whole = {
+        "experiment": title,
+        "question": question,
+        "zip": {name: list(values) for name, values in lists},
+        **({"settings": list(settings)} if settings else {}),
+        "measure": {tool: {"seconds": SECONDS, **how.options}},
+        **how.around,
+        "repeat": {"replicates": replicates, "order": "blocked"},
+        "report": [{"table": "summary", "of": ["throughput"], "rows": WORKLOAD}],
+    }
+    return str(yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, default_flow_style=None))

@@ -1,0 +1,54 @@
+"""The kinds of traffic that `netlimits diagnose` measures, and how tools make them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficKind:
+    """A kind of traffic: its name on the command line, its title, and how tools make it.
+
+    `values` has for each tool that can make it the values of the tool's `Measuring.factors`.
+    """
+
+    name: str
+    title: str
+    values: Mapping[str, tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """How a tool measures any of them: its factors, its options, and what stands around it."""
+
+    factors: tuple[str, ...]
+    options: Mapping[str, Any]
+    around: Mapping[str, Any]
+
+
+WORKLOADS: tuple[TrafficKind, ...] = (
+    TrafficKind("tcp", "TCP, 1 stream",
+                {"netperf": ("TCP_STREAM", 1, None), "iperf3": ("tcp", 1, None, None)}),
+    TrafficKind("tcp-4", "TCP, 4 streams",
+                {"netperf": ("TCP_STREAM", 4, None), "iperf3": ("tcp", 4, None, None)}),
+    TrafficKind("udp", "UDP, 1472 B",
+                {"netperf": ("UDP_STREAM", 1, 1472), "iperf3": ("udp", 1, 1472, 0)}),
+    TrafficKind("rr", "TCP_RR, 1 B", {"netperf": ("TCP_RR", 1, None)}),
+)  # fmt: skip
+"""In the order of the table."""
+
+MEASURING: Mapping[str, Measuring] = {
+    "netperf": Measuring(
+        ("test", "streams", "send_size"),
+        {"test": "${test}", "send_size": "${send_size}", "interim_seconds": 0.25},
+        {"streams": "${streams}"},
+    ),
+    "iperf3": Measuring(
+        ("protocol", "parallel", "send_size", "rate"),
+        {name: f"${{{name}}}" for name in ("protocol", "parallel", "send_size", "rate")},
+        {},
+    ),
+}
+"""The tools that measure, the one that makes most of them first."""

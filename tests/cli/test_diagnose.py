@@ -1,0 +1,53 @@
+"""`netlimits diagnose` without hosts: its one-line errors, and what `--plan` prints."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from netlimits.cli import main
+from netlimits.limits.doses import RESOURCES
+
+
+def netlimits(capsys, *words: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(["diagnose", *words])
+    printed = capsys.readouterr()
+    return ended.value.code, printed.out, printed.err
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("a", "a"), "a is named twice; name two hosts, or say --local"),
+        (("a",), "name two hosts, A and B, not 1: netlimits diagnose A B"),
+        (("a", "b", "c"), "name two hosts, A and B, not 3: netlimits diagnose A B"),
+        (("a", "b", "--local"), "name two hosts, or say one of --hosts, --lab and --local"),
+        (("a", "b", "--workload", "tpc"), "--workload tpc: there is none; did you mean tcp?"),
+        (("a", "b", "--reverse", "--both"), "--reverse and --both exclude each other; keep one"),
+        (("a", "b", "--time", "20s"), "--time 20s: is too short for 4 workloads; it takes 58 s at "
+         "least: choose fewer with --workload, or --no-changes"),
+    ],
+)  # fmt: skip
+def test_wrong_input_gets_one_line(capsys, words, line):
+    status, out, err = netlimits(capsys, *words)
+    assert (status, out) == (2, "")
+    assert err == f"netlimits: {line}\n"
+
+
+def test_an_unknown_host_gets_one_line(capsys):
+    status, _, err = netlimits(
+        capsys, "no-such-host.invalid", "nor-such.invalid", "--patience", "1s"
+    )
+    assert status == 2
+    assert "sender: login: " in err
+    assert "Traceback" not in err
+
+
+def test_the_plan_is_an_experiment_and_says_what_may_be_changed(capsys):
+    status, out, _ = netlimits(capsys, "a", "b", "--plan", "--workload", "tcp,rr")
+    assert status == 0
+    assert yaml.safe_load(out)["zip"]["workload"] == ["tcp", "rr"]
+    assert all(f"#   {each.name}: " in out for each in RESOURCES)
+    _, out, _ = netlimits(capsys, "a", "b", "--plan", "--no-changes")
+    assert "receive buffer" not in out
