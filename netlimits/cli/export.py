@@ -10,7 +10,7 @@ from netlimits.cli import echo
 from netlimits.cli.outputs import refuse_file
 from netlimits.cli.results import opened
 from netlimits.errors import InputError
-from netlimits.export import FORMATS, Runs
+from netlimits.export import FORMATS
 
 
 @click.command()
@@ -41,6 +41,7 @@ def export(results: Path, form: str, out: str | None) -> None:
     """
     from netlimits.analysis import frames
     from netlimits.experiment import resolution
+    from netlimits.export.base import Runs
 
     if form == "parquet":
         _copy(results, out)

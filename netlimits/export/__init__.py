@@ -1,17 +1,21 @@
-"""A campaign's figures for other programs: one file for each format, pure.
+"""Write a campaign's figures for other programs: one file for each format.
 
-To add a format: a module with a function from `Runs` to lines, and its line in FORMATS.
+To add a format: a module with a function from `Runs` to lines, and its line in FORMATS. A format
+imports neither pandas nor `base` at run time, since `netlimits export --help` reads FORMATS.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
-from netlimits.export.base import Runs
 from netlimits.export.influx import influx
 from netlimits.export.openmetrics import openmetrics
 from netlimits.export.rows import csv
 from netlimits.export.tree import tree
+
+if TYPE_CHECKING:
+    from netlimits.export.base import Runs
 
 FORMATS: Mapping[str, Callable[[Runs], Iterator[str]]] = {
     "openmetrics": openmetrics,
@@ -19,6 +23,6 @@ FORMATS: Mapping[str, Callable[[Runs], Iterator[str]]] = {
     "json": tree,
     "csv": csv,
 }
-"""Name on the command line -> what makes the lines, each with its line feed."""
+"""Name on the command line -> function that yields the lines, each with its line feed."""
 
-__all__ = ["FORMATS", "Runs"]
+__all__ = ["FORMATS"]

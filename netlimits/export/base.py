@@ -1,4 +1,4 @@
-"""What is exported: the runs of a frame, their metrics with units, their factors as labels."""
+"""The input of every export format: runs with their metrics, units and factors."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
+
+from netlimits.analysis import frames, spreadsheets, wording
 from netlimits.metrics import IDENTITY, Metric, metric
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
 class ExportedRun:
-    """One run's last attempt: what it is, its factors as texts, its figures by column.
+    """The last attempt of a run.
 
-    `started` is in seconds since 1970, None where that is not known. A run that is not ok has a
-    `reason` and no figures.
+    Attributes:
+        identity: The columns of `metrics.IDENTITY` that the run has, such as `run` and `status`.
+        labels: Factor -> its value as text.
+        figures: Column -> value; empty unless the run is ok.
+        started: Seconds since 1970, None if unknown.
     """
 
     identity: Mapping[str, Any]
@@ -29,15 +32,20 @@ class ExportedRun:
 
     @property
     def ok(self) -> bool:
-        """Whether it counts."""
+        """True if the run's figures count."""
         return bool(self.identity.get("status", "ok") == "ok")
 
 
 @dataclass(frozen=True)
 class Runs:
-    """A frame of runs under a name; `factors` are those columns that tell configurations apart.
+    """A frame of runs to export.
 
-    `pieces` are its rows, with all columns, where they are too many for a frame.
+    Attributes:
+        name: Name of the experiment.
+        frame: A row for each attempt.
+        factors: Columns that distinguish the configurations.
+        pieces: The same rows with all columns, in several frames, for a campaign that does not
+            fit into one frame. Only CSV reads them.
     """
 
     name: str
@@ -47,15 +55,11 @@ class Runs:
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
-        """The metrics that some run has, in the order of METRICS."""
-        from netlimits.analysis import frames
-
+        """Metrics that at least one run has, in the order of METRICS."""
         return tuple(metric(name) for name in frames.measured(self.frame))
 
     def runs(self) -> Iterator[ExportedRun]:
-        """Each run's last attempt, in their order."""
-        from netlimits.analysis import wording
-
+        """Yield the last attempt of each run."""
         frame = self.frame
         if {"run", "attempt"} <= set(frame.columns):
             frame = frame.sort_values(["run", "attempt"]).drop_duplicates("run", keep="last")
@@ -71,27 +75,25 @@ class Runs:
                 _seconds(values.get("started")),
             )
 
+    def csv(self) -> Iterator[str]:
+        """Yield all attempts as CSV text, some thousand rows at a time for a large campaign."""
+        for number, piece in enumerate(self.pieces or (self.frame,)):
+            yield spreadsheets.to_csv(piece, header=number == 0)
+
     def _figures(self, row: Mapping[Any, Any]) -> Iterator[tuple[str, float]]:
-        for of in self.metrics:
-            value = row[of.column]
+        for measured in self.metrics:
+            value = row[measured.column]
             if isinstance(value, int | float) and math.isfinite(value):
-                yield of.column, value
-
-
-def unit_suffix(of: Metric) -> str:
-    """The unit as it stands in the column's name: `mbps`, `us_per_kib`, or nothing."""
-    return of.column.removeprefix(of.name).removeprefix("_")
+                yield measured.column, value
 
 
 def _plain(value: Any) -> Any:
-    """The value without numpy's types."""
+    """Convert a numpy scalar to Python's type."""
     return value.item() if hasattr(value, "item") else value
 
 
 def _seconds(started: Any) -> float | None:
-    """Seconds since 1970 of a time, or of its text in a CSV file."""
-    import pandas as pd
-
+    """Convert a time, or its text in a CSV file, to seconds since 1970."""
     try:
         stamp = pd.Timestamp(started)
     except (TypeError, ValueError):

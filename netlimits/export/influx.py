@@ -1,22 +1,28 @@
-r"""InfluxDB's line protocol: a line for each run, factors as tags, metrics as fields.
+r"""InfluxDB's line protocol: a line for each run, with factors as tags and metrics as fields.
 
-A tag can hold neither line breaks nor a backslash at its end; these are shown as `\u000a`.
+A tag can hold neither a line break nor a trailing backslash; they are written as `\u000a`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from netlimits.errors import escaped
-from netlimits.export.base import ExportedRun, Runs
+
+if TYPE_CHECKING:
+    from netlimits.export.base import ExportedRun, Runs
 
 MEASUREMENT = "netlimits"
 _OWN = ("experiment", "run", "block")
 
 
 def influx(runs: Runs) -> Iterator[str]:
-    """The lines; fields are the metrics' columns, `status`, and the `reason` of one that failed."""
+    """Yield a line for each run.
+
+    The fields are the metrics' columns, `status`, and the `reason` of a failed run.
+    """
     for run in runs.runs():
         tags = "".join(f",{_tag(key)}={_tag(value)}" for key, value in _tags(runs, run) if value)
         stamp = "" if run.started is None else f" {round(run.started * 1e9)}"
@@ -49,10 +55,10 @@ def _shown(text: str) -> str:
 
 
 def _tag(text: str) -> str:
-    """A name of a tag or a field, or a tag's value."""
+    """Escape a tag's name or value, or a field's name."""
     return re.sub(r"([,= ])", r"\\\1", _shown(text))
 
 
 def _text(text: str) -> str:
-    """A field's text in quotes."""
+    """Quote a field's text."""
     return '"' + escaped(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'

@@ -1,32 +1,36 @@
-"""OpenMetrics 1.0 text, as Prometheus reads it: a gauge for each metric, a sample for each run.
+"""OpenMetrics 1.0 text for Prometheus: a gauge for each metric, a sample for each run.
 
-Names and units are those of `results.csv`. A run that is not ok has no sample of a metric, but
-`netlimits_run_ok` tells of every run.
+Names and units are those of `results.csv`. A run that is not ok has a sample in
+`netlimits_run_ok` only.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from netlimits.errors import escaped
-from netlimits.export.base import ExportedRun, Runs, unit_suffix
+
+if TYPE_CHECKING:
+    from netlimits.export.base import ExportedRun, Runs
 
 PREFIX = "netlimits_"
 _OWN = ("experiment", "run", "block", "attempt")
 
 
 def openmetrics(runs: Runs) -> Iterator[str]:
-    """The lines, metric by metric, and `# EOF`."""
+    """Yield the lines metric by metric, then `# EOF`."""
     every = list(runs.runs())
     names = label_names(runs.factors)
     labels = [_labels(runs.name, run, names) for run in every]
-    yield from _head(f"{PREFIX}run_ok", "", "Whether the run counts")
+    yield from _head(f"{PREFIX}run_ok", "", "1 if the run is ok")
     for run, label_set in zip(every, labels, strict=True):
         yield f"{PREFIX}run_ok{label_set} {int(run.ok)}{_time(run)}\n"
     for metric in runs.metrics:
         about = ". ".join(part for part in (metric.label, metric.direction) if part)
-        yield from _head(PREFIX + metric.column, unit_suffix(metric), about)
+        unit = metric.column.removeprefix(metric.name).removeprefix("_")
+        yield from _head(PREFIX + metric.column, unit, about)
         for run, label_set in zip(every, labels, strict=True):
             if metric.column in run.figures:
                 figure = run.figures[metric.column]
@@ -42,7 +46,7 @@ def _head(name: str, unit: str, about: str) -> Iterator[str]:
 
 
 def label_names(factors: Sequence[str]) -> dict[str, str]:
-    """A label for each factor: its name where that can be one and is nobody else's."""
+    """Map each factor to a valid label name that no other label has."""
     names: dict[str, str] = {}
     for factor in factors:
         name = re.sub(r"[^A-Za-z0-9_]", "_", factor)

@@ -1,15 +1,14 @@
-"""CSV: the frame itself, one row an attempt, as in results.csv."""
+"""CSV: a row for each attempt, as in results.csv."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from netlimits.export.base import Runs
+if TYPE_CHECKING:
+    from netlimits.export.base import Runs
 
 
 def csv(runs: Runs) -> Iterator[str]:
-    """A line of column names, and one an attempt; of a large campaign some thousand at a time."""
-    from netlimits.analysis import spreadsheets
-
-    for number, piece in enumerate(runs.pieces or (runs.frame,)):
-        yield spreadsheets.to_csv(piece, header=number == 0)
+    """Yield the column names and a line for each attempt."""
+    yield from runs.csv()

@@ -1,15 +1,17 @@
-"""JSON: what the metrics are, and each run with its factors and its figures."""
+"""JSON: the metrics with their units, and each run with its factors and figures."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from netlimits.export.base import Runs
+if TYPE_CHECKING:
+    from netlimits.export.base import Runs
 
 
 def tree(runs: Runs) -> Iterator[str]:
-    """One object, a line for each metric and each run."""
+    """Yield a JSON object with a line for each metric and each run."""
     metrics = {
         m.column: {"name": m.name, "title": m.title, "unit": m.unit, "better": m.better}
         for m in runs.metrics

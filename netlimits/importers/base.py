@@ -1,7 +1,7 @@
-"""What every importer takes and gives: a file's text within bounds, and the runs that it tells of.
+"""The input and output types of every importer: a file's text, and the runs in it.
 
-Files come from anywhere, so they are read as untrusted: size and line length are limited, control
-codes are refused, and every fault is a DataError that names file and line.
+Files come from anywhere, so they are untrusted: size and line length are limited, control codes
+are rejected, and every error is a DataError that names file and line.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from netlimits.errors import DataError, one_line
 from netlimits.model import Scalar, Status
 
 FILE_LIMIT = 64 * 2**20
-"""Bytes; a million runs of `-o` output are about that."""
+"""Bytes; a million runs of `-o` output take about as much."""
 LINE_LIMIT = 2**16
-"""Characters; all of netperf's selectors in one row come to a tenth of it."""
+"""Characters; a row with all of netperf's selectors takes a tenth of it."""
 TEXT_LIMIT = 300
-"""Characters kept of a word or a message."""
+"""Maximum characters kept of a word or a message."""
 
 LARGEST = 2**63
-"""A figure beyond it is none, and would not fit a column."""
+"""Larger figures are rejected; they would not fit a column."""
 
-TORN = "the file's last line has no end and may be cut off; end it if it is whole"
+TORN = "the last line has no line end and may be cut off; add the line end if it is complete"
 
 FACTORS = (
     "file",
@@ -43,16 +43,24 @@ FACTORS = (
     "congestion_control",
     "brand",
 )
-"""What imported runs differ by, in the order of columns; a run has those that its file states."""
+"""Factors of imported runs, in the order of the columns; a run has those that its file states."""
 
 _CONTROL = re.compile(r"(?!\r\n)[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
-    """One run as a file tells it; `line` is where it ends, `started` epoch seconds if known.
+class ImportedRun:
+    """A run in a file.
 
-    `repaired` says that empty fields of unknown selectors were left out of its row.
+    Attributes:
+        line: The run's last line, from 1.
+        status: As for our own runs.
+        reason: Why the run is not ok.
+        values: Factor -> value.
+        figures: Column -> value.
+        interim: Interim results by column, in the order of time.
+        started: Seconds since 1970, None if unknown.
+        repaired: True if empty fields of unknown selectors were removed from the row.
     """
 
     line: int
@@ -67,10 +75,12 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What the user states because files do not.
+    """Values that the user states because the files do not.
 
-    `columns` are the selectors of rows without a header, `selectors` those that a run lacks.
-    `factors` are the same for all runs.
+    Attributes:
+        columns: Selectors of rows without a header.
+        selectors: Selector -> text, for runs that lack it.
+        factors: Factor -> value, for all runs.
     """
 
     columns: tuple[str, ...] = ()
@@ -80,7 +90,14 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A file's text; `lines` are without their ends, `torn` says that the last one has none."""
+    """A file's text.
+
+    Attributes:
+        name: What errors call the file.
+        text: The text.
+        lines: The text's lines without line ends.
+        torn: True if the last line has no line end.
+    """
 
     name: str
     text: str
@@ -92,14 +109,15 @@ class SourceText:
         raise DataError(f"{self.name}:{line}: {problem}")
 
     def line_at(self, offset: int) -> int:
-        """The line, from 1, of an offset into `text`."""
+        """Return the line, from 1, of an offset into `text`."""
         return self.text.count("\n", 0, offset) + 1
 
 
 def source(name: str, data: bytes) -> SourceText:
-    """The text of a file's bytes: UTF-8, or UTF-16 where it says so (PowerShell's `>`).
+    """Decode a file's bytes: UTF-8, or UTF-16 with a byte order mark (PowerShell's `>`).
 
-    Raises DataError for what is no text: too large, empty, control codes.
+    Raises:
+        DataError: The file is too large, empty, not text, or contains control codes.
     """
     if len(data) > FILE_LIMIT:
         raise DataError(f"{name}: is larger than {FILE_LIMIT >> 20} MiB; split it")
@@ -108,18 +126,20 @@ def source(name: str, data: bytes) -> SourceText:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise DataError(f"{name}:{line}: is no text ({error.reason})") from None
+        raise DataError(f"{name}:{line}: is not text ({error.reason})") from None
     if not text.strip():
         raise DataError(f"{name}: is empty")
     if control := _CONTROL.search(text):
         line = text.count("\n", 0, control.start()) + 1
         code = ord(control[0])
-        raise DataError(f"{name}:{line}: holds a control code (0x{code:02x}); is it text?")
+        raise DataError(
+            f"{name}:{line}: contains a control code (0x{code:02x}); import a text file"
+        )
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     return SourceText(name, text, lines, torn=not text.endswith("\n"))
 
 
 def clean(text: str) -> str:
-    """The text on one line, unprintable characters as blanks, no longer than TEXT_LIMIT."""
+    """Return the text as one line of at most TEXT_LIMIT characters, unprintable ones as blanks."""
     printable = "".join(c if c.isprintable() else " " for c in text[: 4 * TEXT_LIMIT])
     return one_line(printable)[:TEXT_LIMIT]

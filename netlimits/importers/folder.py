@@ -1,8 +1,8 @@
-"""A results folder made of files: what `run` leaves, as far as files can tell it.
+"""Write a results folder from files, as `run` would leave it, as far as the files can tell.
 
-The folder is built beside its place and moved there when it is whole, so that nothing half made is
-ever left. The files themselves are kept in raw/imported, and `reparse` reads them again. A file
-that cannot be made sense of is reported and the others come in.
+The folder is built next to its final place and renamed when complete, so an interrupted import
+leaves nothing behind. The files are kept in raw/imported, where `reparse` reads them again. A file
+that cannot be parsed is reported, and the others are imported.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from netlimits.archive import reader, store
 from netlimits.archive.logbook import Logbook
 from netlimits.errors import ArchiveError, ArchiveUnwritable, DataError, one_line
 from netlimits.experiment.configurations import identity
-from netlimits.importers.base import FACTORS, FILE_LIMIT, Given, Imported, clean
+from netlimits.importers.base import FACTORS, FILE_LIMIT, Given, ImportedRun, clean
 from netlimits.model import STATUSES
 from netlimits.model.named_file import bounded
 
@@ -32,7 +32,7 @@ KEPT = Path("raw") / "imported"
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that came in; `kept` is its name in the results folder."""
+    """An imported file; `kept` is its name in the results folder."""
 
     file: str
     kept: str
@@ -45,7 +45,16 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What came in and what did not; `refused` are (file, reason)."""
+    """The result of an import.
+
+    Attributes:
+        path: The results folder.
+        files: The imported files.
+        refused: (file, reason) of the others.
+        outcomes: Status -> number of runs.
+        reasons: Reason -> number of runs that are not ok for it.
+        written: Paths of the tables.
+    """
 
     path: Path
     files: Sequence[File]
@@ -56,17 +65,19 @@ class ImportReport:
 
 
 def import_files(paths: Sequence[Path], out: Path, given: Given | None = None) -> ImportReport:
-    """Read files and make the results folder `out` of their runs.
+    """Parse files and write their runs to the results folder `out`.
 
-    Raises ArchiveError when `out` is in use or cannot be written. When no file can be read there
-    is no folder, and `files` is empty.
+    Without a file that can be parsed no folder is written, and `files` of the report is empty.
+
+    Raises:
+        ArchiveError: `out` is not empty or cannot be written.
     """
     given = given or Given()
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        raise ArchiveError(f"{out}: is not empty; name another folder with --out")
+        raise ArchiveError(f"{out}: the folder is not empty; name another one with --out")
     files: list[File] = []
     refused: list[tuple[str, str]] = []
-    runs_of_files: list[tuple[str, list[Imported]]] = []
+    runs_of_files: list[tuple[str, list[ImportedRun]]] = []
     places: list[Path] = []
     names = _names(paths)
     for path, name in zip(paths, names, strict=True):
@@ -74,7 +85,9 @@ def import_files(paths: Sequence[Path], out: Path, given: Given | None = None) -
             data = _bytes(path, name)
             digest = hashlib.sha256(data).hexdigest()
             if twin := next((file.file for file in files if file.sha256 == digest), None):
-                raise DataError(f"{name}: is {twin} again; its runs would count twice")
+                raise DataError(
+                    f"{name}: has the same content as {twin}; its runs would count twice"
+                )
             kind, runs = importers.read(name, data, given)
         except DataError as error:
             refused.append((name, clean(str(error))))
@@ -96,10 +109,13 @@ def import_files(paths: Sequence[Path], out: Path, given: Given | None = None) -
 
 
 def reparse(imported: Logbook) -> tuple[int, int]:
-    """Read the kept files again; returns how many runs were read and how many changed.
+    """Parse the kept files again; the journal must be locked.
 
-    The journal must be locked. Raises ArchiveError for a kept file that is not what it was, and
-    for one that now tells of another number of runs.
+    Returns:
+        How many runs were read, and how many of them changed.
+
+    Raises:
+        ArchiveError: A kept file is corrupted, or contains another number of runs than before.
     """
     about = imported.imported
     assert about is not None
@@ -114,11 +130,11 @@ def reparse(imported: Logbook) -> tuple[int, int]:
         except (OSError, ValueError) as error:
             raise ArchiveError(f"{path}: {one_line(error)}") from None
         if hashlib.sha256(data).hexdigest() != file.sha256:
-            raise ArchiveError(f"{path}: is not the file that was imported")
+            raise ArchiveError(f"{path}: was changed since the import; restore the original file")
         _, runs = importers.read(file.file, data, given)
         if len(runs) != file.runs:
             raise ArchiveError(
-                f"{path}: was read as {file.runs} runs and is now read as {len(runs)}; "
+                f"{path}: contained {file.runs} runs when imported and {len(runs)} now; "
                 "import it again"
             )
         rows = _rows(file.file, runs, given, read + 1)
@@ -133,10 +149,10 @@ def _build(
     out: Path,
     files: Sequence[File],
     places: Sequence[Path],
-    runs_of_files: Sequence[tuple[str, list[Imported]]],
+    runs_of_files: Sequence[tuple[str, list[ImportedRun]]],
     given: Given,
 ) -> tuple[Path, ...]:
-    """The folder, whole or not at all; returns the paths of its tables."""
+    """Write the folder completely or not at all; return the paths of its tables."""
     stage = out.parent / f".{out.name}.{os.getpid()}"
     meta = _meta(files, (runs for _, runs in runs_of_files), given)
     try:
@@ -145,7 +161,7 @@ def _build(
         for file, place in zip(files, places, strict=True):
             data = _bytes(place, file.file)
             if hashlib.sha256(data).hexdigest() != file.sha256:
-                raise ArchiveError(f"{file.file}: changed while it was read")
+                raise ArchiveError(f"{file.file}: changed during the import; import it again")
             archive.folder.write(f"{KEPT}/{file.kept}", data)
         archive.lock()
         first = 1
@@ -155,7 +171,7 @@ def _build(
         archive.close()
         written = reader.open(stage).write_results()
         stage.replace(out)
-    except ArchiveUnwritable as error:  # nothing was touched, and nothing of it is left
+    except ArchiveUnwritable as error:
         raise ArchiveError(f"{out}: {error}; choose a folder with --out") from None
     except OSError as error:
         raise ArchiveError(f"{out}: {error.strerror}; choose a folder with --out") from None
@@ -165,7 +181,7 @@ def _build(
 
 
 def _meta(
-    files: Sequence[File], runs_of_files: Iterable[list[Imported]], given: Given
+    files: Sequence[File], runs_of_files: Iterable[list[ImportedRun]], given: Given
 ) -> dict[str, Any]:
     names = {name for runs in runs_of_files for run in runs for name in run.values} | {"file"}
     factors = [name for name in FACTORS if name in names]
@@ -189,8 +205,8 @@ def _meta(
     }
 
 
-def _rows(name: str, runs: Sequence[Imported], given: Given, first: int) -> list[dict[str, Any]]:
-    """The runs of one file as the journal keeps them, numbered from `first`."""
+def _rows(name: str, runs: Sequence[ImportedRun], given: Given, first: int) -> list[dict[str, Any]]:
+    """Return the journal's rows for the runs of one file, numbered from `first`."""
     rows = []
     for number, run in enumerate(runs, first):
         values = {"file": name, **given.factors, **run.values}
@@ -211,19 +227,19 @@ def _rows(name: str, runs: Sequence[Imported], given: Given, first: int) -> list
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
-    """What the files are called in tables: their last names, or more where those are alike."""
+    """Return the files' names for tables: the path's last part, or the whole path if that repeats."""
     count = Counter(path.name for path in paths)
     return [clean(path.name if count[path.name] == 1 else str(path)) for path in paths]
 
 
 def _bytes(path: Path, name: str) -> bytes:
-    """A file's bytes, within FILE_LIMIT. Raises DataError; never waits on a pipe or device."""
+    """Return a file's bytes. Raises DataError; never blocks on a pipe or device."""
     try:
         if path.is_dir():
-            raise DataError(f"{name}: is a folder; name the files in it")
+            raise DataError(f"{name}: is a folder; name the files in it instead")
         if (size := path.stat().st_size) > FILE_LIMIT:
             raise DataError(
-                f"{name}: {size / 2**20:.0f} MiB are more than {FILE_LIMIT >> 20}; split it"
+                f"{name}: is larger than {FILE_LIMIT >> 20} MiB ({size / 2**20:.0f} MiB); split it"
             )
         return bounded(path, FILE_LIMIT)
     except (OSError, ValueError) as error:
@@ -231,5 +247,5 @@ def _bytes(path: Path, name: str) -> bytes:
 
 
 def _safe(name: str) -> str:
-    """A file name of our own making: no separators, no control codes, no leading dot."""
+    """Return a safe file name: no separators, no control codes, no leading dot."""
     return re.sub(r"[^A-Za-z0-9._-]", "_", name)[-80:].lstrip(".") or "file"

@@ -1,12 +1,17 @@
-"""iperf3's `-J` documents, one or several after another, of a client or of a server.
+"""iperf3's `-J` documents of a client or a server, one or several in a file, and `--json-stream`.
 
-What `--json-stream` prints is put together to such documents first (iperf3_stream).
+A client's document is parsed as that of our own runs (tools.iperf3.results): throughput is what
+arrived, and CPU is that of one process, 100 being one core, in columns that say so. "Local" is the
+client's end in both. From a server's document only its own side is read: for what the client sent
+it prints zeros, and for the client's CPU that of the previous client (observed in 3.12).
 
-A client's document is read as that of a run of ours (tools.iperf3.results): throughput is what
-arrived, and CPU is one process's, 100 being one core, in columns that say so. "Local" is the
-client's end whoever wrote the document. Of a server's only its own side is read: for what it cannot
-know (what a client sent) it prints zeros, and for its client's CPU that of the client before
-(observed in 3.12).
+`--json-stream` (3.17 and later) prints one event a line, which are joined into such a document:
+
+    {"event":"start","data":{…}}     {"event":"interval","data":{…}}     {"event":"end","data":{…}}
+
+Between them stand `error`, with a text as data, and `server_output_json` or `_text`, which come
+from the other end. With `--json-stream-full-output` the events are followed by the whole document
+of the same run.
 """
 
 from __future__ import annotations
@@ -16,43 +21,90 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn, TypeGuard
 
 from netlimits.errors import ToolFailure
-from netlimits.importers import iperf3_stream
-from netlimits.importers.base import LARGEST, Given, Imported, SourceText, clean
+from netlimits.importers.base import LARGEST, Given, ImportedRun, SourceText, clean
 from netlimits.model import Command, Completed, Scalar, Status
 from netlimits.tools.iperf3.results import measurement
 
 SERVER_ENDED = "interrupt - the server has terminated"
-"""The document that a server writes when it is stopped: no run. Later ones add the signal."""
+"""Start of the error in a server's document when the server is stopped. It belongs to no run."""
 
 SHORT = 0.9
-"""The share of its duration that a run must have lasted, as for runs of ours."""
+"""Share of its duration that a run must have lasted, as for our own runs."""
 
 LEAST_MSS = 88
 
+EVENTS = ("start", "interval", "end", "error", "server_output_json", "server_output_text")
+
 _NO_CLOCK = "000000000.0\n"
-"""Where a run of ours has its host's clock: unknown, so that the document's whole second counts."""
+"""Stands for the host's clock, which an imported document lacks; its whole second counts then."""
 
 
 def claims(source: SourceText) -> bool:
-    """Whether the file begins as JSON does."""
     return source.text.lstrip()[:1] == "{"
 
 
-def read(source: SourceText, given: Given) -> list[Imported]:
-    """One run a document. Raises DataError for what is no JSON, or none of iperf3's."""
+def read(source: SourceText, given: Given) -> list[ImportedRun]:
+    """Return a run for each document.
+
+    Raises:
+        DataError: The file is not JSON, or not iperf3's.
+    """
     runs = []
-    try:
-        for line, document in iperf3_stream.documents(_documents(source)):
-            ended = "end" in document or "intervals" in document
-            if not isinstance(document.get("start"), dict) or not ended:
-                source.refuse(line, "is JSON, but not of iperf3 -J (no `start` and `end`)")
-            if not str(document.get("error", "")).startswith(SERVER_ENDED):
-                runs.append(_run(line, document))
-    except iperf3_stream.Strange as error:
-        source.refuse(error.line, str(error))
+    for line, document in _runs(source):
+        ended = "end" in document or "intervals" in document
+        if not isinstance(document.get("start"), dict) or not ended:
+            source.refuse(line, "is JSON, but not of iperf3 -J (no `start` and `end`)")
+        if not str(document.get("error", "")).startswith(SERVER_ENDED):
+            runs.append(_run(line, document))
     if not runs:
-        source.refuse(1, "holds no run: the server ended before one")
+        source.refuse(1, "contains no run: the server was stopped before one")
     return runs
+
+
+def _runs(source: SourceText) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield each run's line and document, with the events of a stream joined into one document."""
+    run: dict[str, Any] | None = None
+    began, streamed = 0, ""
+    for line, document in _documents(source):
+        if "event" not in document:
+            if run is not None:
+                yield began, run
+            if not streamed or _cookie(document) != streamed:
+                yield line, document
+            run, streamed = None, ""
+            continue
+        event, data = document["event"], document.get("data")
+        _check(source, line, event, data)
+        if event == "start" and run is not None:
+            yield began, run
+            run = None
+        if run is None:
+            began, run = line, {"start": {}, "intervals": []}
+        if event == "interval":
+            run["intervals"].append(data)
+        else:
+            run[event] = data
+        if event == "end":
+            yield began, run
+            streamed = _cookie(run)
+            run = None
+    if run is not None:
+        yield began, run
+
+
+def _check(source: SourceText, line: int, event: Any, data: Any) -> None:
+    if not isinstance(event, str) or event not in EVENTS:
+        source.refuse(line, "is JSON, but not an event of iperf3 --json-stream")
+    kind: type = str if event in ("error", "server_output_text") else dict
+    if not isinstance(data, kind):
+        source.refuse(line, f"the event {event} has no data")
+
+
+def _cookie(document: Mapping[str, Any]) -> str:
+    """Return the cookie that identifies a run, "" if the document has none."""
+    start = document.get("start")
+    cookie = start.get("cookie") if isinstance(start, dict) else None
+    return cookie if isinstance(cookie, str) else ""
 
 
 def _documents(source: SourceText) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -67,16 +119,18 @@ def _documents(source: SourceText) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
             document, at = decoder.raw_decode(text, at)
         except json.JSONDecodeError as error:
-            source.refuse(source.line_at(error.pos), f"is no whole JSON document: {error.msg}")
+            source.refuse(
+                source.line_at(error.pos), f"is not a complete JSON document: {error.msg}"
+            )
         except (ValueError, RecursionError) as error:
-            source.refuse(line, f"is no JSON that can be read: {clean(str(error))}")
+            source.refuse(line, f"is not valid JSON: {clean(str(error))}")
         if not isinstance(document, dict):
             source.refuse(line, "is JSON, but not of iperf3 -J")
         yield line, document
         line += text.count("\n", began, at)
 
 
-def _run(line: int, document: Mapping[str, Any]) -> Imported:
+def _run(line: int, document: Mapping[str, Any]) -> ImportedRun:
     start = document["start"]
     test = _part(start, "test_start")
     began = _part(start, "timestamp").get("timesecs")
@@ -85,20 +139,20 @@ def _run(line: int, document: Mapping[str, Any]) -> Imported:
     values = _factors(start, test, document, server)
     try:
         if "end" not in document and "error" not in document:
-            raise ToolFailure("the stream has no `end`: the run did not come to its end")
+            raise ToolFailure("the stream has no `end` event: the run was interrupted")
         if "error" in document:
-            raise ToolFailure(clean(str(document["error"])) or "it failed and does not say why")
+            raise ToolFailure(clean(str(document["error"])) or "iperf3 failed without a message")
         figures, interim = (_of_server if server else _of_client)(document, test)
     except ToolFailure as error:
         status: Status = "invalid" if error.status == "invalid" else "failed"
-        return Imported(line, status, clean(str(error)), values, started=started)
-    return Imported(line, "ok", "", values, figures, interim, started)
+        return ImportedRun(line, status, clean(str(error)), values, started=started)
+    return ImportedRun(line, "ok", "", values, figures, interim, started)
 
 
 def _factors(
     start: Mapping[str, Any], test: Mapping[str, Any], document: Mapping[str, Any], server: bool
 ) -> dict[str, Scalar]:
-    """The factors: how the test was configured, as far as the document says."""
+    """Return the factors that the document states."""
     values: dict[str, Scalar] = {"tool": "iperf3", "reported_by": "server" if server else "client"}
     end = document.get("end")
     end = end if isinstance(end, dict) else {}
@@ -125,7 +179,7 @@ def _factors(
 def _of_client(
     document: Mapping[str, Any], test: Mapping[str, Any]
 ) -> tuple[dict[str, Scalar], tuple[Mapping[str, float], ...]]:
-    """Figures and interim results, read as a run of ours is, with options as the document says."""
+    """Return figures and interim results, parsed as for our runs with the document's options."""
     start = dict(document["start"])
     options: dict[str, Any] = {
         "protocol": str(test.get("protocol", "")).lower(),
@@ -145,25 +199,25 @@ def _of_client(
     try:
         measured = measurement(completed, options, 0.0)
     except ArithmeticError:
-        raise ToolFailure("its figures contradict one another") from None
+        raise ToolFailure("its figures contradict each other") from None
     figures = dict(measured.figures)
     if not figures.get("transport_mss_bytes"):
         figures.pop("transport_mss_bytes", None)
     if any(_is_number(figure) and not abs(figure) < LARGEST for figure in figures.values()):
-        raise ToolFailure("a figure in it cannot be")
+        raise ToolFailure("a figure in it is out of range")
     return figures, measured.interim
 
 
 def _of_server(
     document: Mapping[str, Any], test: Mapping[str, Any]
 ) -> tuple[dict[str, Scalar], tuple[Mapping[str, float], ...]]:
-    """Figures of what the server itself sent or received, and its CPU; it knows no others.
+    """Return the figures that the server measured: what it sent or received, and its CPU.
 
-    Throughput is known where it received, and nothing went the other way as well.
+    `throughput_mbps` is among them only if the server received and nothing went the other way.
     """
     end = _part(document, "end")
     if not end:
-        raise ToolFailure("`end` is empty: the run did not come to its end")
+        raise ToolFailure("`end` is empty: the run was interrupted")
     both_ways = "sum_received_bidir_reverse" in end
     sends = test.get("reverse") == 1
     key = "sum_sent" if sends else "sum_received"
@@ -171,10 +225,10 @@ def _of_server(
     if not _is_number(rate) or not _is_number(seconds):
         raise ToolFailure(f"iperf3 printed no end.{key}")
     if rate <= 0:
-        raise ToolFailure("throughput is 0: no data went through; is the data path open?")
+        raise ToolFailure("throughput is 0: no data arrived; is the data path open?")
     duration = test.get("duration")
     if _is_number(duration) and seconds < SHORT * duration:
-        raise ToolFailure(f"it ended after {seconds:g} s of {duration:g} s", status="invalid")
+        raise ToolFailure(f"the run ended after {seconds:g} s of {duration:g} s", status="invalid")
     figures: dict[str, Scalar] = {"elapsed_s": float(seconds)}
     column = "remote_send_throughput_mbps" if sends else "remote_recv_throughput_mbps"
     figures[column] = rate / 1e6
@@ -186,8 +240,8 @@ def _of_server(
     return figures, ()
 
 
-def _part(of: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    part = of.get(key)
+def _part(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    part = document.get(key)
     return part if isinstance(part, dict) else {}
 
 
@@ -200,4 +254,4 @@ def _is_count(value: Any) -> TypeGuard[int]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")

@@ -1,8 +1,8 @@
-"""netperf's classic tables: what `-t TCP_STREAM`, `UDP_STREAM`, `TCP_RR`, … print by themselves.
+"""netperf's classic tables, as `-t TCP_STREAM`, `UDP_STREAM`, `TCP_RR`, … print them by default.
 
-Each has a header that is known word by word, with the unit of throughput in it, and one row or
-two. "Recv" and "Send" socket sizes are those of the ends that receive and send, so that they are
-different selectors in a TCP_MAERTS.
+Each has a fixed header, which contains the unit of throughput, and one or two rows. "Recv" and
+"Send" socket sizes are those of the receiving and the sending end, so they are different selectors
+in a TCP_MAERTS.
 """
 
 from __future__ import annotations
@@ -16,9 +16,13 @@ Row = tuple[str | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A classic table: the selectors of its row or rows; None is a value that is not kept.
+    """A classic table.
 
-    `units` are THROUGHPUT_UNITS and SD_UNITS.
+    Attributes:
+        rows: The selectors of each row; None is a value that is not kept.
+        units: THROUGHPUT_UNITS and SD_UNITS.
+        protocol: The protocol, "" if the table does not determine it.
+        direction: The direction, "" if the table does not determine it.
     """
 
     rows: tuple[Row, ...]
@@ -91,16 +95,16 @@ _OTHER_HEADERS = (
 )
 
 EXTRAS: Mapping[str, int] = {"Alignment": 4, "Maximum": 4}
-"""First word of what `-v 2` adds -> how many lines it is; nothing of it is kept."""
+"""First word of a block that `-v 2` adds -> its number of lines, which are skipped."""
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
 def form(lines: Sequence[str], direction: str) -> tuple[Form, int] | None:
-    """The table whose header begins these lines, and how many lines it takes; None for no table.
+    """Return the table whose header these lines begin with, and the header's number of lines.
 
-    `direction` is what the banner says: `send`, `recv`, or nothing where it is missing, and
-    then it is not known whose the sizes are.
+    `direction` comes from the banner: `send`, `recv`, or "" without a banner. Then it is unknown
+    whose the sizes are, and they are left out.
     """
     if lines[0].split()[0] not in ("Recv", "Socket", "Local") or sum(map(len, lines)) > 2_000:
         return None
@@ -116,7 +120,7 @@ def form(lines: Sequence[str], direction: str) -> tuple[Form, int] | None:
 
 
 def values(row: Row, line: str) -> dict[str, str] | None:
-    """Selector -> text of one row, None when it is not such a row."""
+    """Return selector -> text of a row, None if the line does not match the row."""
     words = line.split()
     if len(words) != len(row) or not all(_NUMBER.fullmatch(word) for word in words):
         return None

@@ -1,10 +1,9 @@
-"""Which value belongs to which selector in netperf's tables (`-o` and `-O`).
+"""Assign the values of netperf's tables (`-o` and `-O`) to selectors.
 
-A selector that netperf does not know gets no header but an empty field in each CSV row, so that
-values stand further right than their names; a selector without a value (no `-B`) prints an empty
-field in CSV and nothing at all in columns. A row is therefore laid under its header in every way
-that these allow and that fits the kinds of the values. One way: that is what the row says. None,
-or more than one: it is refused.
+A selector that netperf does not know gets no header but an empty field in each CSV row, so the
+values stand further right than their names. A selector without a value (no `-B`) prints an empty
+field in CSV and nothing in columns. So a row is aligned with its header in every way that these
+rules and the kinds of the values allow. Exactly one way: the row is read. Otherwise it is rejected.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from netlimits.importers.netperf_headers import CSV_NAMES, HEADERS
 from netlimits.metrics.selectors import is_text
 
 Columns = tuple[str | None, ...]
-"""Selectors in their order; None is one that cannot be told from another and is left out.
+"""Selectors in their order; None is one that is ambiguous and is left out.
 
-A name that is no selector (as `--columns` may hold) stands for an empty field.
+A name that is not a selector (as `--columns` may contain) stands for an empty field.
 """
 
 COLUMN_LIMIT = 400
@@ -49,16 +48,16 @@ for _selector, _lines in HEADERS.items():
     _BY_FIRST_WORD.setdefault(_lines[0].split()[0], []).append(_selector)
 
 FIRST_WORDS = frozenset(_BY_FIRST_WORD)
-"""A line that begins with none of these is no header."""
+"""A header begins with one of these words."""
 
 
 class Unfit(Exception):
-    """A row that does not fit its header, or fits it in more than one way; says why."""
+    """A row fits its header in no way, or in more than one."""
 
 
 @lru_cache(maxsize=64)
 def csv_header(line: str) -> Columns | None:
-    """The selectors of an `-o` header, None when a name in it is not one of netperf's."""
+    """Return the selectors of an `-o` header, None if a name in it is not netperf's."""
     names = [name.strip() for name in line.split(",")]
     if len(names) > COLUMN_LIMIT or not all(name in CSV_NAMES for name in names):
         return None
@@ -67,10 +66,12 @@ def csv_header(line: str) -> Columns | None:
 
 @lru_cache(maxsize=64)
 def column_header(lines: tuple[str, ...]) -> tuple[Columns, tuple[int, ...]] | None:
-    """The selectors of an `-O` header of four lines and where they start, None when it is none.
+    """Return the selectors of a four-line `-O` header and their offsets, None if it is no header.
 
-    Walks from each column's first character to the next one's. Raises Unfit when the lines can
-    be read in two ways.
+    Walks from each column's first character to the next one's.
+
+    Raises:
+        Unfit: The header can be read in two ways.
     """
     width = max(map(len, lines))
     block = [line.ljust(width + 1) for line in lines]
@@ -88,7 +89,7 @@ def column_header(lines: tuple[str, ...]) -> tuple[Columns, tuple[int, ...]] | N
                     after.append(longer)
     readings = next(iter(ways.values()), [])
     if len(readings) > 1:
-        raise Unfit("this header can be read in two ways; write the output with -o or -k")
+        raise Unfit("the header is ambiguous; write the output with -o or -k instead of -O")
     if not readings or not readings[0]:
         return None
     columns, starts = zip(*readings[0], strict=True)
@@ -96,9 +97,10 @@ def column_header(lines: tuple[str, ...]) -> tuple[Columns, tuple[int, ...]] | N
 
 
 def csv_row(columns: Columns, line: str) -> tuple[dict[str, str], int]:
-    """Selector -> text of an `-o` row, and how many empty fields were left out of it.
+    """Return selector -> text of an `-o` row, and how many empty fields were left out.
 
-    Raises Unfit unless there is exactly one way to read it.
+    Raises:
+        Unfit: There is not exactly one way to read the row.
     """
     fields = list(_csv_fields(line))
     surplus = len(fields) - len(columns)
@@ -108,7 +110,7 @@ def csv_row(columns: Columns, line: str) -> tuple[dict[str, str], int]:
     if surplus > len(empty):
         raise Unfit(
             f"{len(fields)} fields under a header of {len(columns)}, of which {len(empty)} empty: "
-            "not what an unknown selector leaves"
+            "unknown selectors do not explain it"
         )
     ways = (
         tuple(text for i, text in enumerate(fields) if i not in dropped)
@@ -118,10 +120,16 @@ def csv_row(columns: Columns, line: str) -> tuple[dict[str, str], int]:
 
 
 def spaced_row(columns: Columns, line: str, starts: Sequence[int] = ()) -> dict[str, str]:
-    """Selector -> text of an `-O` row. Raises Unfit unless there is exactly one way to read it.
+    """Return selector -> text of an `-O` row.
 
-    `starts` are where columns start, for a row that was printed with its header: others, printed
-    under it later (`-P 0`), may have wider columns.
+    Args:
+        columns: The selectors of the header.
+        line: The row.
+        starts: Where the columns start, for the row that was printed with its header. Rows printed
+            later under the same header (`-P 0`) may have wider columns.
+
+    Raises:
+        Unfit: There is not exactly one way to read the row.
     """
     if starts:
         places = zip(starts, (*starts[1:], len(line)), strict=True)
@@ -137,12 +145,12 @@ def spaced_row(columns: Columns, line: str, starts: Sequence[int] = ()) -> dict[
 
 
 def _csv_fields(line: str) -> Iterator[str]:
-    """Fields without the space that follows an empty one; quoted ones keep their quotes."""
+    """Yield the fields without the space after an empty one; quoted fields keep their quotes."""
     place = 0
     while True:
         match = _FIELD.match(line, place)
         if not match:
-            raise Unfit(f"a quote in the middle of a field: {line[place : place + 40]!r}")
+            raise Unfit(f"quote in the middle of a field: {line[place : place + 40]!r}")
         yield match[1].strip()
         place = match.end()
         if not match[2]:
@@ -151,7 +159,7 @@ def _csv_fields(line: str) -> Iterator[str]:
 
 def _choices(places: Sequence[int], count: int) -> Iterator[frozenset[int]]:
     if math.comb(len(places), count) > _WAYS_LIMIT:
-        raise Unfit(f"{count} of {len(places)} empty fields are too many: too many ways to read it")
+        raise Unfit(f"too many ways to leave out {count} of {len(places)} empty fields")
     return (frozenset(chosen) for chosen in itertools.combinations(places, count))
 
 
@@ -161,7 +169,7 @@ def _spread(words: Sequence[str], left_out: frozenset[int]) -> tuple[str, ...]:
 
 
 def _only(columns: Columns, ways: Iterator[tuple[str, ...]]) -> dict[str, str]:
-    """The one way in which every value fits its selector."""
+    """Return the only assignment in which every value fits its selector."""
     fitting: set[tuple[str, ...]] = set()
     misfit = ""
     for way in ways:
@@ -177,7 +185,7 @@ def _only(columns: Columns, ways: Iterator[tuple[str, ...]]) -> dict[str, str]:
     named = [(c, text) for c, text in zip(columns, fitting.pop(), strict=True) if c in HEADERS]
     keys = {c: text for c, text in named if c is not None}
     if twice := next((c for c, text in named if c is not None and keys[c] != text), None):
-        raise Unfit(f"{twice} is there twice, with two values")
+        raise Unfit(f"{twice} occurs twice with different values")
     return keys
 
 
@@ -195,7 +203,7 @@ def _fits(selector: str | None, text: str) -> bool:
 
 
 def _cells(block: Sequence[str], place: int) -> Iterator[tuple[str, int]]:
-    """The selectors whose header stands at a place, and how wide it is."""
+    """Yield the selectors whose header stands at `place`, and its width."""
     for selector in _BY_FIRST_WORD.get(block[0][place:].partition(" ")[0], ()):
         header = HEADERS[selector]
         width = max(map(len, header))

@@ -1,8 +1,8 @@
-"""What netperf prints above the value of each output selector, in `-o` and `-O` output.
+"""netperf's header for each output selector, in `-o` and `-O` output.
 
-Taken from netperf 2.7.0, one selector at a time (`netperf -t omni -- -O SELECTOR`); the list of
-selectors is the same in its newest source. `-O` prints the four lines of a header above one
-another, `-o` prints those that are not empty on one line with spaces between.
+Taken from netperf 2.7.0, one selector at a time (`netperf -t omni -- -O SELECTOR`); its newest
+source has the same list of selectors. `-O` prints the four lines of a header above one another,
+`-o` prints the non-empty ones on one line.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ HEADERS: dict[str, tuple[str, str, str, str]] = {
 """Selector -> the four lines of its header, empty ones at the end."""
 
 CSV_NAMES: dict[str, tuple[str, ...]] = {}
-"""A name in an `-o` header -> the selectors that print it: one, but for two that 2.7.0 mixes up."""
+"""Name in an `-o` header -> the selectors that print it: two for the names that 2.7.0 mixes up."""
 for _selector, _lines in HEADERS.items():
     _name = " ".join(line for line in _lines if line)
     CSV_NAMES[_name] = (*CSV_NAMES.get(_name, ()), _selector)

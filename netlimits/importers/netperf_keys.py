@@ -1,8 +1,8 @@
-"""netperf's `-k` pairs to runs: where one ends and the next begins, when nothing stands between.
+"""Split netperf's `-k` pairs into runs when nothing stands between the runs.
 
-A loop with `-P 0` prints the same keys again and again; a selector asked for twice is printed
-twice. So the keys' smallest period is a run. Where there is none (runs with different selectors),
-a key that comes again with another value begins the next run.
+A loop with `-P 0` prints the same keys again and again, and a selector requested twice is printed
+twice. So the smallest period of the keys is a run. Without a period (runs with different
+selectors), a key that repeats with another value begins the next run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from netlimits.importers.netperf_runs import RATE, UNIT, Interim
 
 
 class Pair(NamedTuple):
-    """One KEY=text and its line."""
+    """A KEY=text and its line."""
 
     key: str
     text: str
@@ -23,14 +23,14 @@ class Pair(NamedTuple):
 
 
 class Keyed(NamedTuple):
-    """The pairs of one run and the line of the last."""
+    """The pairs of a run, and the line of the last."""
 
     keys: dict[str, str]
     line: int
 
 
 def split(pairs: Sequence[Pair]) -> list[Keyed]:
-    """The runs of pairs that nothing separates, in their order."""
+    """Return the runs in the order of their pairs."""
     length = _period([pair.key for pair in pairs])
     runs: list[Keyed] = []
     for start in range(0, len(pairs), length):
@@ -44,7 +44,7 @@ def split(pairs: Sequence[Pair]) -> list[Keyed]:
 
 
 def interim(keys: dict[str, str]) -> list[Interim] | None:
-    """The interim results that come as four keys each, None when one is not whole."""
+    """Return the interim results, each printed as four keys; None if one is incomplete."""
     results = []
     for number in range(sum(key.startswith("NETPERF_INTERIM_RESULT[") for key in keys)):
         names = ("UNITS", "INTERIM_RESULT", "INTERVAL", "ENDING")
@@ -57,7 +57,7 @@ def interim(keys: dict[str, str]) -> list[Interim] | None:
 
 
 def _period(keys: Sequence[str]) -> int:
-    """The length of the shortest part that repeated makes all of them (by Knuth, Morris, Pratt)."""
+    """Return the shortest length whose repetition gives all keys (Knuth, Morris, Pratt)."""
     border = [0] * len(keys)
     length = 0
     for at in range(1, len(keys)):

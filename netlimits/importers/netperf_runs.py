@@ -1,8 +1,8 @@
-"""netperf's values to a run: units, factors, and the same doubts that a run of ours meets.
+"""Turn the values of netperf's selectors into a run: units, factors and plausibility.
 
-What a column is called and what a value means is said where netperf is run (tools); here is only
-what a file may leave open: the test (from the banner), units that were not asked for, and CPU that
-was not measured, which is no fault of a run that never asked.
+Names of columns and meanings of values come from `tools.netperf`. This module fills in what a file
+may leave open: the test (from the banner), units that were not requested, and CPU figures that were
+not measured, which is no error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from netlimits.errors import ToolFailure
-from netlimits.importers.base import LARGEST, Given, Imported, SourceText, clean
+from netlimits.importers.base import LARGEST, Given, ImportedRun, SourceText, clean
 from netlimits.model import Scalar, Status
 from netlimits.tools.netperf.columns import column, value
 from netlimits.tools.netperf.results import refuse_no_data
@@ -21,7 +21,10 @@ from netlimits.tools.netperf.results import refuse_no_data
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """The test that a banner names; "" is unknown. `width` is the confidence interval's, in %."""
+    """The test that a banner names; "" is unknown.
+
+    `width` is that of the requested confidence interval, in percent.
+    """
 
     name: str = ""
     protocol: str = ""
@@ -30,7 +33,7 @@ class Test:
 
 
 class Interim(NamedTuple):
-    """One interim result (`-D`): a rate over [ending − interval, ending], ending in epoch s."""
+    """An interim result (`-D`): the rate over the interval that ends at `ending_s` since 1970."""
 
     unit: str
     rate: float
@@ -81,10 +84,10 @@ _FULL = 100.5  # a TCP_CRR of 2.7.0 with -C prints 500
 
 
 def test(line: str) -> Test | None:
-    """The test that a banner names; None when the line is no banner.
+    """Return the test that a banner names, None if the line is not a banner.
 
-    One that names no hosts, or whose end stands on the next line (`is_rest`), is one of a test that
-    is known.
+    A banner without hosts, or one that continues on the next line (`is_rest`), counts only for a
+    known test.
     """
     match = _BANNER.fullmatch(" ".join(line.split())) if len(line) < 1_000 else None
     if not match or (match[1] not in _TESTS and " to " not in match["ends"]):
@@ -95,7 +98,7 @@ def test(line: str) -> Test | None:
 
 
 def is_rest(line: str) -> bool:
-    """Whether a line can be the end of a banner that a mail or a terminal broke in two."""
+    """Return True if a line can be the end of a banner that a mail or a terminal wrapped."""
     return len(line) < 1_000 and _REST.fullmatch(line) is not None
 
 
@@ -106,8 +109,12 @@ def run(
     banner: Test,
     given: Given,
     interim: Sequence[Interim] = (),
-) -> Imported:
-    """The run of one set of selectors' values. Raises DataError where no unit is said."""
+) -> ImportedRun:
+    """Return the run for the values of its selectors.
+
+    Raises:
+        DataError: The unit of a value is unknown.
+    """
     keys = {**given.selectors, **{k: text.strip('"') for k, text in keys.items()}}
     way = _DIRECTIONS.get(keys.get("DIRECTION", ""), banner.direction)
     arrived = {"send": "REMOTE_RECV_THROUGHPUT", "recv": "LOCAL_RECV_THROUGHPUT"}.get(way, "")
@@ -122,14 +129,14 @@ def run(
         _refuse_wide(keys, banner)
     except ToolFailure as error:
         status: Status = "invalid" if error.status == "invalid" else "failed"
-        return Imported(line, status, clean(str(error)), values)
+        return ImportedRun(line, status, clean(str(error)), values)
     rows = tuple(_row(result) for result in interim)
     began = min((result.ending_s - result.interval_s for result in interim), default=None)
-    return Imported(line, "ok", "", values, figures, rows, began)
+    return ImportedRun(line, "ok", "", values, figures, rows, began)
 
 
 def factors(keys: Mapping[str, str], banner: Test, way: str) -> dict[str, Scalar]:
-    """The factors: how the run was configured, as far as its values and its banner say."""
+    """Return the factors that the values and the banner state."""
     sent = "REMOTE_SEND_SIZE" if way == "recv" else "LOCAL_SEND_SIZE"
     sizes = {"mss": "TRANSPORT_MSS"}
     sizes |= (
@@ -154,7 +161,7 @@ def factors(keys: Mapping[str, str], banner: Test, way: str) -> dict[str, Scalar
 def _units(
     source: SourceText, line: int, keys: Mapping[str, str], way: str, interim_unit: str
 ) -> tuple[str, str]:
-    """The units of THROUGHPUT and of service demand: as stated, else what the test implies."""
+    """Return the units of THROUGHPUT and service demand: as stated, or as the test implies."""
     rate = keys.get("THROUGHPUT_UNITS") or interim_unit
     work = keys.get("SD_UNITS", "")
     if not rate and (work or way):  # netperf's defaults, without -f
@@ -165,8 +172,8 @@ def _units(
     if not rate and {"THROUGHPUT", "LOCAL_SD", "REMOTE_SD"} & set(keys):
         source.refuse(
             line,
-            "nothing says whether this is 10^6bits/s or Trans/s (no banner, no THROUGHPUT_UNITS); "
-            "say it with --given THROUGHPUT_UNITS=10^6bits/s",
+            "the unit may be 10^6bits/s or Trans/s (no banner, no THROUGHPUT_UNITS); "
+            "state it with --given THROUGHPUT_UNITS=10^6bits/s",
         )
     return rate, work
 
@@ -182,20 +189,22 @@ def _figures(keys: Mapping[str, str], rate_unit: str, work_unit: str) -> dict[st
             figure = clean(figure)
         elif figure is not None:
             if not -LARGEST < figure < LARGEST:
-                raise ToolFailure(f"{key} is {clean(text)}, which cannot be")
+                raise ToolFailure(f"{key} is {clean(text)}, which is out of range")
             if _PERCENT.fullmatch(key) and figure > _FULL:
-                raise ToolFailure(f"{key} is {text} % of a machine that has 100", status="invalid")
+                raise ToolFailure(
+                    f"{key} is {text} %, more than the whole machine's 100 %", status="invalid"
+                )
             if _SCALED.fullmatch(key):
                 figure = float(figure) * MBPS.get(rate_unit, 1.0)
         if figure is not None:
             figures[name] = figure
     if not any(isinstance(figure, int | float) for figure in figures.values()):
-        raise ToolFailure("there is no figure in it")
+        raise ToolFailure("netperf printed no figure")
     return figures
 
 
 def _not_asked(keys: Mapping[str, str], key: str) -> bool:
-    """Whether a figure of the CPU stands there only because its column does: without -c or -C."""
+    """Return True if netperf printed a CPU figure without measuring it (no -c or -C)."""
     end = key.partition("_")[0]
     return keys.get(f"{end}_CPU_METHOD") == "U" or _NOT_ASKED.fullmatch(keys[key]) is not None
 
@@ -208,12 +217,12 @@ def _row(result: Interim) -> Mapping[str, float]:
 
 
 def _refuse_wide(keys: Mapping[str, str], banner: Test) -> None:
-    """Raise for a run whose confidence interval came out wider than asked (`-I`)."""
+    """Raise if the run's confidence interval is wider than requested (`-I`)."""
     requested = float(keys.get("CONFIDENCE_INTERVAL", "-1"))
     width = requested if requested > 0 else banner.width
     reached = float(keys.get("THROUGHPUT_CONFID", "-1"))
     if width is not None and reached > width:
         raise ToolFailure(
-            f"the confidence interval came out {reached:g} % wide, not {width:g} %",
+            f"the confidence interval is {reached:g} % wide, more than the requested {width:g} %",
             status="invalid",
         )

@@ -1,9 +1,9 @@
-"""netperf's text output, whatever it was asked for: `-k`, `-o`, `-O` and the classic tables.
+"""netperf's text output in any form: `-k`, `-o`, `-O` and the classic tables.
 
-A file may hold many runs, with a banner and header before each, before the first alone (`-P 0` in
-a loop), or nowhere. It is read line by line; a banner or header holds until the next one. A run
-that was announced and shows no figures is a failed run, with what netperf said. A line that is
-none of netperf's is an error: better no file than one half understood.
+A file may contain many runs, with a banner and header before each, before the first only (`-P 0`
+in a loop), or nowhere. It is read line by line; a banner or header holds until the next one. A
+banner or header without figures is a failed run, with netperf's messages as the reason. A line that
+netperf does not print is an error: it is safer to reject the file than to read half of it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from netlimits.importers import netperf_classic, netperf_columns, netperf_keys, netperf_runs
-from netlimits.importers.base import LINE_LIMIT, TORN, Given, Imported, SourceText, clean
+from netlimits.importers.base import LINE_LIMIT, TORN, Given, ImportedRun, SourceText, clean
 from netlimits.importers.netperf_headers import HEADERS
 from netlimits.importers.netperf_runs import RATE, UNIT, Interim, Test
 
@@ -30,7 +30,7 @@ _FAILURE = re.compile(
 )
 _FAILED = re.compile(r"establish_control could not .*|and that test family has been compiled .*")
 _ANOTHER = re.compile(r"establish control: |The test you requested ")
-"""The last and the first line of failures before any banner: runs by themselves."""
+"""First line of a failure that is a run by itself, without a banner. `_FAILED` is its last line."""
 
 
 @dataclass(slots=True)
@@ -47,10 +47,11 @@ class _Table:
     repaired: bool
 
 
-def read(source: SourceText, given: Given) -> list[Imported]:
-    """The runs of a file of netperf's output, in their order.
+def read(source: SourceText, given: Given) -> list[ImportedRun]:
+    """Return the runs of a file of netperf's output, in their order.
 
-    Raises DataError for the first line that is not understood.
+    Raises:
+        DataError: A line is not netperf's; the message names it.
     """
     return _Reading(source, given).whole()
 
@@ -61,17 +62,17 @@ class _Reading:
     def __init__(self, source: SourceText, given: Given) -> None:
         self._source = source
         self._given = given
-        self._runs: list[Imported] = []
+        self._runs: list[ImportedRun] = []
         self._number = 0
         self._test = Test()
         self._form: netperf_classic.Form | None = None
         self._columns: netperf_columns.Columns | None = given.columns or None
         self._spaced: bool | None = None  # None where no header says it
         self._starts: Sequence[int] = ()
-        self._announced = 0  # the line of a banner or header without its figures yet
-        self._headed = False  # whether its header has come
+        self._announced = 0  # line of a banner or header whose figures are still to come
+        self._headed = False  # its header was read
         self._table: _Table | None = None
-        self._goes_on = False  # whether the next row belongs to that run too
+        self._goes_on = False  # the next row belongs to that run too
         self._failure: list[str] = []
         self._wide = False
         self._interim: list[Interim] = []
@@ -79,8 +80,8 @@ class _Reading:
         self._known: set[str] = set()
         self._rows: list[dict[str, str]] = []
 
-    def whole(self) -> list[Imported]:
-        """Read every line; the runs that were found."""
+    def whole(self) -> list[ImportedRun]:
+        """Read every line and return the runs."""
         lines = self._source.lines
         at = 0
         while at < len(lines):
@@ -94,7 +95,7 @@ class _Reading:
         return self._runs
 
     def _line(self, line: str, block: Sequence[str]) -> int:
-        """Take one line, or a header of several; returns how many."""
+        """Consume one line, or a header of several; return how many."""
         if pair := _KEY.fullmatch(line):
             self._pair(pair[1], pair[2].strip())
         elif banner := netperf_runs.test(line):
@@ -129,7 +130,7 @@ class _Reading:
         self._announced = self._number
 
     def _header(self, line: str, block: Sequence[str]) -> int:
-        """Take a header; returns its lines, 0 when there is none here."""
+        """Consume a header; return its number of lines, 0 if there is none."""
         if table := netperf_classic.form(block, self._test.direction):
             self._end_runs()
             self._announce()
@@ -151,12 +152,13 @@ class _Reading:
         return 0
 
     def _table_header(self, names: netperf_columns.Columns, *, spaced: bool) -> None:
-        """Take an `-o` or `-O` header: of another run, or of another part of the same one."""
+        """Begin a run with an `-o` or `-O` header, or add another table to the same run."""
         table = self._table
         if table and not self._pairs and names not in table.headers:
             if not table.announced or not spaced or self._goes_on:
                 self._source.refuse(
-                    self._number, "a second header without a banner: the same run or another?"
+                    self._number,
+                    "a second header without a banner: the same run or another? Add its banner",
                 )
             table.headers.append(names)
             self._goes_on = self._headed = True
@@ -171,11 +173,13 @@ class _Reading:
         self._announced, self._headed = self._announced or self._number, True
 
     def _row(self, line: str) -> int:
-        """Take a row of figures under the header that holds."""
+        """Consume a row of figures under the current header."""
         if self._form:
             figures = netperf_classic.values(self._form.rows[len(self._rows)], line)
             if figures is None:
-                self._source.refuse(self._number, f"is no row of its table: {clean(line)[:60]!r}")
+                self._source.refuse(
+                    self._number, f"does not match the table's header: {clean(line)[:60]!r}"
+                )
             self._rows.append(figures)
             if len(self._rows) == len(self._form.rows):
                 keys = {k: text for row in self._rows for k, text in row.items()}
@@ -200,10 +204,12 @@ class _Reading:
         return 1
 
     def _pair(self, key: str, text: str) -> None:
-        """Take a `-k` pair; interim results begin a run, or end the ones before."""
+        """Consume a `-k` pair. Interim results may begin a run, or end the runs before them."""
         interim = _INTERIM_KEY.fullmatch(key) is not None
         if not interim and key not in HEADERS:
-            self._source.refuse(self._number, f"{clean(key)[:60]} is no output selector of netperf")
+            self._source.refuse(
+                self._number, f"{clean(key)[:60]} is not an output selector of netperf"
+            )
         if self._table or (interim and (key in self._known or not self._only_interim())):
             self._end_runs()
         self._pairs.append(netperf_keys.Pair(key, text, self._number))
@@ -213,18 +219,18 @@ class _Reading:
         return not self._pairs or self._pairs[-1].key not in HEADERS
 
     def _end_runs(self) -> None:
-        """Finish the runs that are whole: a table's, or those of the pairs so far."""
+        """Finish the runs that are complete: a table's, or those of the pairs so far."""
         if table := self._table:
             self._table = None
             if self._goes_on:
-                self._source.refuse(self._number, "a header without its row before this line")
+                self._source.refuse(self._number, "the header before this line has no row")
             self._keep(table)
         if not self._pairs:
             return
         pairs, self._pairs, self._known = self._pairs, [], set()
         interim = netperf_keys.interim({p.key: p.text for p in pairs if p.key not in HEADERS})
         if interim is None:
-            self._source.refuse(pairs[-1].line, "an interim result is not whole")
+            self._source.refuse(pairs[-1].line, "an interim result is incomplete")
         self._interim += interim
         results = [pair for pair in pairs if pair.key in HEADERS]
         for keys, line in netperf_keys.split(results) if results else ():
@@ -232,19 +238,19 @@ class _Reading:
             self._end_runs()
 
     def _ended(self, keys: dict[str, str], line: int, *, repaired: bool = False) -> None:
-        """A run's row or pairs; it is kept once nothing can be added to it."""
+        """Hold the run of a row or of pairs until nothing can be added to it."""
         if self._goes_on and self._table:
             for key, text in keys.items():
                 if self._table.keys.setdefault(key, text) != text:
                     self._source.refuse(line, f"{key} was {self._table.keys[key]!r} just before")
             self._table.line = line
             self._goes_on = self._headed = False
-            self._columns = None  # of rows without headers nothing would say which is which
+            self._columns = None  # a later row without a header could belong to either table
             return
         self._end_runs()
         if self._failure:
             self._fail(keep_interim=True)
-        if self._form:  # a table of UDP's is one whatever the banner calls it
+        if self._form:  # the table decides where the banner says nothing
             protocol = self._test.protocol or self._form.protocol
             direction = self._test.direction or self._form.direction
             self._test = replace(self._test, protocol=protocol, direction=direction)
@@ -259,19 +265,19 @@ class _Reading:
         run = netperf_runs.run(
             self._source, table.line, table.keys, table.test, self._given, table.interim
         )
-        reason = "the confidence asked for was not reached" if table.wide else ""
+        reason = "the requested confidence was not reached" if table.wide else ""
         if table.line >= len(self._source.lines) and self._source.torn:
             reason = reason or TORN
         if reason and run.status == "ok":
-            run = Imported(table.line, "invalid", reason, run.values)
+            run = ImportedRun(table.line, "invalid", reason, run.values)
         self._runs.append(replace(run, repaired=table.repaired))
 
     def _fail(self, *, keep_interim: bool = False) -> None:
-        """Add a failed run: one that was announced, or that failed, and shows no figures."""
+        """Add a failed run: one that has a banner or a message but no figures."""
         reason = clean(" ".join(self._failure)) or "netperf printed no figures"
         test = self._test if self._announced else Test()
         values = netperf_runs.factors({}, test, test.direction)
-        self._runs.append(Imported(self._announced or self._number, "failed", reason, values))
+        self._runs.append(ImportedRun(self._announced or self._number, "failed", reason, values))
         self._announced, self._headed, self._wide = 0, False, False
         self._failure, self._rows = [], []
         if not keep_interim:
@@ -279,10 +285,10 @@ class _Reading:
 
 
 def _unknown(line: str) -> str:
-    """The error for a line that is neither known text nor a row under a header."""
+    """Return the error for a line that is neither known text nor a row under a header."""
     if re.fullmatch(r"[-+0-9.,\s\"A-Za-z^/|%_]+", line) and re.search(r"\d", line):
         return (
-            f"a row without its header ({clean(line)[:40]!r}): name its columns, as in "
-            "--columns throughput,elapsed_time (what netperf's -o or -O was given)"
+            f"a row without its header ({clean(line)[:40]!r}): name its columns as in netperf's "
+            "-o or -O, such as --columns throughput,elapsed_time"
         )
-    return f"is no output of netperf, iperf3 or the Turin scripts: {clean(line)[:60]!r}"
+    return f"is not output of netperf, iperf3 or the Turin scripts: {clean(line)[:60]!r}"

@@ -1,28 +1,28 @@
-"""The Turin scripts' files: for each buffer length least, mean and greatest of several runs.
+"""The Turin scripts' files: minimum, mean and maximum of several runs for each buffer length.
 
-`iperf3.txt` holds `length min mean max cpu_min cpu_mean cpu_max` with rates in Gbit/s, `nttcp.txt`
-has the count of buffers after the length, and Mbit/s. CPU is what /usr/bin/time said of the client
-process, 100 being one core, whichever the tool: `local_process_cpu_pct`. A line is no run but an
-aggregate: its row says of how many in `aggregated_runs`, which the files do not hold: 10 and 20 are
-the scripts' own numbers, and `--given aggregated_runs=N` says another.
+`iperf3.txt` has lines of `length min mean max cpu_min cpu_mean cpu_max` with rates in Gbit/s.
+`nttcp.txt` has the number of buffers after the length, and Mbit/s. CPU is what /usr/bin/time
+reported for the client process, 100 being one core: `local_process_cpu_pct`. A line is an
+aggregate, not a run: `aggregated_runs` says of how many. The files do not say it; 10 and 20 are the
+scripts' own numbers, and `--given aggregated_runs=N` replaces them.
 """
 
 from __future__ import annotations
 
 import re
 
-from netlimits.importers.base import TORN, Given, Imported, SourceText
+from netlimits.importers.base import TORN, Given, ImportedRun, SourceText
 from netlimits.model import Scalar
 
 _NUMBER = re.compile(r"\d{1,12}(\.\d{1,20})?(e-\d{1,2})?")
 _SCRIPTS = {7: ("iperf3", 1e3, 10), 8: ("nttcp", 1.0, 20)}
-"""Fields of a line -> tool, Mbit/s in its unit, runs in an aggregate."""
+"""Number of fields -> tool, Mbit/s in its unit, runs in an aggregate."""
 
 
 def claims(source: SourceText) -> bool:
-    """Whether every line is such a row: two at least, lengths growing, min ≤ mean ≤ max twice.
+    """Return True if all lines are rows of such a file: lengths grow, and min ≤ mean ≤ max twice.
 
-    A row of a netperf table may have as many numbers, but not in such an order.
+    A row of a netperf table may have as many numbers, but not in this order.
     """
     rows = [line.split() for line in source.lines if line.strip()]
     if len(rows) < 2 or {len(row) for row in rows} not in ({7}, {8}):
@@ -35,8 +35,11 @@ def claims(source: SourceText) -> bool:
     return lengths == sorted(set(lengths)) and all(_ordered(row) for row in rows)
 
 
-def read(source: SourceText, given: Given) -> list[Imported]:
-    """One row an aggregate: `throughput_min_mbps`, `throughput_mbps` (the mean), `…_max_mbps`."""
+def read(source: SourceText, given: Given) -> list[ImportedRun]:
+    """Return a row for each aggregate.
+
+    `throughput_mbps` is the mean, beside `throughput_min_mbps` and `throughput_max_mbps`.
+    """
     rows = []
     for number, line in enumerate(source.lines, 1):
         if not line.strip():
@@ -52,11 +55,11 @@ def read(source: SourceText, given: Given) -> list[Imported]:
         if tool == "nttcp":
             values["count"] = int(words[1])
         if least <= 0:
-            reason = "a run among them measured nothing"
-            rows.append(Imported(number, "failed", reason, values))
+            reason = "a run of this aggregate measured nothing"
+            rows.append(ImportedRun(number, "failed", reason, values))
             continue
         if source.torn and number == len(source.lines):
-            rows.append(Imported(number, "invalid", TORN, values))
+            rows.append(ImportedRun(number, "invalid", TORN, values))
             continue
         figures: dict[str, Scalar] = {
             "throughput_mbps": mean * unit,
@@ -68,12 +71,12 @@ def read(source: SourceText, given: Given) -> list[Imported]:
         }
         if "aggregated_runs" not in given.factors:
             figures["aggregated_runs"] = runs
-        rows.append(Imported(number, "ok", "", values, figures))
+        rows.append(ImportedRun(number, "ok", "", values, figures))
     return rows
 
 
 def _ordered(row: list[str]) -> bool:
-    """Whether least ≤ mean ≤ greatest, but for the rounding of a mean of equal values."""
+    """Return True if min ≤ mean ≤ max, with a tolerance for the rounding of equal values."""
     figures = [float(word) for word in row[-6:]]
     return all(
         low <= mean * (1 + 1e-9) and mean <= high * (1 + 1e-9)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from netlimits.analysis import run_files, spreadsheets
 from netlimits.experiment.configurations import cell
-from netlimits.export import FORMATS, Runs
+from netlimits.export import FORMATS
+from netlimits.export.base import Runs
 from netlimits.tables import render
 
 FORMULAS = ("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "a;=1+1", "a\t+1")

@@ -143,7 +143,7 @@ def test_parse_puts_right_what_an_older_reading_got_wrong(imported: Path):
         campaign.archive.close()
     pd.testing.assert_frame_equal(netlimits.open(imported).frame(), right)
     (imported / "raw" / "imported" / "001-percentile-script.csv").write_text("x")
-    with pytest.raises(ArchiveError, match="is not the file that was imported"):
+    with pytest.raises(ArchiveError, match="was changed since the import"):
         folder.reparse(netlimits.open(imported))
 
 
@@ -165,9 +165,12 @@ def test_a_file_without_sense_is_named_and_the_others_come_in(
     assert out.startswith("1 file, 13 runs: 13 ok\n")
     complaints = err.splitlines()
     assert (
-        complaints[0] == "netlimits: left out: bad.txt:1: holds a control code (0x1b); is it text?"
+        complaints[0]
+        == "netlimits: left out: bad.txt:1: contains a control code (0x1b); import a text file"
     )
-    assert complaints[1].endswith("is percentile-script.csv again; its runs would count twice")
+    assert complaints[1].endswith(
+        "has the same content as percentile-script.csv; its runs would count twice"
+    )
     assert complaints[2].endswith("pipe: is no regular file")
     assert complaints[3].endswith("large: 64 MiB are more than 64; split it")
     assert complaints[4].endswith("none: No such file or directory")

@@ -20,7 +20,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 import netlimits as nl
 from netlimits.cli import COMMANDS
 from netlimits.cli.export import export
-from netlimits.export import FORMATS, Runs
+from netlimits.export import FORMATS
+from netlimits.export.base import Runs
 from netlimits.metrics import IDENTITY, METRICS
 
 

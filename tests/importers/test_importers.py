@@ -10,7 +10,7 @@ import pytest
 
 from netlimits.errors import DataError
 from netlimits.importers import base, read
-from netlimits.importers.base import Given, Imported
+from netlimits.importers.base import Given, ImportedRun
 from netlimits.importers.netperf_columns import (
     Unfit,
     column_header,
@@ -29,12 +29,12 @@ REPORT = (
 )
 
 
-def runs(name: str, given: Given | None = None) -> list[Imported]:
+def runs(name: str, given: Given | None = None) -> list[ImportedRun]:
     path = CAPTURES / name
     return read(name, path.read_bytes(), given)[1]
 
 
-def text_runs(text: str, given: Given | None = None) -> list[Imported]:
+def text_runs(text: str, given: Given | None = None) -> list[ImportedRun]:
     return read("x.txt", text.encode(), given)[1]
 
 
@@ -151,10 +151,10 @@ def test_unknown_selectors_leave_empty_fields_that_are_left_out():
         ("Throughput,Throughput Units", "8627.61,1.00", "THROUGHPUT_UNITS would be '1.00'"),
         ("Throughput,Protocol", "TCP,8627.61", "THROUGHPUT would be 'TCP'"),
         ("Result Tag,Throughput", "on,8627.61", "RESULT_BRAND would be 'on'"),
-        ("Result Tag,Throughput", '"a"b",8627.61', "a quote in the middle of a field"),
+        ("Result Tag,Throughput", '"a"b",8627.61', "quote in the middle of a field"),
         # the file's name may be any text, so nothing says which of the two was unknown
         ("Local Fill File,Remote Fill File", ",x,", "more than one way"),
-        ("Throughput,Throughput", "1.00,2.00", "twice, with two values"),
+        ("Throughput,Throughput", "1.00,2.00", "occurs twice with different values"),
     ],
 )
 def test_a_row_that_does_not_surely_fit_is_refused(header: str, row: str, why: str):
@@ -319,7 +319,7 @@ def test_a_figure_that_cannot_be_fails_its_run(figure: str):
 
 
 def test_a_shell_variable_is_no_selector():
-    with pytest.raises(DataError, match=r":2: HOSTNAME is no output selector"):
+    with pytest.raises(DataError, match=r":2: HOSTNAME is not an output selector"):
         text_runs("THROUGHPUT=9.5\nHOSTNAME=x\n")
 
 
@@ -359,10 +359,10 @@ def test_other_json_is_refused(text: str):
     [
         (b"", "is empty"),
         (b" \n\n", "is empty"),
-        (b"THROUGHPUT=1\nab\x00c\n", r":2: holds a control code \(0x00\)"),
-        (b"\x1b[31mTHROUGHPUT=1\n", r":1: holds a control code \(0x1b\)"),
-        (b"a\n\xff\xfe\n", r":2: is no text"),
-        (b"hello\n", r":1: is no output of netperf"),
+        (b"THROUGHPUT=1\nab\x00c\n", r":2: contains a control code \(0x00\)"),
+        (b"\x1b[31mTHROUGHPUT=1\n", r":1: contains a control code \(0x1b\)"),
+        (b"a\n\xff\xfe\n", r":2: is not text"),
+        (b"hello\n", r":1: is not output of netperf"),
         (b"1," * 40000 + b"\n", "is longer than"),
     ],
 )

@@ -9,16 +9,16 @@ import pytest
 
 from netlimits.errors import DataError
 from netlimits.importers import read
-from netlimits.importers.base import Imported
+from netlimits.importers.base import ImportedRun
 
 CAPTURES = Path(__file__).parents[1] / "captures" / "imports"
 
 
-def runs(name: str) -> list[Imported]:
+def runs(name: str) -> list[ImportedRun]:
     return read(name, (CAPTURES / name).read_bytes())[1]
 
 
-def text_runs(text: str) -> list[Imported]:
+def text_runs(text: str) -> list[ImportedRun]:
     return read("x.txt", text.encode())[1]
 
 
@@ -83,7 +83,9 @@ def test_documents_one_after_another_count_their_lines():
     text = (CAPTURES / "iperf3-tcp.txt").read_text()
     imports = text_runs(text + text)
     assert [run.line for run in imports] == [1, text.count("\n") + 1]
-    with pytest.raises(DataError, match=rf"^x.txt:{2 * text.count(chr(10)) - 1}: is no whole JSON"):
+    with pytest.raises(
+        DataError, match=rf"^x.txt:{2 * text.count(chr(10)) - 1}: is not a complete JSON"
+    ):
         text_runs(text + text[:-3])
 
 
@@ -103,7 +105,7 @@ def test_iperf3_s_streams_that_failed_or_broke_off():
     assert "Connection refused" in refused.reason
     first = lines("iperf3-stream-tcp.txt")[:2]
     broken, whole = text_runs("\n".join([*first, *lines("iperf3-stream-udp.txt")]) + "\n")
-    assert "the run did not come to its end" in broken.reason
+    assert "the run was interrupted" in broken.reason
     assert (broken.status, whole.status) == ("failed", "ok")
     served = runs("iperf3-stream-server.txt")
     assert [run.status for run in served] == ["ok"] * 5 + ["failed"], "one whose client gave up"
@@ -113,10 +115,10 @@ def test_iperf3_s_streams_that_failed_or_broke_off():
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ('{"event": "start", "data": 1}', "has no data of the event start"),
-        ('{"event": "other", "data": {}}', "no event of iperf3"),
-        ('{"event": ["start"], "data": {}}', "no event of iperf3"),
-        ('{"event": "error", "data": {}}', "has no data of the event error"),
+        ('{"event": "start", "data": 1}', "the event start has no data"),
+        ('{"event": "other", "data": {}}', "not an event of iperf3"),
+        ('{"event": ["start"], "data": {}}', "not an event of iperf3"),
+        ('{"event": "error", "data": {}}', "the event error has no data"),
     ],
 )
 def test_what_is_no_stream_of_iperf3_s_is_refused_with_its_line(line, why):

@@ -8,7 +8,7 @@ import pytest
 
 from netlimits.errors import DataError
 from netlimits.importers import read
-from netlimits.importers.base import Imported
+from netlimits.importers.base import ImportedRun
 
 UDP = Path(__file__).parents[1] / "captures" / "imports" / "classic-udp-stream.txt"
 ROW = UDP.read_text().splitlines()[16] + "\n"
@@ -18,7 +18,7 @@ NTTCP_TXT = (
 )
 
 
-def text_runs(text: str) -> list[Imported]:
+def text_runs(text: str) -> list[ImportedRun]:
     return read("x.txt", text.encode())[1]
 
 

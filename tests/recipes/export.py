@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from netlimits.export.base import Runs
+if TYPE_CHECKING:
+    from netlimits.export.base import Runs
 
 
 def toywords(runs: Runs) -> Iterator[str]:
