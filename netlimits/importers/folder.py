@@ -227,7 +227,7 @@ def _rows(name: str, runs: Sequence[ImportedRun], given: Given, first: int) -> l
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
-    """Return the files' names for tables: the path's last part, or the whole path if that repeats."""
+    """Return the files' names for tables: the path's last part, or the whole path if ambiguous."""
     count = Counter(path.name for path in paths)
     return [clean(path.name if count[path.name] == 1 else str(path)) for path in paths]
 

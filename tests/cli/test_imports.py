@@ -172,7 +172,7 @@ def test_a_file_without_sense_is_named_and_the_others_come_in(
         "has the same content as percentile-script.csv; its runs would count twice"
     )
     assert complaints[2].endswith("pipe: is no regular file")
-    assert complaints[3].endswith("large: 64 MiB are more than 64; split it")
+    assert complaints[3].endswith("large: is larger than 64 MiB (64 MiB); split it")
     assert complaints[4].endswith("none: No such file or directory")
     assert complaints[5].endswith("is a folder; name the files in it")
     assert len(netlimits.open(tmp_path / "out").frame()) == 13
