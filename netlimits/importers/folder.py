@@ -236,7 +236,7 @@ def _bytes(path: Path, name: str) -> bytes:
     """Return a file's bytes. Raises DataError; never blocks on a pipe or device."""
     try:
         if path.is_dir():
-            raise DataError(f"{name}: is a folder; name the files in it instead")
+            raise DataError(f"{name}: is a folder; name the files in it")
         if (size := path.stat().st_size) > FILE_LIMIT:
             raise DataError(
                 f"{name}: is larger than {FILE_LIMIT >> 20} MiB ({size / 2**20:.0f} MiB); split it"
