@@ -1,8 +1,12 @@
-"""A frame in, a Figure out: what each kind of chart is, and where it is drawn.
+"""The registry of charts: each turns a frame into a matplotlib Figure.
 
-A kind is one file in `kinds/` and one line of CHARTS, which is data: an experiment's `report:` is
-checked by it without importing matplotlib. What draws a chart, and what makes the table beside it,
-are imported when they are first called. `charts.spread(frame, …)` draws a chart by its name.
+    import netlimits as nl
+    figure = nl.charts.spread(frame, of="throughput", series="transport")
+    nl.charts.save(figure, "throughput.svg")
+
+To add a chart: one file in `kinds/` and one line in CHARTS. The lines are data, so that the
+`report:` of an experiment is checked without importing matplotlib. The functions that draw a chart
+or make its table are imported at their first call.
 """
 
 from __future__ import annotations
@@ -24,25 +28,30 @@ SOURCES: Mapping[Source, str] = {
     "intervals": "interim results",
     "packets": "packet traces",
 }
-"""What a chart is drawn from: `campaign.frame()`, `.intervals()`, `.traces()` -> in words."""
+"""Source -> its name in messages. They are `campaign.frame()`, `.intervals()` and `.traces()`."""
 
 FORMATS = ("png", "svg", "pdf")
-"""What a figure can be written as."""
+"""File formats of a figure."""
 
 REQUIRED = ...
-"""The default of an option that has none."""
+"""The default of an option that must be given."""
 
 
 @dataclass(frozen=True)
 class ChartKind:
-    """A chart: its name in `report:` and on the command line, and all that others know of it.
+    """A chart, with all that other packages know of it.
 
-    `module` is the file in `kinds/` whose function of this name draws it from a frame of `source`.
-    `options` are what an entry of `report:` may say of it, with their defaults: the function's
-    arguments, and `role` where a packet trace is drawn. `table` is the function that makes the
-    table beside it, from the package down, and `looks` the options that do not concern the table.
-    `along` says what the points of a chart of many runs differ in, beside `series`: the options
-    that name it, or a function that tells it from the runs, what is shown, and the options.
+    Attributes:
+        name: Name in `report:`, on the command line and of the function that draws it.
+        module: File in `kinds/` that contains the function.
+        source: Frame from which it is drawn.
+        options: Option of an entry in `report:` -> default. These are the function's arguments, and
+            `role` for a chart of a packet trace.
+        table: Dotted name, below the package, of the function that makes the chart's table.
+        cosmetic: Options that the table does not take.
+        along: How the points of a curve differ, other than by `series`: the options that name those
+            columns, or the dotted name of a function that returns the columns for (frame, factors,
+            options). None for a chart of a single run.
     """
 
     name: str
@@ -50,12 +59,12 @@ class ChartKind:
     source: Source
     options: Mapping[str, Any]
     table: str
-    looks: tuple[str, ...] = ("title",)
+    cosmetic: tuple[str, ...] = ("title",)
     along: tuple[str, ...] | str | None = None
 
     @property
     def single(self) -> bool:
-        """Whether it draws a single run."""
+        """True if it draws a single run."""
         return "run" in self.options
 
     @property
@@ -64,16 +73,24 @@ class ChartKind:
         return _function(f"charts.kinds.{self.module}.{self.name}")
 
     def alternative(self, data: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFrame:
-        """The table beside the chart of this frame and these options."""
+        """Return the chart's table, for readers who cannot see it or want the numbers.
+
+        Args:
+            data: The frame that the chart is drawn from.
+            options: The options of the chart; others are ignored.
+
+        Raises:
+            DataError: As the chart itself.
+        """
         own = {name: value for name, value in options.items() if name in self.options}
-        taken = {name: value for name, value in own.items() if name not in self.looks}
+        taken = {name: value for name, value in own.items() if name not in self.cosmetic}
         table: pd.DataFrame = _function(self.table)(data, **taken)
         return table
 
     def points(
         self, frame: pd.DataFrame, factors: list[str], given: Mapping[str, Any]
     ) -> list[str] | None:
-        """The columns by which the points of a curve differ; None for a chart that does not say."""
+        """Return the columns in which the points of a curve differ, None if `along` is None."""
         options = {**self.options, **given}
         if isinstance(self.along, str):
             columns: list[str] = _function(self.along)(frame, factors, options)
@@ -82,7 +99,7 @@ class ChartKind:
 
 
 def _function(path: str) -> Callable[..., Any]:
-    """The function of this dotted name, without `netlimits.`."""
+    """Import a function by its dotted name, without `netlimits.`."""
     module, _, name = path.rpartition(".")
     function: Callable[..., Any] = getattr(importlib.import_module(f"netlimits.{module}"), name)
     return function
@@ -96,7 +113,7 @@ CHARTS: tuple[ChartKind, ...] = (
     ChartKind("spread", "spread", "runs", along=("by",),
          options={"of": "throughput", "by": "send_size", "series": (), "bound_mbps": None,
                   "title": None, "pool": ()},
-         table="analysis.spread.spread", looks=("bound_mbps", "title")),
+         table="analysis.spread.spread", cosmetic=("bound_mbps", "title")),
     ChartKind("boxes", "levels", "runs", along=(),
          options={"of": REQUIRED, "series": (), "title": None, "pool": ()},
          table="charts.kinds.percentiles.quartiles"),
@@ -129,27 +146,27 @@ CHARTS: tuple[ChartKind, ...] = (
     ChartKind("highest_average", "aggregate", "intervals", along=("by",),
          options={"window_s": None, "by": "mtu", "series": (), "link": None, "cap": None,
                   "title": None, "pool": ()},
-         table="charts.kinds.aggregate.highest", looks=("link", "cap", "title")),
+         table="charts.kinds.aggregate.highest", cosmetic=("link", "cap", "title")),
     ChartKind("aggregate", "aggregate", "intervals",
          options={"of": "throughput", "stream": "stream", "step": None, "window_s": None,
                   "bound_mbps": None, "run": None, "title": None},
-         table="charts.kinds.aggregate.steps", looks=("window_s", "bound_mbps", "title")),
+         table="charts.kinds.aggregate.steps", cosmetic=("window_s", "bound_mbps", "title")),
     ChartKind("first_bursts", "bursts", "packets", along=(),
          options={"series": (), "first_transaction": 1, "role": None, "title": None},
-         table="analysis.bursts.over_transactions", looks=("role", "title")),
+         table="analysis.bursts.over_transactions", cosmetic=("role", "title")),
     ChartKind("bursts", "bursts", "packets",
          options={"connection": None, "first_transaction": 1, "transactions": None,
                   "gap_s": None, "run": None, "role": None, "title": None},
-         table="charts.kinds.bursts.busiest", looks=("transactions", "role", "title")),
+         table="charts.kinds.bursts.busiest", cosmetic=("transactions", "role", "title")),
     ChartKind("burst_histogram", "bursts", "packets",
          options={"run": None, "role": None, "title": None},
-         table="charts.kinds.bursts.sizes", looks=("role", "title")),
+         table="charts.kinds.bursts.sizes", cosmetic=("role", "title")),
 )
 # fmt: on
-"""In the order the help shows. `goodput` is not among them: it draws bounds, without a campaign."""
+"""In the order of the help. `goodput` is missing, since it draws bounds and needs no campaign."""
 
 KINDS: Mapping[str, ChartKind] = {kind.name: kind for kind in CHARTS}
-"""Each by its name."""
+"""Name -> chart."""
 
 __all__ = [
     "CHARTS",
@@ -167,7 +184,7 @@ __all__ += KINDS
 
 
 def __getattr__(name: str) -> Callable[..., Chart]:
-    """A chart's function, or a name that all charts share, imported when it is first used."""
+    """Import a chart's function, or `Chart` and `save`, when first used."""
     if name in KINDS:
         return KINDS[name].draw
     if name in ("Chart", "save"):

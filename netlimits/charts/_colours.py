@@ -1,8 +1,8 @@
-"""How each series is told apart: its colour, line and marker.
+"""Colour, line style and marker of each series.
 
-Colours are Okabe and Ito's (2008), which people with colour-vision deficiency tell apart; line
-style and marker say the same thing again, so that a chart also reads in grey. The same value
-has the same colour in every chart: KNOWN fixes those of the reports, others take the free
+The colours are Okabe and Ito's (2008), which people with colour-vision deficiency distinguish.
+Line style and marker repeat the distinction, so that a chart also reads in grey. A value has the
+same colour in every chart: KNOWN fixes those of the reports, and other values take the free
 colours in the order of `wording.rank`.
 """
 
@@ -27,7 +27,7 @@ BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
 )
 GREY = "#666666"
 PALETTE = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, BLACK, SKY)
-"""Okabe and Ito's colours without the yellow, which is too pale for a line on white."""
+"""Okabe and Ito's colours without yellow, which is too pale for a line on white."""
 
 KNOWN: Mapping[str, str] = {
     "udp": BLUE,
@@ -44,7 +44,7 @@ KNOWN: Mapping[str, str] = {
     "netperf": BLUE,
     "nuttcp": ORANGE,
 }
-"""What the reports compare: its colour, everywhere."""
+"""Value that the reports compare -> its colour in every chart."""
 
 LINES: tuple[Any, ...] = (
     "-",
@@ -58,8 +58,6 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 @dataclass(frozen=True, slots=True)
 class SeriesStyle:
-    """How one series is drawn."""
-
     label: str
     color: str
     line: Any
@@ -67,19 +65,23 @@ class SeriesStyle:
 
     @property
     def plot(self) -> dict[str, Any]:
-        """The keyword arguments of `Axes.plot`."""
+        """Keyword arguments of `Axes.plot`."""
         return {"color": self.color, "linestyle": self.line, "marker": self.marker}
 
 
-def looks(
+def series_styles(
     keys: Sequence[tuple[Any, ...]], factors: Sequence[str] = ()
 ) -> dict[tuple[Any, ...], SeriesStyle]:
-    """A look for each series, by the values of its factors.
+    """Return a style for each series.
 
-    `factors` names what the values are of, so that labels carry units. Text values together
-    choose the colour (KNOWN first) and numbers the line and marker, so that "UDP, 1024" and
-    "UDP, 8192" share a colour. Where there are only numbers, or only text, it chooses all; a
-    single text value that is KNOWN keeps its colour for every number.
+    The text values of a key together choose the colour (KNOWN first), and the numbers choose the
+    line and marker, so "UDP, 1024" and "UDP, 8192" share a colour. If the keys contain only
+    numbers, or only text, that chooses all three. A single text value in KNOWN keeps its colour for
+    every number.
+
+    Args:
+        keys: The factors' values of each series.
+        factors: The factors, so that labels carry units.
     """
     of = list(factors) or [""] * (len(keys[0]) if keys else 0)
     without = wording.NULL if of else "all runs"
@@ -91,7 +93,7 @@ def looks(
         names = dict(sizes)
     elif len(set(sizes.values())) == 1:
         sizes = dict(names)
-    colours = colours_of(list(dict.fromkeys(names.values())))
+    colours = value_colours(list(dict.fromkeys(names.values())))
     order = sorted(set(sizes.values()), key=wording.rank)
     styles = {}
     for key in keys:
@@ -105,8 +107,8 @@ def looks(
     return styles
 
 
-def colours_of(names: Sequence[str]) -> dict[str, str]:
-    """A colour for each name: its KNOWN one, or the next that is free, unclaimed ones first."""
+def value_colours(names: Sequence[str]) -> dict[str, str]:
+    """Return each name's colour: the KNOWN one, or the next free one, unreserved colours first."""
     fixed = {name: KNOWN[name.lower()] for name in names if name.lower() in KNOWN}
     free = [c for c in PALETTE if c not in fixed.values()] or list(PALETTE)
     free.sort(key=lambda colour: colour in KNOWN.values())

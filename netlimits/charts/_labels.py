@@ -1,4 +1,4 @@
-"""The texts of a chart: its heading, numbers on its axes, and names beside its lines."""
+"""The texts of a chart: its heading, the numbers on its axes, and the names of its lines."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from netlimits.charts._colours import GREY, SeriesStyle
 from netlimits.metrics import Metric
 
 ROOM = 0.075
-"""The share of an axis that a label of a number needs."""
+"""Share of an axis that the label of a number needs."""
 
 LINE = 8.5
-"""The size of a label beside a line, points."""
+"""Font size of a line's label, points."""
 
 FEW_DECADES = 300
-"""Greatest over least value up to which a logarithmic axis has more ticks than one a decade."""
+"""Ratio of maximum to minimum below which a logarithmic axis has ticks at 1, 2 and 5."""
 
 TEXTS, GAP = 1.03, 0.006
-"""Where the texts beside lines begin, and what is left free before what they point to: shares."""
+"""Where the labels of lines begin, and the gap before them: shares of the axes' width."""
 
 
 def thousands(axes: Axes, which: str = "y") -> None:
-    """Write the axis' large numbers as 20,000."""
+    """Write large numbers on the axis as 20,000."""
     for letter in which:
         axis = axes.yaxis if letter == "y" else axes.xaxis
         if max(axis.get_view_interval()) < 1000:
@@ -36,12 +36,12 @@ def thousands(axes: Axes, which: str = "y") -> None:
 
 
 def two_lines(metric: Metric) -> str:
-    """The axis label over two lines: a longer one than its panel would squeeze the panel."""
+    """Return the axis label with the unit on a second line, so that it fits a low panel."""
     return f"{metric.title}\n({metric.unit})" if metric.unit else metric.title
 
 
 def heading(axes: Axes, title: str, subtitle: str = "") -> None:
-    """Title, and under it, in grey, what a reader needs to know to read the chart."""
+    """Set the title and, in grey below it, what a reader needs to know to read the chart."""
     figure = axes.get_figure(root=True)
     assert figure is not None
     lines = textwrap.wrap(subtitle, round(14 * figure.get_size_inches()[0]))
@@ -59,7 +59,7 @@ def heading(axes: Axes, title: str, subtitle: str = "") -> None:
 
 
 def goodput_bound(axes: Axes, bound: float, unit: str) -> None:
-    """A dashed horizontal line at the goodput bound, its figure written above it in `unit`."""
+    """Draw a dashed horizontal line at the goodput bound, with its value in `unit` above it."""
     axes.axhline(bound, color=GREY, linewidth=1, linestyle=(0, (6, 2)))
     axes.annotate(
         f"goodput bound {bound:,.0f} {unit}",
@@ -73,24 +73,24 @@ def goodput_bound(axes: Axes, bound: float, unit: str) -> None:
 
 
 def label_ends(axes: Axes, ends: Sequence[tuple[float, float, SeriesStyle]]) -> None:
-    """Write each series' label at the right edge, beside its last point (x, y), texts moved apart.
+    """Write each series' label at the right edge, at the height of its last point (x, y).
 
-    They follow the points when the axes get other limits.
+    Labels that would overlap are moved. They follow the points when the axes' limits change.
     """
     figure = axes.get_figure(root=True)
     assert figure is not None
     labels = []
-    for _, _, look in ends:
+    for _, _, style in ends:
         text = axes.text(
-            *(TEXTS, 0, look.label),
+            *(TEXTS, 0, style.label),
             transform=axes.transAxes,
-            color=look.color,
+            color=style.color,
             fontsize=LINE,
             va="center",
         )
-        leader = Line2D([], [], color=look.color, linewidth=0.6)
+        leader = Line2D([], [], color=style.color, linewidth=0.6)
         leader.set_transform(axes.transAxes)
-        figure.add_artist(leader)  # it is no line of the axes
+        figure.add_artist(leader)  # not to the axes, whose limits it would change
         labels.append((text, leader))
 
     def place(_: Axes) -> None:
@@ -98,7 +98,7 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, float, SeriesStyle]]) -> 
         height = figure.get_size_inches()[1] * 72 * 0.75 / max(panels, 1)
         to_axes = axes.transData + axes.transAxes.inverted()
         points = [to_axes.transform((x, y)).tolist() for x, y, _ in ends]
-        places = apart([point[1] for point in points], 1.35 * LINE / height)
+        places = spaced([point[1] for point in points], 1.35 * LINE / height)
         for (x, y), (text, leader), beside in zip(points, labels, places, strict=True):
             text.set_y(beside)
             leader.set_data([x + GAP, TEXTS - GAP], [y, beside])
@@ -109,7 +109,7 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, float, SeriesStyle]]) -> 
 
 
 def log_axis(axis: Axis) -> None:
-    """Label a logarithmic axis with plain numbers: at 1, 2 and 5 over few decades, else at 1."""
+    """Label a logarithmic axis with plain numbers, at 1, 2 and 5 of few decades or at 1 of many."""
     low, high = sorted(axis.get_view_interval())
     few = low > 0 and high / low < FEW_DECADES
     axis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if few else (1,)))
@@ -118,7 +118,7 @@ def log_axis(axis: Axis) -> None:
 
 
 def log_ticks(values: Iterable[float]) -> list[float]:
-    """The values whose labels have room on a logarithmic axis, the largest first."""
+    """Return the values whose labels fit on a logarithmic axis, the largest first."""
     every = sorted((float(value) for value in values), reverse=True)
     room = (every[0] / every[-1]) ** ROOM if every[-1] > 0 else 1.0
     ticks = every[:1]
@@ -128,10 +128,13 @@ def log_ticks(values: Iterable[float]) -> list[float]:
     return ticks
 
 
-def apart(
+def spaced(
     positions: Sequence[float], gap: float, low: float = 0.0, high: float = 1.0
 ) -> list[float]:
-    """Places near `positions`, in their order, a `gap` apart, between low and high if they fit."""
+    """Return positions at least `gap` apart and close to `positions`, in the same order.
+
+    They are between `low` and `high` if they fit.
+    """
     order = sorted(range(len(positions)), key=lambda i: positions[i])
     clusters: list[list[float]] = []
     for i in order:

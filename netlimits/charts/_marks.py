@@ -1,7 +1,7 @@
-"""What limited each point or bar of a chart: a letter beside it, and a key beneath.
+"""Letters at the points or bars of a chart for what limited them, and a key below it.
 
-The runs say it in a column, `limited_by` (`limits.limited_by` has its values): without it nothing
-is drawn. Where all that is shown had one limit, the key says so alone.
+The letters come from the column `limited_by` (see `limits.limited_by`). Without it nothing is
+drawn. If all points have one limit, the key names it and there are no letters.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from netlimits.analysis import frames, wording
 from netlimits.charts._colours import GREY, SeriesStyle
 
 UNDETERMINED, UNKNOWN = "undetermined", "?"
-"""The verdict that names no limit, and its letter."""
+"""The verdict without a limit, and its letter."""
 
 KEY_CHARACTERS = 15.0
-"""How many characters of the key stand in an inch."""
+"""Characters of the key that fit in an inch."""
 NOTHING = "–"
-"""Along a line, what stands where nothing is known."""
+"""Stands on a line from where the limit is unknown."""
 
 KEY_OF_LINES = " · from a letter to the next along its line"
-"""What the key of `Marks.along` says behind the letters."""
+"""Explains in the key that on a line a letter holds until the next one."""
 
 Key = Sequence[Hashable]
 
@@ -40,18 +40,18 @@ class Marks:
     letters: Mapping[str, str]
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, columns: Sequence[str]) -> Marks:
-        """Those of a frame's runs by these columns; none where it does not say what limited them.
+    def from_frame(cls, frame: pd.DataFrame, columns: Sequence[str]) -> Marks:
+        """Read the limits of the runs by these columns; empty if the frame has no `limited_by`.
 
-        Where runs of several limits are one point, it has the letters of all.
+        A point of runs with several limits has the letters of all.
         """
         if frames.LIMITED_BY not in frame.columns:
             return cls({}, {})
-        told = frames.usable(frame)
-        told = told[told[frames.LIMITED_BY].notna()]
+        runs = frames.usable(frame)
+        runs = runs[runs[frames.LIMITED_BY].notna()]
         limits = {
             _texts(key): tuple(sorted(map(str, part[frames.LIMITED_BY].unique())))
-            for key, part in frames.groups(told, list(columns))
+            for key, part in frames.groups(runs, list(columns))
         }
         names = sorted({name for each in limits.values() for name in each} - {UNDETERMINED})
         letters = dict(zip(names, string.ascii_letters, strict=False))
@@ -60,21 +60,21 @@ class Marks:
         return cls(limits, letters)
 
     def at(self, key: Key) -> str:
-        """The letters of a combination; "" where nothing is known, or all have the same limit."""
+        """Return the letters of a combination, "" if unknown or if all have the same limit."""
         if len(self.letters) < 2:
             return ""
         return "".join(self.letters[name] for name in self.limits.get(_texts(key), ()))
 
-    def behind(self, label: str, key: Key) -> str:
-        """A label with the letters of its combination in brackets."""
+    def label(self, text: str, key: Key) -> str:
+        """Return the label with the combination's letters in brackets."""
         letters = self.at(key)
-        return f"{label} ({letters})" if letters else label
+        return f"{text} ({letters})" if letters else text
 
-    def named(self, look: SeriesStyle, key: Key) -> SeriesStyle:
-        """The style of a series whose label says its limit too."""
-        return replace(look, label=self.behind(look.label, key))
+    def in_style(self, style: SeriesStyle, key: Key) -> SeriesStyle:
+        """Return the style with the combination's letters in its label."""
+        return replace(style, label=self.label(style.label, key))
 
-    def beside(
+    def at_points(
         self,
         axes: Axes,
         points: Iterable[tuple[Key, float, float]],
@@ -82,7 +82,7 @@ class Marks:
         color: str = "#222222",
         below: bool = False,
     ) -> None:
-        """Write the letters above points, or below: (combination, x, y) of each."""
+        """Write the letters above or below points, given as (combination, x, y)."""
         for key, x, y in points:
             if letters := self.at(key):
                 self._write(axes, letters, (x, y), color, below)
@@ -103,12 +103,13 @@ class Marks:
             annotation_clip=False,
         )
 
-    def along(
+    def on_line(
         self, axes: Axes, line: Iterable[tuple[Key, float, float]], *, color: str, below: bool
     ) -> None:
-        """As `beside`, of a line: a letter where its limit changes, which holds from there on.
+        """Write a letter above or below a line where its limit changes.
 
-        Lines that lie upon each other would print letters over letters. KEY_OF_LINES says it.
+        A letter at every point would be printed over those of other lines. KEY_OF_LINES explains
+        it.
         """
         before = ""
         for key, x, y in line:
@@ -117,8 +118,8 @@ class Marks:
                 self._write(axes, letters, (x, y), color, below)
             before = letters
 
-    def within(self, axes: Axes, bars: Iterable[tuple[Key, float]]) -> None:
-        """Write the letters at the foot of bars, where no line's label is: (combination, x)."""
+    def in_bars(self, axes: Axes, bars: Iterable[tuple[Key, float]]) -> None:
+        """Write the letters at the foot of bars, given as (combination, x)."""
         for key, x in bars:
             if letters := self.at(key):
                 axes.annotate(
@@ -134,7 +135,7 @@ class Marks:
 
     @property
     def words(self) -> str:
-        """What each letter is, or the one limit that all have; "" where nothing is known."""
+        """The text of the key, "" if nothing is known."""
         if not self.letters:
             return ""
         words = " · ".join(f"{letter} {name}" for name, letter in self.letters.items())
@@ -143,7 +144,7 @@ class Marks:
         return f"Limited by: {words}"
 
     def key(self, figure: Figure, note: str = "") -> None:
-        """The key beneath a chart that has no legend there; `note` stands behind its letters."""
+        """Write the key below a chart without a legend there, with `note` after the letters."""
         if self.words:
             words = self.words + (note if len(self.letters) > 1 else "")
             width = round(figure.get_figwidth() * KEY_CHARACTERS)

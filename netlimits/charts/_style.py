@@ -1,6 +1,6 @@
-"""How every chart looks, and how it is written: figures that need no display.
+"""The style of every chart, and the output of figures without a display.
 
-Figures are made without pyplot, which keeps global state; they show themselves in a notebook.
+Figures are made without pyplot, which keeps global state. A notebook shows them by itself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from netlimits.charts import FORMATS
 from netlimits.errors import DataError, InputError
 
 STYLE: dict[Any, Any] = {
-    "text.parse_math": False,  # a value of a factor may hold a $
+    "text.parse_math": False,  # a factor's value may contain a $
     "font.family": "DejaVu Sans",
     "font.size": 9,
     "axes.titlesize": 11,
@@ -57,7 +57,7 @@ NO_DATE: Mapping[str, Mapping[str, None]] = {
     "svg": {"Date": None},
     "pdf": {"CreationDate": None},
 }
-"""Metadata left out, so that the same figure is the same file."""
+"""Metadata to leave out, so that the same figure gives the same file."""
 
 
 _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
@@ -67,7 +67,7 @@ class Chart(Figure):
     """A matplotlib Figure that a notebook shows without pyplot."""
 
     def draw(self, renderer: RendererBase) -> None:
-        """Draw it; only lay it out where matplotlib, before it saves, draws it to nowhere."""
+        """Draw, or only compute the layout when matplotlib draws before saving."""
         engine = self.get_layout_engine()
         if isinstance(engine, ConstrainedLayoutEngine) and self.canvas.is_saving():
             engine.execute(self)
@@ -83,7 +83,7 @@ class Chart(Figure):
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Our rcParams for the duration of a block; the reader's own are restored after it."""
+    """Apply STYLE to the block and restore the caller's rcParams after it."""
     with mpl.rc_context(STYLE):
         yield
 
@@ -91,14 +91,17 @@ def style() -> Iterator[None]:
 def blank(
     width: float = 6.8, height: float = 4.0, rows: int = 1, columns: int = 1
 ) -> tuple[Chart, list[Axes]]:
-    """An empty chart, inches; panels over one another share x. Call it within `style()`."""
+    """Return an empty chart and its panels; call it within `style()`.
+
+    Sizes are in inches. Panels above one another share the x-axis.
+    """
     figure = Chart(figsize=(width, height), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False, sharex="col" if rows > 1 else False)
     return figure, list(panels.flat)
 
 
 def svg(figure: Figure) -> str:
-    """The figure as SVG, without comments: they repeat every text, with all that XML forbids."""
+    """Return the figure as SVG without comments, which repeat texts unescaped."""
     buffer = io.StringIO()
     with style():
         figure.savefig(buffer, format="svg", metadata=dict(NO_DATE["svg"]))
@@ -106,15 +109,25 @@ def svg(figure: Figure) -> str:
 
 
 def save(figure: Figure, path: Path | str) -> Path:
-    """Write the figure as PNG (200 dpi), SVG or PDF, by the ending of `path`; returns the path.
+    """Write a figure as PNG (200 dpi), SVG or PDF, chosen by the suffix of `path`.
 
-    The same figure gives the same bytes. Raises DataError for another ending, InputError where the
-    file cannot be written.
+    The same figure gives the same bytes.
+
+    Args:
+        figure: The figure.
+        path: The file to write.
+
+    Returns:
+        The path.
+
+    Raises:
+        DataError: The suffix is not one of FORMATS.
+        InputError: The file cannot be written.
     """
     path = Path(path)
     kind = path.suffix.lower().lstrip(".")
     if kind not in FORMATS:
-        raise DataError(f"{path}: a chart is written as {', '.join(FORMATS)}")
+        raise DataError(f"{path}: unknown chart format; end the name in .{', .'.join(FORMATS)}")
     try:
         if kind == "svg":
             path.write_text(svg(figure), encoding="utf-8")

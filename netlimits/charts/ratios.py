@@ -1,4 +1,4 @@
-"""The ratios of a comparison with their intervals: a row for each configuration."""
+"""Draw the ratios of a comparison with their intervals: a row for each configuration."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from netlimits.charts._style import blank, style
 from netlimits.metrics import metric
 
 MOST = 30
-"""Configurations of a panel; the table has them all."""
+"""Maximum number of configurations in a panel; the table has them all."""
 
 NARROW = 5
-"""Greatest over least ratio up to which a logarithmic axis has evenly spaced ticks."""
+"""Ratio of maximum to minimum below which the logarithmic axis has evenly spaced ticks."""
 
 _LOOKS = {
     "better": (BLUE, "^"),
@@ -33,9 +33,15 @@ _LOOKS = {
 
 
 def ratios(table: pd.DataFrame, of: str, threshold: float, title: str) -> Figure | None:
-    """The panel of one metric of a comparison (`analysis.comparison`); None without a ratio.
+    """Draw one metric of a comparison; return None if it has no ratio.
 
-    What lies within the threshold is shaded; the marks say what the verdicts are, too.
+    The range within the threshold is shaded; the shape of a mark repeats the verdict.
+
+    Args:
+        table: The frame of `analysis.comparison.compare`.
+        of: Column of the metric.
+        threshold: The smallest change that matters, as a share.
+        title: The chart's title.
     """
     part = table[(table["metric"] == of) & table["ratio"].notna() & (table["ratio"] > 0)]
     rows = part.to_dict("records")[:MOST]
@@ -57,9 +63,9 @@ def ratios(table: pd.DataFrame, of: str, threshold: float, title: str) -> Figure
         log_axis(axes.xaxis)
         if high / low < NARROW:
             axes.xaxis.set_major_locator(MaxNLocator(7))
-        axes.set_xlabel(f"{metric(of).title}: ratio, and its interval (above 1 is better)")
+        axes.set_xlabel(f"{metric(of).title}: ratio with interval (above 1 is better)")
         more = f" · {len(part) - MOST} more in the table" if len(part) > MOST else ""
-        differ = " ◆ two sessions differ" if any(r["verdict"] == "differ" for r in rows) else ""
+        differ = " ◆ sessions differ" if any(r["verdict"] == "differ" for r in rows) else ""
         marks = f"▲ better ▼ worse ■ same ○ unclear{differ}"
         heading(axes, title, f"{marks}{more}")
     return figure
@@ -76,7 +82,7 @@ def _mark(axes: Axes, place: int, row: Mapping[Hashable, Any]) -> None:
 
 
 def _limits(rows: list[dict[Hashable, Any]], threshold: float) -> tuple[float, float]:
-    """The ends of the axis: the threshold, the ratios, and of intervals a factor of five."""
+    """Return the ends of the axis: threshold, ratios, and intervals up to 5 times their ratio."""
     ends = [1 - 2 * threshold, 1 + 2 * threshold]
     for row in rows:
         ends.append(row["ratio"])

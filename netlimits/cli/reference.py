@@ -283,7 +283,7 @@ def _chart(name: str) -> Section:
         value = "" if default in (None, ()) else _listed(default)
         default_text = "required" if default is REQUIRED else value
         rows.append((option, _takes(part), default_text, _text(part)))
-    about = one_line(kind.draw.__doc__ or "")
+    about = one_line((kind.draw.__doc__ or "").partition("Args:")[0])
     return Section(f"chart {name}", about, OPTION, tuple(rows))
 
 

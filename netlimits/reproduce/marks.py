@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties
 
 from netlimits import charts
-from netlimits.charts._colours import BLACK, GREY, KNOWN, looks
+from netlimits.charts._colours import BLACK, GREY, KNOWN, series_styles
 from netlimits.charts._labels import heading, label_ends, log_axis
 from netlimits.charts._style import Chart, blank, style
 from netlimits.metrics import metric
@@ -287,12 +287,12 @@ def _ranges(runs: pd.DataFrame) -> Chart:
             ((tool,), part.groupby("send_size")["throughput_mbps"])
             for tool, part in runs.groupby("tool")
         ]
-        look_of = looks([key for key, _ in groups], ["tool"])
+        styles = series_styles([key for key, _ in groups], ["tool"])
         ends = []
         for key, part in groups:
             spread = part.max() - part.min()
-            axes.plot(spread.index, spread, **look_of[key].plot)
-            ends.append((float(spread.index[-1]), float(spread.iloc[-1]), look_of[key]))
+            axes.plot(spread.index, spread, **styles[key].plot)
+            ends.append((float(spread.index[-1]), float(spread.iloc[-1]), styles[key]))
         axes.set_xscale("log")
         log_axis(axes.xaxis)
         axes.set_ylim(0, 1.1 * axes.dataLim.y1)

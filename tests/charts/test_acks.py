@@ -52,7 +52,7 @@ def test_the_curve_joins_the_means_of_repeated_configurations():
     assert list(curve.get_ydata()) == [9.75, 10.75, 8.75]
     (runs,) = [line for line in figure.axes[0].lines if line.get_alpha()]
     assert sorted(runs.get_xdata()) == [1, 1.1, 2, 2.2, 60, 70]
-    assert "faint: single runs" in subtitle(figure)
+    assert "faint: runs" in subtitle(figure)
 
 
 def test_where_no_link_limited_the_runs_the_chart_says_so_and_marks_none():
@@ -61,5 +61,5 @@ def test_where_no_link_limited_the_runs_the_chart_says_so_and_marks_none():
     figure = charts.acks(frame, series="tso")
     hollow = [line for line in figure.axes[0].lines if line.get_markerfacecolor() == "white"]
     assert not any(len(line.get_xdata()) for line in hollow)
-    assert "no anomalies marked: most runs carried less than 99 %" in subtitle(figure)
+    assert "no anomalies marked: most runs were below 99 %" in subtitle(figure)
     assert "hollow" not in subtitle(figure)

@@ -56,7 +56,7 @@ def test_many_bursts_are_not_numbered():
         lines.append(f"000010 1.1.1.1.1 > 2.2.2.2.2: P {k * 9 + 1}:{k * 9 + 10}(9) ack 1 win 9")
         lines.append(f"000010 2.2.2.2.2 > 1.1.1.1.1: . ack {k * 9 + 10} win 9")
     (axes,) = bursts(trace("\n".join(lines) + "\n")).axes
-    assert written(axes) == [f"{LABELLED + 1} bursts, of 1 segments at most"]
+    assert written(axes) == [f"{LABELLED + 1} bursts of at most 1 segments"]
 
 
 @pytest.mark.parametrize(("of", "unit"), [(table_of, "segments"), (ack_bursts, "ACKs")])

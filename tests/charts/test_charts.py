@@ -40,8 +40,8 @@ def test_the_table_beside_a_chart_takes_what_is_not_the_drawings_alone(
     kind: charts.ChartKind,
 ) -> None:
     _, *options = parameters(charts._function(kind.table))
-    assert set(kind.looks) <= set(kind.options)
-    assert {*kind.options} - {*kind.looks} <= {p.name for p in options}
+    assert set(kind.cosmetic) <= set(kind.options)
+    assert {*kind.options} - {*kind.cosmetic} <= {p.name for p in options}
 
 
 def test_every_file_of_charts_is_of_a_kind() -> None:

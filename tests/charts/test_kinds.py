@@ -121,14 +121,14 @@ def test_the_spread_chart_has_a_log_axis_bands_and_the_bound_where_it_belongs() 
     assert rates.collections
     assert "goodput bound 30,000 Mbit/s" in texts(figure)
     assert not [t for t in cpu.texts if "bound" in t.get_text()]
-    with pytest.raises(DataError, match="protocol must be a number above zero"):
+    with pytest.raises(DataError, match="values of protocol must be numbers above zero"):
         charts.spread(published.table("udp-send-size"), by="protocol")
 
 
 def test_the_aggregate_chart_names_the_best_window() -> None:
     words = texts(DRAWN["aggregate"]())
     assert "highest average over 4 s\n" in words
-    assert "starts 0.2 s apart" in words
+    assert "starts differ by 0.2 s" in words
 
 
 def test_the_same_series_has_the_same_colour_in_different_charts() -> None:
@@ -191,7 +191,7 @@ def test_the_highest_average_stands_beside_what_could_hold_it_back() -> None:
     left, low = axes.containers[0][0].get_x(), axes.containers[1][0].get_x()
     assert abs(left - low) > 0.3, "beside one another"
     renamed = parallel_runs().rename(columns={"mtu": "size"})
-    with pytest.raises(DataError, match="depends on the MTU: name a factor `mtu`"):
+    with pytest.raises(DataError, match="depends on the MTU, and the runs have no `mtu`"):
         charts.highest_average(renamed, 4, by="size", series="limit", link="1G")
 
 
@@ -207,10 +207,10 @@ def test_a_run_without_a_highest_average_is_told_in_the_chart() -> None:
     whole = frame[(frame["run"] != 2) | (frame["stream"] != frame["stream"].iloc[0])]
     broken = pd.concat([whole, frame[frame["run"] == 2].iloc[[0, 2]]])  # a second is missing
     chart = charts.highest_average(broken, 4, series="limit")
-    assert "of a run share; 1 more run without one" in " ".join(texts(chart).split())
+    assert "of a run share; 1 run left out" in " ".join(texts(chart).split())
     notes = (
         charts.KINDS["highest_average"]
         .alternative(broken, {"series": "limit", "window_s": 4})
         .attrs["notes"]
     )
-    assert notes[-1].startswith("run 2 has none: stream ")
+    assert notes[-1].startswith("run 2 is left out: stream ")

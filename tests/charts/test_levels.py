@@ -47,6 +47,6 @@ def test_bars_reach_from_zero_to_the_mean_with_its_interval() -> None:
 
 
 def test_one_level_alone_is_no_comparison() -> None:
-    with pytest.raises(DataError, match="name a factor: series"):
+    with pytest.raises(DataError, match="series: name a factor"):
         charts.bars(runs().drop(columns="load"), "latency_p99")
     assert charts.boxes(runs().query("load == 'idle'"), "latency_p99").axes

@@ -168,7 +168,7 @@ def test_nothing_hides_the_limits_of_bars_beside_bounds_and_a_legend():
 
 
 def test_a_point_of_several_limits_has_all_letters():
-    marks = Marks.of(runs(), ["send_size"])
+    marks = Marks.from_frame(runs(), ["send_size"])
     assert marks.letters == {
         "link": "a",
         "sender-cpu": "b",
@@ -176,11 +176,11 @@ def test_a_point_of_several_limits_has_all_letters():
         "undetermined": "?",
     }
     assert marks.at((64,)) == "ac"
-    assert marks.behind("16384", (16384,)) == "16384 (a?)"
+    assert marks.label("16384", (16384,)) == "16384 (a?)"
     assert marks.at((1,)) == "", "no run of it is known"
 
 
 def test_runs_of_which_nothing_is_known_are_no_limit():
     frame = runs()
     frame.loc[frame["protocol"] == "udp", "limited_by"] = None
-    assert Marks.of(frame, ["protocol"]).limits.keys() == {("tcp",)}
+    assert Marks.from_frame(frame, ["protocol"]).limits.keys() == {("tcp",)}

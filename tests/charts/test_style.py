@@ -46,7 +46,7 @@ def test_a_chart_that_is_laid_out_alone_is_the_one_that_matplotlib_draws_twice(
 
 
 def test_what_is_no_chart_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="png, svg, pdf"):
+    with pytest.raises(DataError, match=r"\.png, \.svg, \.pdf"):
         charts.save(Figure(), tmp_path / "a.jpg")
     with pytest.raises(InputError, match="No such file"):
         charts.save(Figure(), tmp_path / "none" / "a.png")

@@ -55,7 +55,7 @@ def test_the_cap_that_is_out_of_reach_is_not_what_binds() -> None:
 def test_wrong_input_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no bit rate"):
         call("--link", "fast")
-    with pytest.raises(DataError, match="png, svg, pdf"):
+    with pytest.raises(DataError, match=r"\.png, \.svg, \.pdf"):
         call("--chart", tmp_path / "a.gif")
     with pytest.raises(InputError, match="for 100 Gbit/s write 100G"):
         call("--link", "100")

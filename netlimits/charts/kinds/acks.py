@@ -1,4 +1,4 @@
-"""Service demand and throughput against segments per ACK, throughput anomalies marked."""
+"""Service demand and throughput against segments per ACK, with throughput anomalies."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from netlimits.analysis import frames, intervals
 from netlimits.analysis.acks import CONFIG, TOLERANCE
 from netlimits.analysis.acks import acks as acks_frame
 from netlimits.analysis.intervals import ENOUGH
-from netlimits.charts._colours import SeriesStyle, looks
+from netlimits.charts._colours import SeriesStyle, series_styles
 from netlimits.charts._labels import heading, log_axis, two_lines
 from netlimits.charts._marks import Marks
 from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
 
 SPREAD = 20
-"""Greatest over least ratio from which on the x-axis is logarithmic; the mail's is 16."""
+"""Ratio of maximum to minimum from which on the x-axis is logarithmic; the ACK mail's is 16."""
 
 
 def acks(
@@ -31,34 +31,45 @@ def acks(
     title: str | None = None,
     pool: str | Sequence[str] = (),
 ) -> Chart:
-    """Above the metric, below the throughput, over segments per ACK; a curve for each series.
+    """Draw service demand above throughput, against segments per ACK, a curve for each series.
 
-    Hollow points are throughput anomalies by the rule of `analysis.acks`; the curve joins the
-    other runs only, by their configurations' means where these were repeated. Raises DataError
-    as that does.
+    Hollow points are throughput anomalies by the rule of `analysis.acks`. The curve joins the other
+    runs: single ones, or the means of configurations that were repeated.
+
+    Args:
+        frame: A row for each run.
+        of: The upper panel's metric.
+        series: Factors whose combinations are the curves.
+        ratio: Column with the segments per ACK.
+        tolerance: How far below its curve's fastest run an anomaly is, as a share.
+        title: The title, by default made from the metric.
+        pool: Factors that may differ within a point.
+
+    Raises:
+        DataError: As `analysis.acks`, or if `of` is the throughput.
     """
     frame, (keys, (ratio,), meant) = frames.apart(frame, series, ratio, pool)
     table = acks_frame(frame, of, keys, ratio=ratio, tolerance=tolerance, pool=meant)
     metric = frames.column(frame, of)
     rate = frames.column(frame, "throughput")
     if metric.column == rate.column:
-        raise DataError(f"{of} stands below the metric already: name another one")
+        raise DataError(f"of: {of} is the lower panel already; name another metric")
     parts = frames.groups(table, keys)
-    marks = Marks.of(frame, [CONFIG] if _measured(table) else [])
-    look_of = looks([key for key, _ in parts], keys)
-    # named from the top curve down, as they stand: TSO off, then on, as the report has them
+    marks = Marks.from_frame(frame, [CONFIG] if _measured(table) else [])
+    styles = series_styles([key for key, _ in parts], keys)
+    # the legend in the order of the curves, from the top
     parts.sort(key=lambda part: -float(part[1][metric.column].mean()))
     with style():
         figure, (costs, rates) = blank(6.8, 5.4, 2)
         for key, part in parts:
             for axes, column in ((costs, metric.column), (rates, rate.column)):
-                _series(axes, part, ratio, column, look_of[key])
+                _series(axes, part, ratio, column, styles[key])
                 if _measured(table):
                     means = part.groupby(CONFIG)[[ratio, column]].mean()
-                    marks.beside(
+                    marks.at_points(
                         axes, (((row.Index,), row[1], row[2]) for row in means.itertuples())
                     )
-            rates.plot([], [], **look_of[key].plot, label=look_of[key].label)
+            rates.plot([], [], **styles[key].plot, label=styles[key].label)
         costs.set_ylabel(two_lines(metric))
         rates.set_ylabel(two_lines(rate))
         rates.set_xlabel("Segments per ACK" + (", measured" if _measured(table) else ""))
@@ -69,11 +80,9 @@ def acks(
         rule = f"hollow: throughput anomaly, below {100 * (1 - tolerance):g} % of the link's rate"
         if not table.attrs.get("link_limited", True):
             share = f"{100 * (1 - tolerance):g} %"
-            rule = (
-                f"no anomalies marked: most runs carried less than {share} of their curve's fastest"
-            )
+            rule = f"no anomalies marked: most runs were below {share} of their curve's fastest"
         if _measured(table) and table[CONFIG].duplicated().any():
-            rule += " · faint: single runs, the curve: configurations' means"
+            rule += " · faint: runs, curve: means of configurations"
             if table.groupby(CONFIG).size().max() >= ENOUGH:
                 rule += ", 95 % intervals"
         heading(
@@ -87,32 +96,32 @@ def acks(
 
 
 def _measured(table: pd.DataFrame) -> bool:
-    """Whether these are a campaign's runs, whose ratios were measured: each has its own."""
+    """Return True for a campaign's runs, each with a measured ratio of its own."""
     return CONFIG in table.columns
 
 
-def _series(axes: Axes, part: pd.DataFrame, x: str, y: str, look: SeriesStyle) -> None:
-    """Draw a curve through the runs, or their configurations' means; anomalies are hollow."""
+def _series(axes: Axes, part: pd.DataFrame, x: str, y: str, line: SeriesStyle) -> None:
+    """Draw a curve through runs or the means of configurations; anomalies are hollow."""
     good, odd = part[~part["anomaly"]], part[part["anomaly"]]
     if _measured(part):
-        axes.plot(good[x], good[y], look.marker, color=look.color, alpha=0.3, markeredgewidth=0)
+        axes.plot(good[x], good[y], line.marker, color=line.color, alpha=0.3, markeredgewidth=0)
         together = good.groupby(CONFIG)
         errors = together[y].agg(_half)
         good = together[[x, y]].mean().assign(half=errors).sort_values(x)
         bars = good[good["half"].notna()]
-        axes.errorbar(bars[x], bars[y], bars["half"], fmt="none", ecolor=look.color, elinewidth=1)
-    axes.plot(good[x], good[y], **look.plot)
-    axes.plot(odd[x], odd[y], look.marker, markerfacecolor="white", markeredgecolor=look.color)
+        axes.errorbar(bars[x], bars[y], bars["half"], fmt="none", ecolor=line.color, elinewidth=1)
+    axes.plot(good[x], good[y], **line.plot)
+    axes.plot(odd[x], odd[y], line.marker, markerfacecolor="white", markeredgecolor=line.color)
 
 
 def _half(runs: pd.Series[float]) -> float:
-    """Half of the mean's interval; of fewer than six runs none, as the runs are drawn."""
+    """Return half of the mean's interval, NaN for too few runs, which are drawn instead."""
     interval = intervals.mean(runs.to_numpy(dtype=float))
     return interval.high - interval.value if len(runs) >= ENOUGH else np.nan
 
 
 def _across(axes: Axes, ratios: pd.Series[float]) -> None:
-    """The x-axis: from zero, or logarithmic where the ratios span more than a decade or so."""
+    """Set the x-axis: from zero, or logarithmic if the ratios span more than SPREAD."""
     low, high = float(ratios.min()), float(ratios.max())
     if high < SPREAD * low:
         axes.set_xlim(0, high * 1.02)

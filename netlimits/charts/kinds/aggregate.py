@@ -1,7 +1,7 @@
-"""Parallel streams over time: their sum, and the window with the highest average.
+"""Parallel streams: their sum over time, and the highest average of each run against the MTU.
 
-And that highest average of every run, against the MTU, beside what could hold it back: the
-goodput bound of the link, which moves with the MTU, and an egress cap, which does not.
+The highest averages stand next to what may limit them: the link's goodput bound, which depends on
+the MTU, and an egress cap, which does not.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from netlimits.analysis.aggregate import OF_AN_INTERVAL, highest_averages, highe
 from netlimits.analysis.aggregate import aggregate as aggregate_frame
 from netlimits.analysis.goodput import bits_per_second, bound
 from netlimits.analysis.spread import spread as spread_frame
-from netlimits.charts._colours import BLACK, BLUE, GREY, MARKERS, looks
+from netlimits.charts._colours import BLACK, BLUE, GREY, MARKERS, series_styles
 from netlimits.charts._labels import goodput_bound, heading, thousands
 from netlimits.charts._marks import Marks
 from netlimits.charts._style import Chart, blank, style
@@ -29,10 +29,10 @@ GROUP = 0.8
 """Width of the bars of one value on the x-axis, of the 1 that it has."""
 
 HATCHES = ("", "///", "...", "xxx", "---")
-"""What tells bars of one colour apart."""
+"""Distinguish bars of one colour."""
 
 LINE_OF_LIMITS = 0.06
-"""The share of the axis that a line of text above the bars takes."""
+"""Share of the axis that a line of text above the bars takes."""
 
 DOTS: Mapping[str, Any] = {"ls": "", "marker": "o", "ms": 4, "mfc": "white", "mec": BLACK}
 
@@ -48,11 +48,22 @@ def aggregate(
     run: int | None = None,
     title: str | None = None,
 ) -> Chart:
-    """The streams' sum over the window common to all, the best `window_s` seconds shaded.
+    """Draw the sum of a run's streams over their common window, the best `window_s` seconds shaded.
 
-    `intervals`, `stream`, `offsets` and `step` are those of `analysis.aggregate`, which raises
-    what this raises; without a column `stream`, runs are the streams. `run` chooses one run of a
-    campaign's. `bound_mbps` draws the goodput bound.
+    Args:
+        intervals: Interim results, as in `analysis.aggregate`; without a column `stream` the runs
+            are the streams.
+        of: The metric.
+        stream: Columns that distinguish the streams.
+        offsets: Stream -> seconds to add to its times.
+        step: Seconds of a step, by default the streams' own.
+        window_s: Seconds of the window with the highest average to shade.
+        bound_mbps: Goodput bound in Mbit/s to draw.
+        run: Run to draw, if the frame contains several.
+        title: The title, by default made from the metric.
+
+    Raises:
+        DataError: As `analysis.aggregate`, or if the run does not exist.
     """
     intervals = frames.one_run(intervals, run)
     metric = frames.column(intervals, of)
@@ -85,8 +96,8 @@ def aggregate(
         count = series["streams"].iloc[0]
         together = f"{count} streams together" if count > 1 else "one stream"
         skew = (
-            f"starts {parted['start_skew_s']:.2g} s apart, ends {parted['end_skew_s']:.2g} s; "
-            f"{100 * parted['left_out']:.2g} % of the data outside the common window"
+            f"starts differ by {parted['start_skew_s']:.2g} s, ends by {parted['end_skew_s']:.2g} s"
+            f"; {100 * parted['left_out']:.2g} % of the data are outside the common window"
         )
         parts = [intervals.attrs.get("run", ""), skew if count > 1 else ""]
         about = " · ".join(part for part in parts if part)
@@ -104,16 +115,26 @@ def highest_average(
     title: str | None = None,
     pool: str | Sequence[str] = (),
 ) -> Chart:
-    """The highest average of the runs over any `window_s` seconds, as bars against the MTU.
+    """Draw the highest average of the runs over any `window_s` seconds, as bars against the MTU.
 
-    Without `window_s` it is over all the time that a run's streams share.
+    A bar is the mean over runs and a dot a run; each combination of `series` has a bar at each
+    value of `by`. A link's goodput bound depends on the MTU, an egress cap does not, so the chart
+    shows which of them limits.
 
-    `intervals` is `campaign.intervals()`. A bar is the mean over runs, a dot one run, and each
-    combination of `series` a bar at each value of `by`. `link` draws the goodput bound of TCP
-    with timestamps on a plain Ethernet of that bit rate at each MTU (column `mtu`), `cap` an
-    egress cap in user data; each is a bit rate (`100G`, or bit/s) or the column that holds one.
-    The two tell what limits: a link moves with the MTU, a cap does not. Raises DataError as
-    `analysis.aggregate.highest_averages` does.
+    Args:
+        intervals: `campaign.intervals()`.
+        window_s: Seconds of the window, by default all the time that a run's streams share.
+        by: Factor of the x-axis.
+        series: Factors whose combinations are the bars.
+        link: Bit rate (`100G`, or bit/s) or column of it, whose goodput bound for TCP with
+            timestamps on plain Ethernet is drawn at each MTU (column `mtu`).
+        cap: Bit rate of an egress cap in user data, or column of it.
+        title: The title, by default made from `by`.
+        pool: Factors that may differ within a bar.
+
+    Raises:
+        DataError: As `analysis.aggregate.highest_averages`, or if `link` is given without a column
+            `mtu`.
     """
     intervals, (keys, (by,), meant) = frames.apart(intervals, series, by, pool)
     runs = highest_averages(intervals, window_s)
@@ -123,28 +144,28 @@ def highest_average(
     metric = metric_of("highest_average")
     places = sorted(runs[by].unique(), key=wording.rank)
     parts = frames.groups(runs, keys)
-    look_of = looks([key for key, _ in parts], keys)
-    marks = Marks.of(intervals, [*keys, by])
-    several = len({look.color for look in look_of.values()}) < len(look_of)
+    styles = series_styles([key for key, _ in parts], keys)
+    marks = Marks.from_frame(intervals, [*keys, by])
+    several = len({line.color for line in styles.values()}) < len(styles)
     width = GROUP / len(parts)
     with style():
         figure, (axes,) = blank(6.8, 4.2)
         for number, (key, part) in enumerate(parts):
             middle = (number + 0.5) * width - GROUP / 2
-            look = look_of[key]
+            line = styles[key]
             means = part.groupby(by)[metric.column].mean()
             x = [places.index(value) + middle for value in means.index]
-            hatch = HATCHES[MARKERS.index(look.marker) % len(HATCHES)] if several else ""
+            hatch = HATCHES[MARKERS.index(line.marker) % len(HATCHES)] if several else ""
             axes.bar(
                 *(x, means, width * 0.9),
-                color=look.color,
-                label=look.label,
+                color=line.color,
+                label=line.label,
                 hatch=hatch,
                 edgecolor="white",
                 linewidth=0,
             )
             bars = zip(means.index, x, strict=True)
-            marks.within(axes, (((*key, value), at) for value, at in bars))
+            marks.in_bars(axes, (((*key, value), at) for value, at in bars))
             if len(part) > len(means):
                 dots = [places.index(value) + middle for value in part[by]]
                 axes.plot(dots, part[metric.column], **DOTS)
@@ -167,7 +188,7 @@ def highest_average(
         if len(runs) > len(runs.drop_duplicates([by, *keys])):
             about += "; bars: mean, dots: runs"
         if without := len(runs.attrs["left_out"]):
-            about += f"; {without} more run{'s' if without > 1 else ''} without one"
+            about += f"; {without} run{'s' if without > 1 else ''} left out"
         heading(axes, title or f"Aggregate throughput against {wording.name(by)}", about)
     return figure
 
@@ -180,7 +201,7 @@ def _limits(
     link: str | float | None,
     cap: str | float | None,
 ) -> None:
-    """Draw what could hold each value of `by` back, and name it above all bars."""
+    """Draw the bound and the cap at each value of `by`, and name them above the bars."""
     drawn: list[float] = [0.0]
     told: dict[int, list[str]] = {at: [] for at in range(len(places))}
     for what, limit in (("goodput bound", link), ("egress cap", cap)):
@@ -209,17 +230,17 @@ def _limits(
 
 
 def _limit_of(run: pd.Series[Any], limit: str | float, of_link: bool) -> float:
-    """The limit of one run in Mbit/s of user data: a link's bound at its MTU, or a cap."""
+    """Return a run's limit in Mbit/s of user data: a link's goodput bound at its MTU, or a cap."""
     rate = run[limit] if isinstance(limit, str) and limit in run.index else limit
     if not of_link:
         return bits_per_second(rate) / 1e6
     if "mtu" not in run.index:
-        raise DataError("the goodput bound of a link depends on the MTU: name a factor `mtu`")
+        raise DataError("link: its goodput bound depends on the MTU, and the runs have no `mtu`")
     return bound(int(run["mtu"]), rate, timestamps=True).goodput_bps / 1e6
 
 
 STEPS = 60
-"""The most rows of the table beside `aggregate`."""
+"""Maximum number of rows of the table of `aggregate`."""
 
 
 def highest(
@@ -229,10 +250,10 @@ def highest(
     series: str | Sequence[str] = (),
     pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Least, mean and greatest of the runs' highest averages in each bar."""
+    """Return minimum, mean and maximum of the runs' highest averages in each bar."""
     runs = highest_averages(intervals, window_s)
     table = spread_frame(runs, "highest_average", by, series, pool=pool)
-    reasons = (f"run {run} has none: {why}" for run, why in runs.attrs["left_out"].items())
+    reasons = (f"run {run} is left out: {why}" for run, why in runs.attrs["left_out"].items())
     table.attrs["notes"] = (*table.attrs.get("notes", ()), *reasons)
     return table
 
@@ -244,7 +265,7 @@ def steps(
     step: float | None = None,
     run: int | None = None,
 ) -> pd.DataFrame:
-    """The streams' sum over time, in at most STEPS."""
+    """Return the sum of the streams over time in at most STEPS rows."""
     rows = frames.one_run(intervals, run)
     table = aggregate_frame(rows, of, stream, step=step)
     if len(table) > STEPS:

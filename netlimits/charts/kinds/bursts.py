@@ -1,9 +1,7 @@
-"""A packet trace over time, its bursts marked and counted; how many there are of each size; and
-how the first burst of a transaction grows with the transactions on a connection.
+"""Packet traces: bursts over time, a histogram of their sizes, and first bursts by transaction.
 
-The first is the time-sequence graph that TCP is usually looked at with: a stroke for each
-segment from its first byte to its last, the ACKs as the staircase under it. What the ACK mail
-tells in words shows as strokes that stand close together, with their number above them.
+`bursts` draws a time-sequence graph: a stroke for each segment from its first byte to its last,
+and the ACKs as a staircase below it.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from matplotlib.ticker import MaxNLocator, NullLocator
 from netlimits.analysis import frames
 from netlimits.analysis.bursts import burst_sizes, over_transactions
 from netlimits.analysis.bursts import bursts as bursts_frame
-from netlimits.charts._colours import GREY, KNOWN, looks
+from netlimits.charts._colours import GREY, KNOWN, series_styles
 from netlimits.charts._labels import heading, label_ends
 from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
@@ -26,10 +24,10 @@ from netlimits.errors import DataError
 SEGMENTS, ACKS = KNOWN["sender"], KNOWN["receiver"]
 SHADE = "#E3E9EF"
 LABELLED = 40
-"""With more bursts than this, numbers above them could not be read."""
+"""Maximum number of bursts with their sizes written above them."""
 
 MANY = 20
-"""Transactions from which on their axis is logarithmic."""
+"""Number of transactions above which their axis is logarithmic."""
 
 
 def bursts(
@@ -42,13 +40,19 @@ def bursts(
     run: int | None = None,
     title: str | None = None,
 ) -> Chart:
-    """x: time in ms, y: sequence number in KiB; segments, ACKs, and bursts with their sizes.
+    """Draw a trace over time: segments and ACKs by sequence number, bursts with their sizes.
 
-    `packets` is a frame of `analysis.bursts.trace`. `connection` is the one drawn, if left out
-    the one with most data. `first_transaction` and `gap_s` are those of `analysis.bursts.bursts`;
-    only the first `transactions` of the trace are drawn, if said. `run` chooses one run where the
-    frame holds several. Raises DataError as `bursts` does, or for a connection or run that is
-    not there.
+    Args:
+        packets: A frame of `analysis.bursts.trace` or `campaign.traces()`.
+        connection: Connection to draw, by default the one with most data.
+        first_transaction: Number of the trace's first transaction.
+        transactions: How many transactions to draw, by default all.
+        gap_s: Pause in seconds that separates bursts, as in `analysis.bursts.bursts`.
+        run: Run to draw, if the frame contains several.
+        title: The title.
+
+    Raises:
+        DataError: As `analysis.bursts.bursts`, or if the connection or run does not exist.
     """
     rows, others = _one_connection(frames.one_run(packets, run), connection)
     table = bursts_frame(rows, gap_s=gap_s, first_transaction=first_transaction)
@@ -75,20 +79,20 @@ def bursts(
             f"{len(table)} bursts; numbers: segments of a burst, bold the first of a transaction"
         )
         if len(table) > LABELLED:
-            about = f"{len(table)} bursts, of {table['segments'].max()} segments at most"
+            about = f"{len(table)} bursts of at most {table['segments'].max()} segments"
         about = f"{packets.attrs['run']} · {about}" if "run" in packets.attrs else about
         heading(axes, title or f"Bursts from {source} port {port}", about + others)
     return figure
 
 
 def _answered(rows: pd.DataFrame, start: int) -> int:
-    """The index of the first row from `start` on that carries data; ACKs before it belong to it."""
+    """Return the index of the first row with data from `start` on; the ACKs before it count."""
     data = np.flatnonzero(rows["length_bytes"].to_numpy()[start:] > 0)
     return start + int(data[0]) if len(data) else len(rows)
 
 
 def _packets(axes: Axes, sent: pd.DataFrame, back: pd.DataFrame) -> None:
-    """The sender's segments as strokes, the other end's ACKs as a staircase, requests below."""
+    """Draw the sender's segments as strokes, the ACKs as a staircase, and requests below."""
     data = sent[sent["length_bytes"] > 0]
     acks = back[back["ack"].notna() & ~back["flags"].str.contains("S", regex=False)]
     requests = back[back["length_bytes"] > 0]
@@ -121,7 +125,7 @@ def _packets(axes: Axes, sent: pd.DataFrame, back: pd.DataFrame) -> None:
 
 
 def _marks(axes: Axes, table: pd.DataFrame, bottom: float) -> None:
-    """A shade behind each burst and, while they can be read, its size above it."""
+    """Shade each burst and, unless they are too many, write its size above it."""
     for burst in table.to_dict("records"):
         start, end = burst["start_s"] * 1e3, burst["end_s"] * 1e3
         axes.axvspan(start, end, color=SHADE, lw=2, zorder=0)
@@ -141,12 +145,12 @@ def _marks(axes: Axes, table: pd.DataFrame, bottom: float) -> None:
 
 
 def _one_connection(packets: pd.DataFrame, connection: int | None) -> tuple[pd.DataFrame, str]:
-    """The packets of one connection, and a remark on those left out."""
+    """Return the packets of one connection, and a remark on the others."""
     held = packets.groupby("connection")["length_bytes"].sum()
     chosen = held.idxmax() if connection is None else connection
     if chosen not in held.index:
         names = ", ".join(map(str, held.index))
-        raise DataError(f"the trace holds no connection {chosen}; there are: {names}")
+        raise DataError(f"the trace has no connection {chosen}; it has {names}")
     others = len(held) - 1
     remark = f" · {others} other connection{'s' if others > 1 else ''} not drawn" if others else ""
     return packets[packets["connection"] == chosen], remark
@@ -158,24 +162,32 @@ def first_bursts(
     first_transaction: int = 1,
     title: str | None = None,
 ) -> Chart:
-    """x: transaction number, y: segments that leave before the first ACK comes in.
+    """Draw how many segments are sent before the first ACK arrives, by number of the transaction.
 
-    Lines are medians over the runs, bands go from the least run to the most. `packets` and
-    `series` are those of `analysis.bursts.over_transactions`, which raises what this raises.
+    Lines are medians over the runs; bands go from the minimum run to the maximum.
+
+    Args:
+        packets: A frame of `campaign.traces()`.
+        series: Factors whose combinations are the lines.
+        first_transaction: Number of the first transaction in each trace.
+        title: The title.
+
+    Raises:
+        DataError: As `analysis.bursts.over_transactions`.
     """
     keys = frames.factors(packets, series)
     table = over_transactions(packets, keys, first_transaction)
     parts = frames.groups(table, keys)
-    look_of = looks([key for key, _ in parts], keys)
+    styles = series_styles([key for key, _ in parts], keys)
     with style():
         figure, (axes,) = blank()
         ends = []
         for key, part in parts:
-            look = look_of[key]
+            line = styles[key]
             x = part["transaction"]
-            axes.fill_between(x, part["min"], part["max"], color=look.color, alpha=0.18, lw=0)
-            axes.plot(x, part["median"], **look.plot | ({"marker": ""} if len(x) > 40 else {}))
-            ends.append((float(x.iloc[-1]), float(part["median"].iloc[-1]), look))
+            axes.fill_between(x, part["min"], part["max"], color=line.color, alpha=0.18, lw=0)
+            axes.plot(x, part["median"], **line.plot | ({"marker": ""} if len(x) > 40 else {}))
+            ends.append((float(x.iloc[-1]), float(part["median"].iloc[-1]), line))
         last = int(table["transaction"].max())
         if last > MANY and first_transaction > 0:
             axes.set_xscale("log")  # the bursts grow at the start
@@ -190,8 +202,8 @@ def first_bursts(
         axes.set_xlabel("Transaction on the connection")
         axes.set_ylabel("First burst of the transaction (segments)")
         runs = int(table["runs"].max())
-        about = f"{runs} runs a curve: median, and from the least to the most" if runs > 1 else ""
-        heading(axes, title or "Segments that leave before the first ACK comes in", about)
+        about = f"{runs} runs a curve: median, minimum and maximum" if runs > 1 else ""
+        heading(axes, title or "Segments sent before the first ACK arrives", about)
         if keys:
             label_ends(axes, ends)
     return figure
@@ -200,11 +212,16 @@ def first_bursts(
 def burst_histogram(
     packets: pd.DataFrame, run: int | None = None, title: str | None = None
 ) -> Chart:
-    """x: size of a burst, y: how many bursts have it, the number written on each bar.
+    """Draw how many bursts there are of each size.
 
-    `packets` is a frame of `analysis.bursts.trace`, or already one of `analysis.bursts.bursts`
-    (segments) or `ack_bursts` (ACKs). `run` chooses one run where the frame holds several.
-    Raises DataError for one without bursts.
+    Args:
+        packets: A frame of packets (`analysis.bursts.trace`), of bursts (`analysis.bursts.bursts`),
+            or of bursts of ACKs (`ack_bursts`).
+        run: Run to draw, if the frame contains several.
+        title: The title.
+
+    Raises:
+        DataError: There are no bursts, or the run does not exist.
     """
     table = frames.one_run(packets, run)
     if not {"segments", "acks"} & {*table.columns}:
@@ -226,7 +243,7 @@ def burst_histogram(
         axes.set_ylabel("Bursts")
         about = f"{len(table)} bursts of {total} {unit} in all"
         about = f"{packets.attrs['run']} · {about}" if "run" in packets.attrs else about
-        heading(axes, title or f"How many {unit} come in one burst", about)
+        heading(axes, title or f"Number of {unit} in a burst", about)
     return figure
 
 
@@ -237,7 +254,7 @@ def busiest(
     gap_s: float | None = None,
     run: int | None = None,
 ) -> pd.DataFrame:
-    """The bursts of the connection with most data."""
+    """Return the bursts of `connection`, by default of the one with most data."""
     rows = frames.one_run(packets, run)
     held = rows.groupby("connection")["length_bytes"].sum()
     chosen = held.idxmax() if connection is None else connection
@@ -248,5 +265,5 @@ def busiest(
 
 
 def sizes(packets: pd.DataFrame, run: int | None = None) -> pd.DataFrame:
-    """How many bursts there are of each size."""
+    """Return how many bursts there are of each size."""
     return burst_sizes(bursts_frame(frames.one_run(packets, run)))

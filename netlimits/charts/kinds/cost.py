@@ -1,4 +1,4 @@
-"""The chart that shows the split: time per packet against its size, in its two parts."""
+"""Time per packet against its size, split into a cost per packet and a cost per byte."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from netlimits.charts._style import Chart, blank, style
 from netlimits.metrics import Direction, metric
 
 PACKET_SHADE, BYTE_SHADE = "#D4D4D4", "#F0F0F0"
-"""Greys, and BYTE_HATCH over the second: the colours are the sender's and the receiver's dots."""
+"""Greys, since the runs have the sides' colours. The second has BYTE_HATCH over it."""
 
 BYTE_HATCH, HATCH_LINE = "....", "#C4C4C4"
 
@@ -32,16 +32,26 @@ def cost(
     title: str | None = None,
     pool: str | Sequence[str] = (),
 ) -> Chart:
-    """Runs, the fitted line, and what of it is per packet and what per byte.
+    """Draw time per packet against size, with the fitted cost per packet and per byte.
 
-    A panel for each metric, a row of them for each combination of `series`; runs that differ in
-    more than size belong in different series. `analysis.cost` has the model, and raises what
-    this raises.
+    There is a column of panels for each metric and a row for each combination of `series`. Runs
+    that differ in more than size belong in different series.
+
+    Args:
+        frame: A row for each run.
+        of: Service demands or rates, as in `analysis.cost`.
+        size: Factor with the bytes per packet.
+        series: Factors whose combinations are the rows of panels.
+        title: The title.
+        pool: Factors that may differ within a panel.
+
+    Raises:
+        DataError: As `analysis.cost`.
     """
     names = [of] if isinstance(of, str) else list(of)
     frame, (keys, (size,), meant) = frames.apart(frame, series, size, pool)
     direction = frames.direction(frame)
-    marks = Marks.of(frame, [*keys, size])
+    marks = Marks.from_frame(frame, [*keys, size])
     parts = frames.groups(frames.usable(frame), keys)
     with style():
         lone = 1.2 if len(names) == 1 else 0
@@ -58,7 +68,7 @@ def cost(
                 top = max(top, _panel(axes, times, size, name, costs, which, direction))
                 highest = times.groupby(size)["ns"].max()
                 points = zip(highest.index, highest, strict=True)
-                marks.beside(axes, (((*key, x), x, y) for x, y in points))
+                marks.at_points(axes, (((*key, x), x, y) for x, y in points))
         for place, axes in enumerate(panels):
             axes.set_ylim(0, top * 1.18)
             thousands(axes, "xy")
@@ -68,7 +78,7 @@ def cost(
                 axes.set_ylabel("Time per packet (ns)")
         marks.key(figure)
         figure.suptitle(
-            title or "What a packet costs, and what its bytes cost",
+            title or "The cost of a packet and of its bytes",
             x=0.01,
             ha="left",
             fontsize=11,
@@ -86,7 +96,7 @@ def _panel(
     which: str,
     direction: Direction,
 ) -> float:
-    """One metric: the two parts as areas under the line, the runs above them."""
+    """Draw a metric, its two costs as areas below the line; return the highest value."""
     x = np.array([0.0, float(times[size].max()) * 1.06])
     packet = np.full(2, row["packet_ns"])
     line = packet + row["kib_ns"] * x / 1024

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.ticker import FixedLocator, FuncFormatter, MultipleLocator, NullLocator
 
 from netlimits.analysis import wording
-from netlimits.charts._colours import GREY, looks
+from netlimits.charts._colours import GREY, series_styles
 from netlimits.charts._labels import heading, label_ends
 from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
@@ -18,34 +18,40 @@ TICKS = (68, 128, 256, 576, 1000, 1500, 2000, 4000, 9000, 16000, 65535)
 
 
 def goodput(curve: pd.DataFrame, title: str | None = None, subtitle: str = "") -> Chart:
-    """Data / (Data + Headers) against the MTU, a curve for each header stack.
+    """Draw Data / (Data + Headers) against the MTU, a curve for each header stack.
 
-    `curve` is `analysis.goodput.curve`'s frame. The MTUs of 1500 and 9000 bytes are marked with
-    their percentage where the curve holds them. The y axis ends at 100 %, and starts at 0 only if
-    the curves go that low: what is compared is the distance to 100 %. Raises DataError for another
-    frame.
+    The MTUs of 1500 and 9000 bytes are marked with their percentages. The y-axis starts at 0 only
+    if the curves go that low, because the distance to 100 % is what is compared.
+
+    Args:
+        curve: The frame of `analysis.goodput.curve`.
+        title: The title.
+        subtitle: A grey line below the title.
+
+    Raises:
+        DataError: The frame lacks a column of `analysis.goodput.curve`.
     """
     for name in ("stack", "mtu", "ratio"):
         if name not in curve.columns:
-            raise DataError(f"no column {name}: this chart takes the frame of goodput.curve")
+            raise DataError(f"no column {name}; this chart takes the frame of goodput.curve")
     parts = [((stack,), part) for stack, part in curve.groupby("stack", sort=False)]
-    look_of = looks([key for key, _ in parts])
+    styles = series_styles([key for key, _ in parts])
     with style():
         figure, (axes,) = blank()
         ends = []
         marked: set[int] = set()
         for key, part in parts:
-            look = look_of[key]
+            line = styles[key]
             x, y = part["mtu"].to_numpy(), 100 * part["ratio"].to_numpy()
-            axes.plot(x, y, color=look.color, linestyle=look.line)
-            ended = replace(look, label=f"{look.label} {y[-1]:.1f} %")
+            axes.plot(x, y, color=line.color, linestyle=line.line)
+            ended = replace(line, label=f"{line.label} {y[-1]:.1f} %")
             ends.append((float(x[-1]), float(y[-1]), ended))
             for mtu in MARKED:
                 at = part[part["mtu"] == mtu]
                 if len(at):
                     marked.add(mtu)
                     value = 100 * float(at["ratio"].iloc[0])
-                    axes.plot([mtu], [value], color=look.color, marker=look.marker, clip_on=False)
+                    axes.plot([mtu], [value], color=line.color, marker=line.marker, clip_on=False)
                     if len(parts) == 1 or (mtu < x[-1] and len(parts) == 2):
                         above = len(parts) > 1 and key == parts[0][0]
                         axes.annotate(
@@ -55,7 +61,7 @@ def goodput(curve: pd.DataFrame, title: str | None = None, subtitle: str = "") -
                             textcoords="offset points",
                             ha="right" if above else "left",
                             va="bottom" if above else "top",
-                            color=look.color,
+                            color=line.color,
                         )
         low = 100 * float(curve["ratio"].min())
         axes.set_ylim(0 if low < 50 else max(0, 5 * (low // 5) - 5), 100)

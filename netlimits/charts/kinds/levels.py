@@ -1,6 +1,6 @@
-"""Boxes and bars: one for each combination of factors, for levels that are words, not sizes.
+"""Boxes and bars: one for each combination of factors, for factors with few levels or words.
 
-They lie on their side, so that a name has room, in the order of the tables.
+They are horizontal, so that names fit, in the order of the tables.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from netlimits.analysis import caveats, frames, wording
 from netlimits.analysis.intervals import ENOUGH
 from netlimits.analysis.percentiles import percentiles
 from netlimits.analysis.spread import spread
-from netlimits.charts._colours import SeriesStyle, looks
+from netlimits.charts._colours import SeriesStyle, series_styles
 from netlimits.charts._labels import heading, log_axis, thousands
 from netlimits.charts._marks import Marks
 from netlimits.charts._style import Chart, blank, style
@@ -22,7 +22,7 @@ from netlimits.errors import DataError
 from netlimits.metrics import Metric
 
 _DECADES = 30
-"""Where the greatest run is so many times the least, boxes stand on a logarithmic axis."""
+"""Ratio of maximum to minimum run from which on boxes have a logarithmic axis."""
 
 _Parts = list[tuple[tuple[object, ...], pd.DataFrame]]
 
@@ -34,10 +34,19 @@ def boxes(
     title: str | None = None,
     pool: str | Sequence[str] = (),
 ) -> Chart:
-    """Every run of each combination of `series`, its middle half as a box, and its median.
+    """Draw all runs of each combination of `series`, with a box of the middle half and the median.
 
-    The axis is logarithmic where the runs lie decades apart (latency, idle and under load). Raises
-    DataError as `percentiles` does. `pool` names factors that differ within a box and are meant to.
+    The axis is logarithmic if the runs are decades apart, such as latency idle and under load.
+
+    Args:
+        frame: A row for each run.
+        of: The metric.
+        series: Factors whose combinations are the boxes.
+        title: The title, by default made from the metric.
+        pool: Factors that may differ within a box.
+
+    Raises:
+        DataError: As `analysis.percentiles`.
     """
     frame, (keys, meant) = frames.apart(frame, series, pool)
     metric = frames.metric_beside(frame, of, keys)
@@ -45,13 +54,13 @@ def boxes(
     least, most = runs[metric.column].min(), runs[metric.column].max()
     log = least > 0 and most > _DECADES * least
 
-    def draw(axes: Axes, place: int, part: pd.DataFrame, look: SeriesStyle) -> None:
+    def draw(axes: Axes, place: int, part: pd.DataFrame, line: SeriesStyle) -> None:
         values = part[metric.column]
         low, middle, high = values.quantile([0.25, 0.5, 0.75])
-        axes.plot([values.min(), values.max()], [place, place], color=look.color, lw=1)
-        axes.barh(place, high - low, 0.5, low, color=look.color, alpha=0.25)
-        axes.plot([middle, middle], [place - 0.25, place + 0.25], color=look.color, lw=2.2)
-        axes.plot(values, [place] * len(values), "o", color=look.color, ms=3, alpha=0.6, mew=0)
+        axes.plot([values.min(), values.max()], [place, place], color=line.color, lw=1)
+        axes.barh(place, high - low, 0.5, low, color=line.color, alpha=0.25)
+        axes.plot([middle, middle], [place - 0.25, place + 0.25], color=line.color, lw=2.2)
+        axes.plot(values, [place] * len(values), "o", color=line.color, ms=3, alpha=0.6, mew=0)
 
     about = "dots: runs, boxes: the middle half, lines: medians"
     chart = _chart(frame, metric, keys, frames.groups(runs, keys), draw, title, about)
@@ -72,21 +81,28 @@ def bars(
     title: str | None = None,
     pool: str | Sequence[str] = (),
 ) -> Chart:
-    """The mean of each combination of `series` as a bar from 0, with its 95 % interval.
+    """Draw the mean of each combination of `series` as a bar from 0, with its 95 % interval.
 
-    Of fewer than six runs the runs stand in place of an interval.
+    With fewer than six runs in a bar the runs are drawn instead of the interval.
 
-    Raises DataError as `analysis.spread` does, and where no factor differs. `pool` names factors
-    that differ within a bar and are meant to.
+    Args:
+        frame: A row for each run.
+        of: The metric.
+        series: Factors whose combinations are the bars.
+        title: The title, by default made from the metric.
+        pool: Factors that may differ within a bar.
+
+    Raises:
+        DataError: As `analysis.spread`, or if `series` is empty.
     """
     table = means(frame, of, series, pool)
     frame, (keys, _) = frames.apart(frame, series, pool)
     metric = frames.metric_beside(frame, of, keys)
     runs = {wording.hashed(key): part for key, part in frames.groups(frames.usable(frame), keys)}
 
-    def draw(axes: Axes, place: int, part: pd.DataFrame, look: SeriesStyle) -> None:
+    def draw(axes: Axes, place: int, part: pd.DataFrame, line: SeriesStyle) -> None:
         (row,) = part.to_dict("records")
-        axes.barh(place, row["mean"], 0.6, color=look.color, alpha=0.55)
+        axes.barh(place, row["mean"], 0.6, color=line.color, alpha=0.55)
         if row["n"] < ENOUGH:
             values = runs[wording.hashed(row[key] for key in keys)][metric.column]
             axes.plot(values, [place] * len(values), "o", color="#222222", ms=3)
@@ -108,15 +124,17 @@ def means(
     series: str | Sequence[str] = (),
     pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
-    """The table beside `bars`: a row for each combination of `series`, in the metric's unit.
+    """Return the table of `bars`: a row for each combination of `series`, in the metric's unit.
 
-    Columns: the factors, `n` (runs), `mean`, `low` and `high` (its 95 % interval by Student's t;
-    NaN for a single run), `min`, `max`. Raises DataError as `analysis.spread` does, and where there
-    is no factor.
+    Columns are the factors, `n` (runs), `mean`, `low` and `high` (its 95 % interval by Student's t,
+    NaN for a single run), `min` and `max`.
+
+    Raises:
+        DataError: As `analysis.spread`, or if `series` is empty.
     """
     frame, (keys, meant) = frames.apart(frame, series, pool)
     if not keys:
-        raise DataError("bars compare levels; name a factor: series")
+        raise DataError("series: name a factor whose levels the bars compare")
     table = spread(frame, of, keys, pool=meant)
     return table[[*keys, "n", "mean", "low", "high", "min", "max"]]
 
@@ -130,14 +148,14 @@ def _chart(
     title: str | None,
     about: str,
 ) -> Chart:
-    """Each part at a place of its own from the top down, with its name beside it."""
-    look_of = looks([key for key, _ in parts], keys)
-    marks = Marks.of(frame, keys)
+    """Draw the parts from the top down, with their names at the axis."""
+    styles = series_styles([key for key, _ in parts], keys)
+    marks = Marks.from_frame(frame, keys)
     with style():
         chart, (axes,) = blank(6.8, 1.5 + 0.38 * len(parts))
         for place, (key, part) in enumerate(parts):
-            draw(axes, place, part, look_of[key])
-        names = [marks.behind(look_of[key].label, key) for key, _ in parts]
+            draw(axes, place, part, styles[key])
+        names = [marks.label(styles[key].label, key) for key, _ in parts]
         axes.set_yticks(range(len(parts)), names)
         marks.key(chart)
         axes.set_ylim(len(parts) - 0.4, -0.6)

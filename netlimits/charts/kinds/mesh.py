@@ -1,7 +1,7 @@
-"""A mesh: its links as a heat map, its hosts as points, outliers named in both.
+"""A mesh: its links as a heat map, its hosts as points, outliers marked in both.
 
-Colours of the map run from orange over white to blue, which people with colour-vision deficiency
-tell apart; an outlier has a frame, so that the map also reads in grey.
+The map's colours run from orange over white to blue, which people with colour-vision deficiency
+distinguish. An outlier has a frame, so that the map also reads in grey.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from netlimits.charts._labels import heading
 from netlimits.charts._style import Chart, blank, style
 
 NAMED = 6
-"""Outliers that a chart's heading names."""
+"""Maximum number of outliers that a subtitle names."""
 
 LABELLED = 24
-"""Hosts up to which each has its name at the axes; of more every so many."""
+"""Maximum number of hosts that are all named at the axes."""
 
 
 def mesh_links(
@@ -41,9 +41,16 @@ def mesh_links(
     pool: str | Sequence[str] = (),
     title: str | None = None,
 ) -> Chart:
-    """Each pair as a cell, sender by row and receiver by column: its ratio to the median pair.
+    """Draw each pair's ratio to the median pair as a cell, senders as rows, receivers as columns.
 
-    Raises DataError as `analysis.mesh.links` does.
+    Args:
+        frame: A row for each run of a mesh.
+        of: The metric.
+        pool: Factors that may differ within a pair.
+        title: The title, by default made from the metric.
+
+    Raises:
+        DataError: As `analysis.mesh.links`.
     """
     table = links(frame, of, pool)
     metric = frames.column(frame, of)
@@ -82,9 +89,16 @@ def mesh_hosts(
     pool: str | Sequence[str] = (),
     title: str | None = None,
 ) -> Chart:
-    """Each host's effect as sender and as receiver, in percent of the middle of all hosts.
+    """Draw each host's effect as sender and as receiver, in % from the median of all hosts.
 
-    Raises DataError as `analysis.mesh.hosts` does.
+    Args:
+        frame: A row for each run of a mesh.
+        of: The metric.
+        pool: Factors that may differ within a pair.
+        title: The title, by default made from the metric.
+
+    Raises:
+        DataError: As `analysis.mesh.hosts`.
     """
     table = hosts(frame, of, pool)
     metric = frames.column(frame, of)
@@ -108,18 +122,20 @@ def mesh_hosts(
         axes.set_yticks(ticks, [names[tick] for tick in ticks])
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.grid(visible=False, axis="y")
-        axes.set_xlabel(f"{metric.title}, % from the middle of all hosts")
+        axes.set_xlabel(f"{metric.title}, % from the median of all hosts")
         axes.legend(loc="best")
         heading(axes, title or f"{metric.title} by host", _notes(frame, of, pool))
     return chart
 
 
 def _notes(frame: pd.DataFrame, of: str, pool: str | Sequence[str]) -> str:
-    """What the reader must know: which way is better, the outliers, and the frame's own."""
+    """Return the subtitle: the better direction, the outliers, and the frame's notes."""
     metric = frames.column(frame, of)
     odd = outliers(frame, of, pool)
     more = f" and {len(odd) - NAMED} more" if len(odd) > NAMED else ""
-    none = f"fewer than {BLOCKS} blocks: none named" if too_few(frame, of, pool) else "no outliers"
+    none = "no outliers"
+    if too_few(frame, of, pool):
+        none = f"too few blocks to name outliers (fewer than {BLOCKS})"
     named = f"outliers: {', '.join(odd[:NAMED])}{more}" if odd else none
     notes = [metric.direction, named, *caveats.notes(frame, [metric.column])]
     return " · ".join(note for note in notes if note)

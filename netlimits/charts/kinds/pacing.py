@@ -1,4 +1,4 @@
-"""The constant-bitrate chart: how near the pacing came, and what the same bits cost."""
+"""Constant-bitrate runs: how accurate the pacing was, and what the same bit rate cost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from netlimits.errors import DataError
 from netlimits.metrics import metric
 
 SIDES = (("local_sd", "sender"), ("remote_sd", "receiver"))
-"""Of data that the client sends; in reverse it is the other way round."""
+"""Metric -> side when the client sends; in reverse the sides swap."""
 
 
 def pacing(
@@ -33,12 +33,21 @@ def pacing(
     title: str | None = None,
     pool: str | Sequence[str] = (),
 ) -> Chart:
-    """Left: each run's rate beside the one asked for; right: service demand of both sides by size.
+    """Draw each run's rate against the requested one, and both sides' service demand by size.
 
-    Beside the runs of a size stands their mean with its 95 % interval, from six runs on.
+    With six runs or more of a size, their mean stands next to them with its 95 % interval.
 
-    `requested` is the runs' own rate when left out (1 Gbit/s where they carry none). Raises
-    DataError as `analysis.pacing` does.
+    Args:
+        frame: A row for each run.
+        requested: Requested rate in Mbit/s or the column with it; by default the runs' own, or 1
+            Gbit/s.
+        of: The sender's rate, by default that of the direction.
+        size: Factor with the send size in bytes.
+        title: The title.
+        pool: Factors that may differ within a size.
+
+    Raises:
+        DataError: As `analysis.pacing`, or if no run has a service demand.
     """
     frame, ((size,), meant) = frames.apart(frame, size, pool)
     of = of or frames.sent(frame)
@@ -48,8 +57,8 @@ def pacing(
         figure, (rates, costs) = blank(7.6, 3.9, 1, 2)
         _rates(rates, runs, frames.column(frame, of).column, size, requested_mbps)
         _costs(costs, runs, size, meant)
-        marks = Marks.of(frame, [size])
-        labels = [marks.behind(wording.text(value), (value,)) for value in table[size]]
+        marks = Marks.from_frame(frame, [size])
+        labels = [marks.label(wording.text(value), (value,)) for value in table[size]]
         marks.key(figure)
         for axes in (rates, costs):
             axes.set_xticks(range(len(labels)), labels)
@@ -71,7 +80,7 @@ def pacing(
 
 
 def _rates(axes: Axes, runs: pd.DataFrame, column: str, size: str, requested_mbps: float) -> None:
-    """Every run's deviation from the rate asked for, in percent, side by side."""
+    """Draw every run's deviation from the requested rate in percent."""
     furthest = 0.0
     for place, (_, part) in enumerate(frames.groups(runs, [size])):
         off = 100 * (part[column].to_numpy(dtype=float) / requested_mbps - 1)
@@ -94,7 +103,7 @@ def _rates(axes: Axes, runs: pd.DataFrame, column: str, size: str, requested_mbp
 
 
 def _costs(axes: Axes, frame: pd.DataFrame, size: str, pool: Sequence[str]) -> None:
-    """Mean service demand of each side and size with its interval, and the ratio in words."""
+    """Draw the mean service demand of each side and size, with the sizes' ratio in the legend."""
     here = set(frames.measured(frame))
     sides = [side for _, side in SIDES]
     if frames.direction(frame) == "recv":
@@ -127,7 +136,7 @@ def _costs(axes: Axes, frame: pd.DataFrame, size: str, pool: Sequence[str]) -> N
             for at, (_, part) in zip(x, frames.groups(frame, [size]), strict=True):
                 axes.plot([at] * len(part), part[column], "o", color="#222222", ms=3)
     if not measured_sides:
-        raise DataError("no run has a service demand per KiB to show beside its rate")
+        raise DataError("no run has a service demand per KiB, which the right panel shows")
     axes.set_ylabel(f"Service demand ({metric('local_sd').unit})")
     axes.set_ylim(0, 1.25 * axes.get_ylim()[1])  # room for the legend above the bars
     axes.legend(loc="upper right")

@@ -32,7 +32,7 @@ class _Panel:
 
 PANELS = (
     _Panel("packet_rate_pps", "Packets/s (millions)", 1e6),
-    # from bytes to kilobytes a message it grows a thousandfold: from zero, one would see the last
+    # logarithmic, since it grows a thousandfold from bytes to kilobytes a message
     _Panel("throughput_mbps", "Throughput (Mbit/s)", 1, log=True),
     _Panel("packet_ns", "Time per packet (µs)", 1e3),
 )
@@ -45,19 +45,29 @@ def packet_rate(
     title: str | None = None,
     pool: str | Sequence[str] = (),
 ) -> Chart:
-    """Three panels over send size: packets/s, throughput, time per packet; points and the fit.
+    """Draw packets/s, throughput and time per packet over send size, with the fitted regimes.
 
-    Shaded: where packets per second are the limit, and where bytes are; dotted: the bounds'
-    95 % intervals. `analysis.packet_rate` has the rule, and raises what this raises. Runs that
-    cannot say where a limit ends are points alone, under the reason.
+    Shaded are the sizes at which packets per second are the limit, and those at which bytes are;
+    dotted lines are the 95 % intervals of the bounds. If the runs do not determine the regimes, the
+    points are drawn alone, and the subtitle says why.
+
+    Args:
+        frame: A row for each run.
+        of: The sender's rate, by default that of the direction.
+        size: Factor with the send size in bytes.
+        title: The title.
+        pool: Factors that may differ within a point.
+
+    Raises:
+        DataError: As `analysis.packet_rate`, or if there is one size only.
     """
     frame, ((size,), meant) = frames.apart(frame, size, pool)
     table = packet_rate_frame(frame, of, size, meant)
     if len(table) < 2:
-        raise DataError(f"{size} has one value: a chart over sizes needs two at least")
+        raise DataError(f"{size} has one value; a chart over sizes needs two or more")
     low, high = float(table[size].min()), float(table[size].max())
     fit, about = None, ""
-    marks = Marks.of(frame, [size])
+    marks = Marks.from_frame(frame, [size])
     try:
         fit = regimes(frame, of, size, pool=meant)
     except DataError as error:
@@ -70,7 +80,7 @@ def packet_rate(
                 _fit(axes, fit, panel, np.geomspace(low, high, 200))
             axes.plot(table[size], table[panel.column] / panel.per, "o", color=BLUE, clip_on=False)
             points = zip(table[size], table[panel.column] / panel.per, strict=True)
-            marks.beside(axes, (((x,), x, y) for x, y in points))
+            marks.at_points(axes, (((x,), x, y) for x, y in points))
             axes.set_ylabel(panel.title)
             if panel.log:
                 axes.set_yscale("log")
@@ -100,14 +110,14 @@ def packet_rate(
 
 
 def _fit(axes: Axes, fit: Regimes, panel: _Panel, sizes: np.ndarray) -> None:
-    """The line of the fit, in a panel's unit."""
+    """Draw the fitted line in the panel's unit."""
     ns = fit.packet_ns + fit.byte_ns * sizes
     lines = {"packet_ns": ns, "packet_rate_pps": 1e9 / ns, "throughput_mbps": 8e3 * sizes / ns}
     axes.plot(sizes, lines[panel.column] / panel.per, color=GREY, linewidth=1.2)
 
 
 def _shade(axes: Axes, fit: Regimes, low: float, high: float) -> None:
-    """The two regimes as areas, the ends of their intervals as dotted lines."""
+    """Shade the two regimes and draw the ends of their intervals as dotted lines."""
     axes.axvspan(low, max(low, fit.packets_until), color=SHADES["packets"], linewidth=0, zorder=0)
     axes.axvspan(min(high, fit.bytes_from), high, color=SHADES["bytes"], linewidth=0, zorder=0)
     for end in (*fit.packets_until_interval, *fit.bytes_from_interval):
@@ -116,7 +126,7 @@ def _shade(axes: Axes, fit: Regimes, low: float, high: float) -> None:
 
 
 def _name_regimes(axes: Axes, fit: Regimes, low: float, high: float) -> None:
-    """What each area is, written at its foot, or beside it where it is narrow."""
+    """Write each regime's name at its foot, or next to it if it is narrow."""
     marks = (
         (low, min(fit.packets_until, high), "packets are the limit\nup to {}".format),
         (max(fit.bytes_from, low), high, "bytes are the limit\nfrom {}".format),

@@ -1,4 +1,4 @@
-"""The reports' percentile chart: every run of every configuration, from the worst to the best."""
+"""The reports' percentile chart: all runs of each configuration, from the lowest to the highest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 from netlimits.analysis import caveats, frames, wording
 from netlimits.analysis.percentiles import percentiles as percentile_frame
-from netlimits.charts._colours import looks
+from netlimits.charts._colours import series_styles
 from netlimits.charts._labels import heading, label_ends, thousands
 from netlimits.charts._marks import Marks
 from netlimits.charts._style import Chart, blank, style
@@ -23,28 +23,37 @@ def percentiles(
     title: str | None = None,
     pool: str | Sequence[str] = (),
 ) -> Chart:
-    """Every run of each combination of `series`, from the least to the greatest.
+    """Draw all runs of each combination of `series` from the lowest to the highest.
 
-    x is the percentile of the runs, y the metric, from 0, so that heights may be compared; the
-    plotting position is that of `analysis.percentiles`, which raises what this raises. `pool` names
-    factors that differ within a curve and are meant to.
+    x is the percentile of the runs by the plotting position of `analysis.percentiles`. y is the
+    metric from 0, so that heights are comparable.
+
+    Args:
+        frame: A row for each run.
+        of: The metric.
+        series: Factors whose combinations are the curves.
+        title: The title, by default made from the metric.
+        pool: Factors that may differ within a curve.
+
+    Raises:
+        DataError: As `analysis.percentiles`.
     """
     frame, (keys, meant) = frames.apart(frame, series, pool)
     metric = frames.metric_beside(frame, of, keys)
     table = percentile_frame(frame, of, keys, pool=meant)
     parts = frames.groups(table, keys)
-    look_of = looks([key for key, _ in parts], keys)
-    marks = Marks.of(frame, keys)
+    styles = series_styles([key for key, _ in parts], keys)
+    marks = Marks.from_frame(frame, keys)
     counts = sorted({int(part["n"].iloc[0]) for _, part in parts})
     with style():
         figure, (axes,) = blank()
         ends = []
         for key, part in parts:
-            look = look_of[key]
+            line = styles[key]
             x, y = part["percentile"].to_numpy(), part[metric.column].to_numpy()
-            drawn = look.plot | {"clip_on": False}
+            drawn = line.plot | {"clip_on": False}
             axes.plot(x, y, **(drawn if len(x) <= 40 else drawn | {"marker": ""}))
-            ends.append((float(x[-1]), float(y[-1]), marks.named(look, key)))
+            ends.append((float(x[-1]), float(y[-1]), marks.in_style(line, key)))
         axes.set_xlim(0, 100)
         bottom, top = table[metric.column].min(), table[metric.column].max()
         axes.set_ylim(min(0, bottom * 1.06), max(0, top * 1.06) or 1)
@@ -77,7 +86,7 @@ def quartiles(
     series: str | Sequence[str] = (),
     pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
-    """The table beside it: the curve of each series at five places."""
+    """Return the chart's table: the curve of each series at five percentiles."""
     frame, (keys, meant) = frames.apart(frame, series, pool)
     column = frames.column(frame, of).column
     rows = []
@@ -90,11 +99,11 @@ def quartiles(
         )
     table = pd.DataFrame(rows)
     table.attrs["notes"] = (
-        f"{wording.title(column)} at percentiles of the runs, read off the curve",
+        f"{wording.title(column)} at percentiles of the runs, interpolated on the curve",
     )
     return table
 
 
 def _at(curve: pd.Series[Any], place: float) -> float:
-    """The curve at a percentile, between its points a straight line, as it is drawn."""
+    """Return the curve at a percentile, interpolated as it is drawn."""
     return float(np.interp(place, curve.index.to_numpy(dtype=float), curve.to_numpy(dtype=float)))

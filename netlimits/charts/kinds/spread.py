@@ -1,7 +1,7 @@
-"""Goodput and CPU against buffer length: the mean, and a band from the least run to the most.
+"""Metrics against buffer length: lines of means with a band from the minimum to the maximum run.
 
-Bars about the means are their intervals: what repeating all would move them by. Of fewer than six
-runs the runs are drawn instead, since such intervals dwarf the curves.
+Bars at the means are their 95 % intervals. With fewer than six runs the runs are drawn instead,
+because such intervals would dwarf the curves.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from matplotlib.ticker import FixedLocator
 from netlimits.analysis import caveats, frames, wording
 from netlimits.analysis.intervals import ENOUGH
 from netlimits.analysis.spread import spread as spread_frame
-from netlimits.charts._colours import looks
+from netlimits.charts._colours import series_styles
 from netlimits.charts._labels import (
     goodput_bound,
     heading,
@@ -31,7 +31,7 @@ from netlimits.errors import DataError
 from netlimits.metrics import Metric
 
 FEW = 8
-"""So many sizes at the most get a tick each; more get the powers of ten."""
+"""Maximum number of sizes with a tick each; more get the powers of ten."""
 
 
 def spread(
@@ -43,20 +43,28 @@ def spread(
     title: str | None = None,
     pool: str | Sequence[str] = (),
 ) -> Chart:
-    """A panel for each metric over `by` (log), a line of means and a min–max band a series.
+    """Draw a panel for each metric over `by`, a line of means and a min–max band for each series.
 
-    `bound_mbps` draws a goodput bound (`analysis.goodput`) as a line on panels in Mbit/s. Raises
-    DataError as `analysis.spread` does, or where `by` is not above zero. `pool` names factors that
-    differ within a point and are meant to.
+    Args:
+        frame: A row for each run.
+        of: The metrics.
+        by: Factor of the x-axis, which is logarithmic.
+        series: Factors whose combinations are the lines.
+        bound_mbps: Goodput bound in Mbit/s (`analysis.goodput`), drawn on panels in Mbit/s.
+        title: The title, by default made from the metrics.
+        pool: Factors that may differ within a point.
+
+    Raises:
+        DataError: As `analysis.spread`, or if a value of `by` is not a number above zero.
     """
     names = [of] if isinstance(of, str) else list(of)
     frame, (keys, (by,), meant) = frames.apart(frame, series, by, pool)
     numbers = pd.to_numeric(frame[by], errors="coerce")
     if pd.api.types.is_bool_dtype(frame[by]) or not (numbers > 0).all():
-        raise DataError(f"{by} must be a number above zero everywhere to stand on a log axis")
+        raise DataError(f"by: the values of {by} must be numbers above zero for a logarithmic axis")
     frame = frame.assign(**{by: numbers})
     metrics = [frames.metric_beside(frame, name, [*keys, by]) for name in names]
-    marks = Marks.of(frame, [*keys, by])
+    marks = Marks.from_frame(frame, [*keys, by])
     runs = frames.usable(frame)
     few_runs = int(runs.groupby([*keys, by], dropna=False).size().min()) < ENOUGH
     with style():
@@ -80,9 +88,9 @@ def spread(
         log_axis(last.xaxis)
         if len(values) <= FEW:
             last.xaxis.set_major_locator(FixedLocator(log_ticks(values)))
-        about = "lines: means, bars: their 95 % intervals, bands: least to greatest run"
+        about = "lines: means, bars: their 95 % intervals, bands: minimum to maximum run"
         if few_runs:
-            about = "lines: means, dots: runs, bands: least to greatest run"
+            about = "lines: means, dots: runs, bands: minimum to maximum run"
         notes = caveats.notes(frame, [m.column for m in metrics])
         rest = [m.title[:1].lower() + m.title[1:] for m in metrics[1:]]
         titles = " and ".join([metrics[0].title, *rest])
@@ -104,28 +112,28 @@ def _panel(
     marks: Marks,
     runs: pd.DataFrame,
 ) -> None:
-    """One metric: means, bands, the bound, what limited each, each series' name at its end."""
+    """Draw a metric: means, bands, the bound, limits, and the series' names at the right edge."""
     parts = frames.groups(table, keys)
-    look_of = looks([key for key, _ in parts], keys)
+    styles = series_styles([key for key, _ in parts], keys)
     runs_of = {wording.hashed(key): part for key, part in frames.groups(runs, keys)}
     enough = table["n"].min() >= ENOUGH
     ends = []
     for number, (key, part) in enumerate(parts):
-        look = look_of[key]
+        line = styles[key]
         part = part.sort_values(by)
-        axes.fill_between(part[by], part["min"], part["max"], color=look.color, alpha=0.22, lw=0)
-        axes.plot(part[by], part["mean"], **look.plot)
+        axes.fill_between(part[by], part["min"], part["max"], color=line.color, alpha=0.22, lw=0)
+        axes.plot(part[by], part["mean"], **line.plot)
         if enough:
             bars = part[part["low"].notna()]
             half = bars["high"] - bars["mean"]
-            axes.errorbar(bars[by], bars["mean"], half, fmt="none", ecolor=look.color, elinewidth=1)
+            axes.errorbar(bars[by], bars["mean"], half, fmt="none", ecolor=line.color, elinewidth=1)
         else:
             own = runs_of[wording.hashed(key)]
-            axes.plot(own[by], own[metric.column], "o", color=look.color, ms=2.5, alpha=0.6, mew=0)
+            axes.plot(own[by], own[metric.column], "o", color=line.color, ms=2.5, alpha=0.6, mew=0)
         points = zip(part[by], part["mean"], strict=True)
         keyed = (((*key, x), x, y) for x, y in points)
-        marks.along(axes, keyed, color=look.color, below=number % 2 == 1)
-        ends.append((float(part[by].iloc[-1]), float(part["mean"].iloc[-1]), look))
+        marks.on_line(axes, keyed, color=line.color, below=number % 2 == 1)
+        ends.append((float(part[by].iloc[-1]), float(part["mean"].iloc[-1]), line))
     top = float(max(table["max"].max(), table["high"].fillna(0).max() if enough else 0))
     if bound is not None:
         goodput_bound(axes, bound, metric.unit)
