@@ -42,10 +42,11 @@ from netlimits.campaign.interrupt import Stop
 from netlimits.campaign.mesh import schedule
 from netlimits.campaign.progress import Tally
 from netlimits.campaign.recorder import Recorder, recording
-from netlimits.experiment import load, mesh, rounds
-from netlimits.experiment.dispatch import Dispatch, makespan
+from netlimits.experiment import load
+from netlimits.experiment.mesh import pairs, rounds
+from netlimits.experiment.mesh.dispatch import Dispatch, makespan
+from netlimits.experiment.mesh.workload import Job, bound
 from netlimits.experiment.plan import Plan
-from netlimits.experiment.workload import Job, bound
 from netlimits.hosts.scripted import ScriptedHost
 from netlimits.lab import labs
 from netlimits.model import Command, Record
@@ -230,7 +231,7 @@ def dispatched(count: int, spread: float, blocks: int = 1) -> bool:
 def fullness(count: int, spread: float, blocks: int, seed: int) -> tuple[float, int]:
     """The share of the bound that all pairs in rounds take, and how many runs those are."""
     chance = random.Random(seed)
-    shape = mesh.mesh({"hosts": count}).pairs
+    shape = pairs.mesh({"hosts": count}).pairs
     order = [
         number
         for _ in range(blocks)
@@ -246,10 +247,10 @@ def fullness(count: int, spread: float, blocks: int, seed: int) -> tuple[float, 
 def racked(count: int, racks: int, runs: int) -> bool:
     """What the dispatch of so many runs costs where few hosts' racks are free; whether it holds."""
     chance = random.Random(1)
-    shape = mesh.mesh({"hosts": count}).pairs
+    shape = pairs.mesh({"hosts": count}).pairs
     matched = itertools.chain.from_iterable(rounds.matchings(shape, chance.random))
     jobs = [Job(shape[number], 10.0) for number in itertools.islice(matched, runs)]
-    groups = {host: f"rack{place % racks}" for place, host in enumerate(mesh.names(count))}
+    groups = {host: f"rack{place % racks}" for place, host in enumerate(pairs.names(count))}
     lengths = [10 * chance.lognormvariate(0, 0.02) for _ in jobs]
     began = time.process_time()
     makespan(jobs, groups, lengths=lengths)

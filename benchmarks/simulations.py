@@ -32,7 +32,7 @@ import pandas as pd
 
 from netlimits.analysis import contrasts, mesh
 from netlimits.analysis.comparison import compare, duet
-from netlimits.experiment.mesh import mesh as shape
+from netlimits.experiment.mesh.pairs import mesh as shape
 
 COUNT = 1000
 FEWER = 4

@@ -24,8 +24,8 @@ def machines_of(
 
     Raises InputError where two of them are asked for.
     """
-    from netlimits.experiment import mesh
     from netlimits.experiment.hosts_file import machines
+    from netlimits.experiment.mesh import pairs
     from netlimits.model import Machine
 
     if local and hosts_file:
@@ -34,7 +34,7 @@ def machines_of(
         return machines(hosts_file, roles, aside)
     if not local:
         return _in_lab(roles)
-    if tuple(roles) == mesh.names(len(roles)):
+    if tuple(roles) == pairs.names(len(roles)):
         raise InputError("--local is one machine, and each host of a mesh is its own")
     return {role: Machine(role, interface="lo", address="127.0.0.1") for role in roles}
 

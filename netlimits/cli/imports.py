@@ -144,7 +144,7 @@ def _as_json(report: ImportReport) -> dict[str, Any]:
 
 def _given(columns: str | None, pairs: Sequence[str]) -> Given:
     """The options as what files do not say. Raises InputError for a name that cannot be one."""
-    from netlimits.experiment.names import RESERVED
+    from netlimits.experiment.validation.names import RESERVED
     from netlimits.importers.base import Given
     from netlimits.importers.netperf_headers import HEADERS
 

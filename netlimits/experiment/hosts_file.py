@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from netlimits.errors import DocumentError, did_you_mean, raise_all
-from netlimits.experiment import mesh
 from netlimits.experiment.document import Document, load
+from netlimits.experiment.mesh import pairs
 from netlimits.model import Machine
 
 KEYS = {
@@ -56,14 +56,14 @@ def machines(
     config = _ssh_config(document, errors)
     written = {machine.role: machine for machine in _written(document, config, errors)}
     roles = None if roles is None else tuple(roles)
-    if roles and roles == mesh.names(len(roles)):
+    if roles and roles == pairs.names(len(roles)):
         bound = _of_mesh(document, written, roles, errors)
         raise_all(errors)
         return bound
     if roles and not errors and _other_names(document, written, roles):
         names = list(written)[: len(roles)]
-        pairs = ", ".join(f"{role}: {name}" for role, name in zip(roles, names, strict=True))
-        note(f"{path}: names none of the roles; its machines play them in order: {pairs}")
+        bindings = ", ".join(f"{role}: {name}" for role, name in zip(roles, names, strict=True))
+        note(f"{path}: names none of the roles; its machines play them in order: {bindings}")
         return {
             role: replace(written[name], role=role) for role, name in zip(roles, names, strict=True)
         }
@@ -97,12 +97,12 @@ def _of_mesh(
     errors: list[DocumentError],
 ) -> dict[str, Machine]:
     """The machines of a mesh: those under `hosts`, or without it the file's first ones."""
-    listed = isinstance(document.data.get(mesh.HOSTS), list)
-    every = [m for role, m in written.items() if role.startswith(f"{mesh.HOSTS}-") or not listed]
+    listed = isinstance(document.data.get(pairs.HOSTS), list)
+    every = [m for role, m in written.items() if role.startswith(f"{pairs.HOSTS}-") or not listed]
     if len(every) < len(roles) and not errors:
         machines = f"{len(every)} machine{'' if len(every) == 1 else 's'}"
         problem = f"has {machines}, and the experiment's mesh is of {len(roles)} hosts"
-        errors.append(document.error(problem, *([mesh.HOSTS] if listed else [])))
+        errors.append(document.error(problem, *([pairs.HOSTS] if listed else [])))
     return {role: replace(m, role=role) for role, m in zip(roles, every, strict=False)}
 
 

@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from netlimits.errors import DocumentError, raise_all
-from netlimits.experiment import document, remains, schema, unused
+from netlimits.experiment import document, schema
 from netlimits.experiment.document import Document
 from netlimits.experiment.expressions import shown
 from netlimits.experiment.overrides import apply
-from netlimits.experiment.salvage import renamed, salvage
-from netlimits.experiment.semantics import Reader
-from netlimits.experiment.validation import shape_errors
-from netlimits.experiment.violations import LACKS, MISSPELT, UNKNOWN
+from netlimits.experiment.validation import plan_errors, unused
+from netlimits.experiment.validation.salvage import renamed, salvage
+from netlimits.experiment.validation.semantics import Reader
+from netlimits.experiment.validation.shape import shape_errors
+from netlimits.experiment.validation.violations import LACKS, MISSPELT, UNKNOWN
 from netlimits.model import Experiment
 
 
@@ -90,7 +91,7 @@ def examined(
 def _checked(read: Document, changes: Sequence[tuple[str, str]], *, archived: bool) -> Experiment:
     experiment, causes, errors = _read(read, changes, archived=archived)
     if errors:
-        raise_all([*errors, *remains.errors(experiment, causes)])
+        raise_all([*errors, *plan_errors.errors(experiment, causes)])
     return experiment
 
 

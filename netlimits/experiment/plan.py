@@ -21,11 +21,13 @@ from functools import partial
 from typing import IO, Any
 
 from netlimits.errors import DocumentError, InputError, raise_all
-from netlimits.experiment import dispatch, mesh, remains, replicates, resolution, rounds, workload
+from netlimits.experiment import replicates, resolution
 from netlimits.experiment.configurations import Configuration, Configurations, cell, identity
 from netlimits.experiment.duet import Interleaved
+from netlimits.experiment.mesh import dispatch, pairs, rounds, workload
 from netlimits.experiment.replicates import RUN_LIMIT
 from netlimits.experiment.setups import Setups
+from netlimits.experiment.validation import plan_errors
 from netlimits.model import Experiment, Mesh, Repeat, Run, Setup, Values
 
 SEED_BITS = 48
@@ -90,7 +92,7 @@ class Plan:
             self.configurations = kind(experiment)
         except DocumentError as error:
             if not experiment.sides:  # each of which was checked by itself
-                raise_all([*error.errors, *remains.errors(experiment, error.errors)])
+                raise_all([*error.errors, *plan_errors.errors(experiment, error.errors)])
             raise
         self._setups = Setups(experiment, self.configurations)
         count = len(self.configurations)
@@ -237,7 +239,7 @@ class Plan:
         Raises DocumentError as `resolution.setup` does.
         """
         setup = self._setups.of(values)
-        return mesh.at(setup, values) if self.experiment.mesh else setup
+        return pairs.at(setup, values) if self.experiment.mesh else setup
 
     def setups(self) -> Iterator[Setup]:
         """All that the plan asks of hosts: each setup once, but for tools that are left out."""
@@ -246,7 +248,7 @@ class Plan:
             setup = self._setups.of(self._configuration(number).values)
             if id(setup) not in seen and setup.tool not in self.skipped:
                 of = self.experiment.mesh
-                yield mesh.everywhere(setup, of) if of else setup
+                yield pairs.everywhere(setup, of) if of else setup
             seen.add(id(setup))
 
     def leaving_out(self, skipped: Mapping[str, str]) -> Plan:
@@ -291,9 +293,11 @@ class Plan:
         if repeat.order == "shuffled":
             # In the file's order, so that the shuffle alone decides
             repeated = itertools.chain.from_iterable(map(configurations, blocks))
-            return zip(itertools.repeat(1), _shuffled(repeated, draw), strict=False)
+            return ((1, number) for number in rounds.shuffle(array("I", repeated), draw))
         return (
-            (block, number) for block in blocks for number in _shuffled(configurations(block), draw)
+            (block, number)
+            for block in blocks
+            for number in rounds.shuffle(array("I", configurations(block)), draw)
         )
 
     def _rounds(
@@ -305,12 +309,12 @@ class Plan:
         draw = None if repeat.order == "listed" else random.Random(repeat.seed).random  # noqa: S311
         if repeat.order == "shuffled":
             every = ((block, number) for block in blocks for number in configurations(block))
-            chosen = mesh.ordered(every, lambda row: self._apart(*row), draw)
+            chosen = pairs.ordered(every, lambda row: self._apart(*row), draw)
             return ((1, number) for _, number in chosen)
         return (
             (block, number)
             for block in blocks
-            for number in mesh.ordered(configurations(block), partial(self._apart, block), draw)
+            for number in pairs.ordered(configurations(block), partial(self._apart, block), draw)
         )
 
     def _apart(self, block: int, number: int) -> tuple[Any, tuple[str, str]]:
@@ -334,12 +338,3 @@ class Plan:
             seconds = tool(setup.tool).seconds(setup.options) + setup.around.beyond + OVERHEAD
             hosts = (str(run.values[Mesh.SENDER]), str(run.values[Mesh.RECEIVER]))
             yield workload.Job(hosts, seconds, run)
-
-
-def _shuffled(numbers: Iterable[int], draw: Callable[[], float]) -> array[int]:
-    """The numbers in an order of chance, by Fisher and Yates's shuffle."""
-    shuffled = array("I", numbers)
-    for last in range(len(shuffled) - 1, 0, -1):
-        other = int(draw() * (last + 1))
-        shuffled[last], shuffled[other] = shuffled[other], shuffled[last]
-    return shuffled

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from netlimits.charts import KINDS
-from netlimits.experiment import mesh, templates
+from netlimits.experiment import templates
 from netlimits.experiment.around_schema import AROUND
+from netlimits.experiment.mesh import pairs
 from netlimits.experiment.report_schema import TEXT, chart_entry, table_entry, verdicts_entry
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -101,7 +102,7 @@ _CONFIGURED: Mapping[str, Any] = {
                     "maxProperties": 1,
                 },
             },
-            mesh.SCHEMA,
+            pairs.SCHEMA,
         ],
         "default": [*ROLES],
     },

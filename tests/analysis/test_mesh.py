@@ -8,7 +8,7 @@ import pytest
 
 from netlimits.analysis import mesh
 from netlimits.errors import DataError
-from netlimits.experiment.mesh import mesh as shape
+from netlimits.experiment.mesh.pairs import mesh as shape
 
 COUNT, BLOCKS = 12, 6
 

@@ -16,7 +16,7 @@ from netlimits.campaign.mesh import schedule
 from netlimits.campaign.progress import Tally
 from netlimits.errors import ConnectionLost, HostError
 from netlimits.experiment import load
-from netlimits.experiment.dispatch import Dispatch
+from netlimits.experiment.mesh.dispatch import Dispatch
 from netlimits.experiment.plan import Plan
 from netlimits.model import Record
 

@@ -14,10 +14,11 @@ from netlimits.archive.journal import Head
 from netlimits.archive.store import Archive
 from netlimits.campaign.mesh import shards
 from netlimits.errors import HostError
-from netlimits.experiment import load, mesh
-from netlimits.experiment.dispatch import Dispatch
+from netlimits.experiment import load
+from netlimits.experiment.mesh import pairs
+from netlimits.experiment.mesh.dispatch import Dispatch
+from netlimits.experiment.mesh.workload import Job
 from netlimits.experiment.plan import Plan
-from netlimits.experiment.workload import Job
 from netlimits.model import Machine
 
 META = {"machines": {}, "seed": 1, "created": "", "overrides": [], "experiment": "mesh"}
@@ -36,7 +37,7 @@ def plan_of(hosts: int, pairs: str = "all", blocks: int = 2) -> Plan:
 def machines_of(hosts: int, racks: int = 0) -> dict[str, Machine]:
     return {
         role: Machine(role, group=f"rack{number % racks}" if racks else "")
-        for number, role in enumerate(mesh.names(hosts))
+        for number, role in enumerate(pairs.names(hosts))
     }
 
 

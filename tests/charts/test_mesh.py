@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from netlimits import charts
-from netlimits.experiment.mesh import mesh
+from netlimits.experiment.mesh.pairs import mesh
 
 
 def frame(slow: str = "") -> pd.DataFrame:

@@ -18,7 +18,8 @@ from docs_pages import Command
 
 from netlimits.cli import group, reference
 from netlimits.cli.sides import Against, experiment_of
-from netlimits.experiment import hosts_file, load, mesh, plan
+from netlimits.experiment import hosts_file, load, plan
+from netlimits.experiment.mesh import pairs
 
 COMMANDS = [command for name in docs_pages.NAMES for command in docs_pages.commands(name)]
 ELSEWHERE = ("netlimits", "published", "--out")
@@ -145,7 +146,7 @@ def test_a_file_that_is_shown_is_taken(page: str, file: str, tmp_path: Path) -> 
         assert sum(1 for _ in plan.runs(plan.seeded(load.load(path)))) > 1
     elif "hosts" in contents:
         count = len(contents["hosts"])
-        assert list(hosts_file.machines(path, mesh.names(count))) == list(mesh.names(count))
+        assert list(hosts_file.machines(path, pairs.names(count))) == list(pairs.names(count))
     elif "sender" in contents:
         (tmp_path / "ssh_config").touch()
         assert list(hosts_file.machines(path)) == ["sender", "receiver"]

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netlimits.experiment import dispatch, rounds
-from netlimits.experiment.dispatch import Dispatch
-from netlimits.experiment.workload import Job, Workload, bound
+from netlimits.experiment.mesh import dispatch, rounds
+from netlimits.experiment.mesh.dispatch import Dispatch
+from netlimits.experiment.mesh.workload import Job, Workload, bound
 
 lists = st.lists(
     st.tuples(st.integers(0, 8), st.integers(0, 8)).filter(lambda p: p[0] != p[1]),

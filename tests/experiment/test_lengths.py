@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from netlimits.experiment.lengths import Lengths
+from netlimits.experiment.mesh.lengths import Lengths
 
 
 def test_of_what_nobody_has_seen_the_plan_is_expected():

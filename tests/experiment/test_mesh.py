@@ -8,9 +8,10 @@ from collections import Counter
 import pytest
 
 from netlimits.errors import DocumentError
-from netlimits.experiment import hosts_file, load, mesh
+from netlimits.experiment import hosts_file, load
+from netlimits.experiment.mesh import pairs
+from netlimits.experiment.mesh.rounds import numbered
 from netlimits.experiment.plan import Plan
-from netlimits.experiment.rounds import numbered
 
 MESH = """\
 experiment: mesh
@@ -63,20 +64,20 @@ def test_the_seed_decides_the_order():
 
 @pytest.mark.parametrize("count", [2, 3, 6, 9, 40])
 def test_of_all_pairs_each_host_sends_about_as_often_as_it_receives(count):
-    pairs = mesh.mesh({"hosts": count}).pairs
-    assert len({frozenset(p) for p in pairs}) == len(pairs) == count * (count - 1) // 2
-    sends = Counter(sender for sender, _ in pairs)
-    assert max(sends.values()) - min(sends[name] for name in mesh.names(count)) <= 1
+    every = pairs.mesh({"hosts": count}).pairs
+    assert len({frozenset(p) for p in every}) == len(every) == count * (count - 1) // 2
+    sends = Counter(sender for sender, _ in every)
+    assert max(sends.values()) - min(sends[name] for name in pairs.names(count)) <= 1
 
 
 def test_shapes():
-    assert mesh.mesh({"hosts": 3, "pairs": "ring"}).pairs == (
+    assert pairs.mesh({"hosts": 3, "pairs": "ring"}).pairs == (
         ("hosts-1", "hosts-2"),
         ("hosts-2", "hosts-3"),
         ("hosts-3", "hosts-1"),
     )
-    assert len(mesh.mesh({"hosts": 6, "pairs": "bipartite"}).pairs) == 9
-    assert mesh.mesh({"hosts": 3, "pairs": [[3, 1], [1, 3]]}).pairs == (
+    assert len(pairs.mesh({"hosts": 6, "pairs": "bipartite"}).pairs) == 9
+    assert pairs.mesh({"hosts": 3, "pairs": [[3, 1], [1, 3]]}).pairs == (
         ("hosts-3", "hosts-1"),
         ("hosts-1", "hosts-3"),
     )
@@ -91,14 +92,14 @@ def test_settings_and_ends_are_the_pairs():
     assert roles == {"mtu": (sender, receiver), "sysctl": (receiver,)}
     (every, _) = of.setups()
     assert {use.name for use in every.settings} == {"mtu", "sysctl"}
-    assert all({*use.roles} == {*mesh.names(6)} for use in every.settings)
+    assert all({*use.roles} == {*pairs.names(6)} for use in every.settings)
 
 
 def test_any_host_of_a_mesh_may_be_an_end():
     experiment = plan(MESH).experiment
-    pairs = experiment.mesh.pairs
-    assert set(experiment.all_ends["local"]) == {sender for sender, _ in pairs}
-    assert set(experiment.all_ends["remote"]) == {receiver for _, receiver in pairs}
+    chosen = experiment.mesh.pairs
+    assert set(experiment.all_ends["local"]) == {sender for sender, _ in chosen}
+    assert set(experiment.all_ends["remote"]) == {receiver for _, receiver in chosen}
     assert len(experiment.all_ends["local"]) > 1
 
 
@@ -106,7 +107,7 @@ def test_the_time_is_that_of_rounds():
     of = plan()
     assert of.seconds() == pytest.approx(30 * 2.1)
     assert of.seconds(at_once=1) == pytest.approx(90 * 2.1)
-    racks = {name: "left" if n < 3 else "right" for n, name in enumerate(mesh.names(6))}
+    racks = {name: "left" if n < 3 else "right" for n, name in enumerate(pairs.names(6))}
     assert of.seconds(racks) > of.seconds()
 
 
@@ -148,14 +149,14 @@ def test_what_does_not_go_with_a_mesh(change, problem):
 def test_the_machines_of_a_mesh(tmp_path):
     file = tmp_path / "hosts.yaml"
     file.write_text("x: {local: true}\nhosts:\n - {ssh: a, group: r1}\n - {ssh: b}\n - {ssh: c}\n")
-    machines = hosts_file.machines(file, mesh.names(2))
+    machines = hosts_file.machines(file, pairs.names(2))
     assert [(m.role, m.ssh, m.group) for m in machines.values()] == [
         ("hosts-1", "a", "r1"),
         ("hosts-2", "b", ""),
     ]
     with pytest.raises(DocumentError, match=r"2: hosts: has 3 machines, and .* is of 4 hosts"):
-        hosts_file.machines(file, mesh.names(4))
+        hosts_file.machines(file, pairs.names(4))
     file.write_text("x: {ssh: a}\ny: {ssh: b}\n")
-    assert [m.ssh for m in hosts_file.machines(file, mesh.names(2)).values()] == ["a", "b"]
+    assert [m.ssh for m in hosts_file.machines(file, pairs.names(2)).values()] == ["a", "b"]
     with pytest.raises(DocumentError, match="has 2 machines, and the experiment's mesh is of 3"):
-        hosts_file.machines(file, mesh.names(3))
+        hosts_file.machines(file, pairs.names(3))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netlimits.experiment import rounds
+from netlimits.experiment.mesh import rounds
 
 
 def every_pair(count: int) -> list[tuple[int, int]]:

@@ -7,7 +7,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from netlimits.experiment import document, schema, violations
+from netlimits.experiment import document, schema
+from netlimits.experiment.validation import violations
 
 EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml"))
 

@@ -38,8 +38,8 @@ from netlimits.errors import (
     RestoreError,
     one_line,
 )
-from netlimits.experiment.dispatch import Dispatch
-from netlimits.experiment.workload import Job, Workload
+from netlimits.experiment.mesh.dispatch import Dispatch
+from netlimits.experiment.mesh.workload import Job, Workload
 from netlimits.model import Run
 
 if TYPE_CHECKING:

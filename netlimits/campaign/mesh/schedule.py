@@ -1,8 +1,8 @@
 """A mesh's campaign: several pairs measure at once, each as a campaign of two hosts would.
 
-One thread says which runs begin (`experiment.dispatch`) and writes no run itself; each attempt has
-a thread of its own and gets a context that nothing changes (`attempt.Context`). What they share is
-the session's, which says how.
+One thread decides which runs begin (`experiment.mesh.dispatch`) and writes no run itself. Each
+attempt has a thread of its own and gets a context that nothing changes (`attempt.Context`). What
+the threads share is the session's, which says how.
 
 A host whose connection is lost is called again beside the others' runs, as long as its patience
 lasts. If it does not come back, its pairs' runs are left, and `resume` goes on with them.
@@ -27,8 +27,8 @@ from netlimits.campaign.interrupt import Interrupted, Stopping
 from netlimits.campaign.progress import Progress, Tally
 from netlimits.campaign.session import Session
 from netlimits.errors import ConnectionLost, HostError, NetlimitsError
-from netlimits.experiment.dispatch import Dispatch, makespan
-from netlimits.experiment.workload import Job, Workload
+from netlimits.experiment.mesh.dispatch import Dispatch, makespan
+from netlimits.experiment.mesh.workload import Job, Workload
 from netlimits.model import Record, Run
 
 PULSE = 0.5

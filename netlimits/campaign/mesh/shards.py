@@ -27,7 +27,7 @@ from netlimits.archive import formats, records
 from netlimits.archive.journal import Head
 from netlimits.archive.store import Archive
 from netlimits.errors import ArchiveError, HostError
-from netlimits.experiment import rounds, workload
+from netlimits.experiment.mesh import rounds, workload
 from netlimits.experiment.plan import Plan
 from netlimits.hosts.base import Host
 from netlimits.model import Machine, Mesh, Record, Run

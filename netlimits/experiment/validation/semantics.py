@@ -11,14 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from netlimits.errors import InputError, did_you_mean
-from netlimits.experiment import mesh, schema, templates
+from netlimits.experiment import schema, templates
 from netlimits.experiment.around_schema import AROUND
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.expressions import shown
 from netlimits.experiment.hosts_file import members_of
-from netlimits.experiment.names import Names
+from netlimits.experiment.mesh import pairs
 from netlimits.experiment.overrides import Source
-from netlimits.experiment.salvage import Salvage
+from netlimits.experiment.validation.names import Names
+from netlimits.experiment.validation.salvage import Salvage
 from netlimits.metrics import metric
 from netlimits.model import SIDE, Experiment, Mesh, Repeat, Scalar, SettingUse, Values
 from netlimits.tools import PROGRAMS
@@ -43,7 +44,7 @@ class Reader:
         self.mesh: Mesh | None = None
         self.unchosen: tuple[str, ...] = ()
         if isinstance(self.data.get("roles"), dict):
-            self.mesh = mesh.mesh(self.data["roles"])
+            self.mesh = pairs.mesh(self.data["roles"])
             self.names.known += [Mesh.SENDER, Mesh.RECEIVER]
 
     def experiment(self) -> Experiment:
@@ -58,8 +59,8 @@ class Reader:
             given.update(group)
         derive = self.derive()
         exclude = tuple(self.exclude())
-        groups = {mesh.HOSTS: self.mesh.hosts} if self.mesh else self.groups()
-        ends = mesh.BOTH if self.mesh else groups
+        groups = {pairs.HOSTS: self.mesh.hosts} if self.mesh else self.groups()
+        ends = pairs.BOTH if self.mesh else groups
         measure = self.measure(given)
         return Experiment(
             name=self.data.get("experiment", ""),
@@ -90,7 +91,7 @@ class Reader:
         """The pairs of a mesh, as lists that move together."""
         if not self.mesh:
             return
-        for problem, *key in mesh.faults(self.data["roles"]):
+        for problem, *key in pairs.faults(self.data["roles"]):
             self.names.fault(problem, "roles", *key)
         for name in (Mesh.SENDER, Mesh.RECEIVER):
             self.names.define(name, ("roles",))

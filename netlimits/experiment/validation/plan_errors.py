@@ -7,24 +7,25 @@ Each error takes along what it is about, and nothing is told that depends on tha
 - A factor or derived value with any other error, or a name that nothing defines: unknown, as are
   the derived values, conditions and options that need it.
 - A condition that is unknown: it may remove any configuration that the rest of it does not keep
-  (`broken`), so only those errors in options are sure that one of the others shows, or every one.
+  (`_may_remove`), so only those errors in options are sure that one of the others shows, or every
+  one.
 """
 
 from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from netlimits.errors import DocumentError, InputError
 from netlimits.experiment import expressions, replicates, schema, templates
-from netlimits.experiment.broken import may_remove
 from netlimits.experiment.configurations import Configurations
 from netlimits.experiment.document import KeyPath
-from netlimits.experiment.salvage import MORE, cut_option, follows
 from netlimits.experiment.setups import Setups
+from netlimits.experiment.validation.salvage import MORE, cut_option, follows
 from netlimits.model import Experiment, Scalar
 
 Lists = Mapping[str, tuple[Scalar, ...]]
@@ -102,7 +103,7 @@ class Remains:
 
         def stays(number: int) -> bool:
             values = configurations.configuration(number).values
-            removable = any(may_remove(text, values) for text in texts)
+            removable = any(_may_remove(text, values) for text in texts)
             return configurations.is_included(number) or not removable
 
         errors = Setups(self.experiment, configurations).errors(stays)
@@ -257,3 +258,34 @@ def _names(text: str) -> frozenset[str]:
         return expressions.compile(text).names
     except InputError:
         return frozenset([""])
+
+
+def _may_remove(text: str, values: Mapping[str, Scalar]) -> bool:
+    """Return True if a condition may hold for a configuration once its mistake is mended.
+
+    `sent == 64 and tso == 'on'` names nothing that is there, but whatever is meant by `sent`: only
+    configurations with `tso` on can go. So each part of an `and` that can be computed counts, and
+    any other may hold or not.
+    """
+    return all(_may_hold(part, values) for part in _parts(text))
+
+
+def _may_hold(part: str, values: Mapping[str, Scalar]) -> bool:
+    try:
+        condition = expressions.compile(part)
+        return not condition.names <= values.keys() or condition.holds(values)
+    except InputError:
+        return True
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The parts of an `and`; the text as a whole where other words or brackets may bind them."""
+    bare = re.sub(r"'[^']*'|\"[^\"]*\"", lambda quoted: "'" * len(quoted[0]), text)
+    if re.search(r"\b(?:or|if|else|not)\b|[()\[\]]", bare):
+        yield text
+        return
+    begin = 0
+    for word in re.finditer(r"\band\b", bare):
+        yield text[begin : word.start()].strip()
+        begin = word.end()
+    yield text[begin:].strip()

@@ -1,9 +1,9 @@
 """Dispatch: which runs of a mesh begin while others go on, so that no host is in two at once.
 
 It acts on nothing and knows no clock but what it is told, so that whatever starts runs, threads or
-other machines, asks the same. Runs come in the order of their rounds (`experiment.rounds`). A host
-that is free waits for the partner of its next run, as long as `experiment.order` says, and takes
-another run then. Hosts with most left to do come first, those of the busiest group before all.
+other machines, asks the same. Runs come in the order of their rounds (`rounds`). A host that is
+free waits for the partner of its next run, as long as `waiting` says, and takes another run then.
+Hosts with most left to do come first, those of the busiest group before all.
 """
 
 from __future__ import annotations
@@ -15,19 +15,25 @@ from collections import deque
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from netlimits.experiment.order import RoundOrder
-from netlimits.experiment.workload import Job, Workload
+from netlimits.experiment.mesh.waiting import RoundOrder
+from netlimits.experiment.mesh.workload import Job, Workload
 
-FEW, SCAN = 64, 0.01
-"""Free hosts up to which all are looked at for one that waits long, each time; more of them only
-after so many lengths of the longest run."""
+FEW = 64
+"""Free hosts up to which every `ready` looks for one that has waited too long."""
+
+SCAN = 0.01
+"""Lengths of the longest run between two such looks, with more free hosts than FEW."""
 
 LOOK = 256
 """Jobs of a host that are looked at, at most, for one that may overtake others."""
 
-HELD, PARKED = 2, 8
-"""Jobs that are held at most, for each that is looked at of each host (all need a half):
-those that may begin, and all, with those that wait for hosts that are away."""
+HELD = 2
+"""Jobs that may begin which are held at most, for each that is looked at of each host: all hosts
+need a half."""
+
+PARKED = 8
+"""All jobs that are held at most, by the same measure, with those that wait for hosts that are
+away."""
 
 
 class Dispatch:

@@ -3,27 +3,40 @@
 `matchings` parts pairs into rounds beforehand: all pairs of an even number of hosts into one less
 than that (the circle method), others into as many as the busiest host has pairs, or few more. A
 run that ends late would hold up its whole round; so rounds are an order and no barrier: which runs
-begin next while others go on, `experiment.dispatch` says.
+begin next while others go on, `dispatch` says.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import (
+    Callable,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableSequence,
+    Sequence,
+)
+from typing import Any, TypeVar
 
 H = TypeVar("H", bound=Hashable)
+S = TypeVar("S", bound=MutableSequence[Any])
 Draw = Callable[[], float]
 
 
-def shuffled(items: Iterable[H], draw: Draw | None) -> list[H]:
-    """The items in an order of chance, by Fisher and Yates's shuffle; as they are without one."""
-    order = list(items)
-    for last in range(len(order) - 1, 0, -1) if draw else ():
-        other = int(draw() * (last + 1))  # type: ignore[misc]  # there are none without it
+def shuffle(order: S, draw: Draw) -> S:
+    """Shuffle a sequence in place (Fisher and Yates), and return it."""
+    for last in range(len(order) - 1, 0, -1):
+        other = int(draw() * (last + 1))
         order[last], order[other] = order[other], order[last]
     return order
+
+
+def shuffled(items: Iterable[H], draw: Draw | None) -> list[H]:
+    """Return the items in a random order; without `draw` in their own."""
+    return shuffle(list(items), draw) if draw else list(items)
 
 
 def matchings(

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from netlimits.experiment import rounds
+from netlimits.experiment.mesh import rounds
 from netlimits.model import Mesh, Setup, Values
 
 R = TypeVar("R", bound=Hashable)

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from netlimits.errors import DocumentError
-from netlimits.experiment import load, remains
+from netlimits.experiment import load
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.plan import Plan, seeded
+from netlimits.experiment.validation import plan_errors
 from netlimits.settings import SETTINGS
 
 PACKETS = frozenset(
@@ -35,7 +36,7 @@ def rest(path: Path, overrides: Sequence[tuple[str, str]]) -> tuple[Plan, bool] 
                 Plan(seeded(experiment))
             except DocumentError as error:
                 known = [*error.errors]
-        left = remains.left(experiment, known)
+        left = plan_errors.left(experiment, known)
         if left is None or any(_about_packets(cut) for cut in left.cuts):
             return None
         whole = not any(cut[0] in ("measure", "streams") for cut in left.cuts)

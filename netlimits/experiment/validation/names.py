@@ -16,7 +16,7 @@ from netlimits.experiment import expressions, templates
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.expressions import Expression, shown
 from netlimits.experiment.overrides import Source
-from netlimits.experiment.salvage import Salvage
+from netlimits.experiment.validation.salvage import Salvage
 from netlimits.metrics import IDENTITY, METRICS, tools_own
 
 RESERVED = (

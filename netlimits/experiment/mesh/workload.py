@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from netlimits.experiment.rounds import numbered
+from netlimits.experiment.mesh.rounds import numbered
 
 
 class Job(NamedTuple):

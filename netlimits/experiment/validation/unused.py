@@ -17,8 +17,8 @@ from netlimits.errors import DocumentError, InputError, nearest
 from netlimits.experiment import expressions, templates
 from netlimits.experiment.around_schema import AROUND
 from netlimits.experiment.document import KeyPath
-from netlimits.experiment.names import Names
 from netlimits.experiment.overrides import Source
+from netlimits.experiment.validation.names import Names
 from netlimits.model import Experiment
 
 _TEXTS = frozenset(("derive", "exclude", "dummies"))

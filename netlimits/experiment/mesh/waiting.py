@@ -1,4 +1,4 @@
-"""Order: how long a host waits for the partner of its next run, before it takes another run.
+"""How long a host waits for the partner of its next run, before it takes another run.
 
 As long as runs of a round are of one length, about, any other run would break the rounds to come.
 Once they are broken, since a run is done again or a host is away, lost or back, less is lost by it.
@@ -9,25 +9,37 @@ from __future__ import annotations
 
 import math
 
-from netlimits.experiment.lengths import Lengths
-from netlimits.experiment.workload import Workload
+from netlimits.experiment.mesh.lengths import Lengths
+from netlimits.experiment.mesh.workload import Workload
 
-ALIKE, FEW_ALIKE, ALL_ALIKE = 2.2, 0.7, 0.025
-"""Coefficient of variation up to which runs of a round are of one length: ALIKE by the root of how
-many runs a host has and the third root of how many hosts there are, and at least FEW_ALIKE by
-these. The longer an order is kept, the more waiting adds up; and the more runs and hosts there are,
-the less is lost where it is left: few hosts find no partners out of order, and have a ragged end.
-Half of it holds for an odd number of hosts, of which one more is free, and where rounds are broken;
-ALL_ALIKE holds for all. As simulated for 6 to 200 hosts and 5 to 800 runs of each."""
+# ALIKE, FEW_ALIKE and ALL_ALIKE are what was best in simulations of 6 to 200 hosts with 5 to 800
+# runs each. The longer an order is kept, the more waiting adds up; and the more runs and hosts
+# there are, the less is lost where it is left: few hosts find no partners out of order, and have a
+# ragged end.
 
-CLOSE, WORTH = 0.05, 0.2
-"""By how much more than the bound all runs in their order may take, as planned, where rounds are
-whole, and where an order is worth it: what a mesh is short of when it is resumed are not whole
-rounds, and groups know none."""
+ALIKE = 2.2
+"""Coefficient of variation up to which runs of a round count as of one length, divided by the root
+of a host's runs and by the cube root of the number of hosts. Half of it for an odd number of hosts,
+of which one more is free, and where rounds are broken."""
 
-WHOLE, BROKEN = 3.0, 0.3
-"""How long a free host waits, in lengths of the longest run: where rounds are whole, and where they
-are broken."""
+FEW_ALIKE = 0.7
+"""The least that this coefficient is, divided by the number of hosts."""
+
+ALL_ALIKE = 0.025
+"""The least that it is for any number of hosts and runs."""
+
+CLOSE = 0.05
+"""Share of the bound by which all runs in their order may exceed it, where rounds are whole. A mesh
+that is resumed has no whole rounds left, and groups have none."""
+
+WORTH = 0.2
+"""The same share up to which an order is worth keeping."""
+
+WHOLE = 3.0
+"""How long a free host waits where rounds are whole, in lengths of the longest run."""
+
+BROKEN = 0.3
+"""How long it waits where rounds are broken, in the same lengths."""
 
 FIRST = 8
 """Runs after which the spread of lengths is heeded."""

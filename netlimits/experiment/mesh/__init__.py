@@ -1,0 +1,1 @@
+"""The scheduling of a mesh: which pairs there are, in which rounds, and which begins next."""
