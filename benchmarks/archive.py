@@ -53,7 +53,7 @@ from netlimits.archive import packs, reader
 from netlimits.archive.reader import Campaign
 from netlimits.archive.records import end_fields, run_fields
 from netlimits.archive.store import Archive
-from netlimits.cli import logins
+from netlimits.cli.shared import logins
 from netlimits.model import Record, Run
 
 ENGINES = Path(__file__).with_name("engines.py")

@@ -20,7 +20,8 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from netlimits.charts import KINDS
-from netlimits.cli import COMMANDS, group, reference
+from netlimits.cli import COMMANDS, group
+from netlimits.cli.shared import reference
 from netlimits.experiment.around_schema import AROUND
 from netlimits.settings import SETTINGS
 from netlimits.tools import TOOLS

@@ -12,7 +12,7 @@ from netlimits.archive.raw import RawEntry
 from netlimits.archive.reader import Campaign
 from netlimits.archive.records import end_fields, run_fields
 from netlimits.archive.store import Archive
-from netlimits.cli import logins
+from netlimits.cli.shared import logins
 from netlimits.experiment import load, plan
 from netlimits.model import Command, Completed, Record
 from netlimits.model.folder import Folder

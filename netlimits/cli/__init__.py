@@ -1,4 +1,5 @@
-"""The command line: the only place that prints or exits. One file for each family of commands.
+"""The command line: the only place that prints or exits. One file a command;
+`shared` has what several of them use.
 
 A command's module is imported when the command is called, so that `netlimits --help` costs
 little more than click itself; its one-line help therefore stands here.
@@ -40,13 +41,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "netlimits.cli.check",
         "Find what would make an experiment fail or lie on these hosts, before it runs.",
     ),
-    "run": ("netlimits.cli.campaign", "Run an experiment on hosts, or in the lab."),
-    "resume": ("netlimits.cli.campaign", "Go on with a campaign that was interrupted."),
-    "extend": ("netlimits.cli.campaign", "Add runs to a finished campaign."),
+    "run": ("netlimits.cli.run", "Run an experiment on hosts, or in the lab."),
+    "resume": ("netlimits.cli.resume", "Go on with a campaign that was interrupted."),
+    "extend": ("netlimits.cli.extend", "Add runs to a finished campaign."),
     "status": ("netlimits.cli.status", "Say how far a campaign is and what it changed on hosts."),
     "restore": ("netlimits.cli.restore", "Restore hosts to what a campaign found."),
     "parse": ("netlimits.cli.parse", "Read the raw output of a campaign again."),
-    "import": ("netlimits.cli.imports", "Make a results folder of files that you already have."),
+    "import": ("netlimits.cli.import_", "Make a results folder of files that you already have."),
     "table": ("netlimits.cli.table", "Print a campaign's tables."),
     "figures": ("netlimits.cli.figures", "Draw a campaign's charts."),
     "explain": ("netlimits.cli.explain", "Say what limited each configuration, by which evidence."),
@@ -62,7 +63,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "netlimits.cli.describe",
         "Say what there is: every key, option, default, unit and column.",
     ),
-    "schema": ("netlimits.cli.plan", "Print the JSON Schema of experiment files, for editors."),
+    "schema": ("netlimits.cli.schema", "Print the JSON Schema of experiment files, for editors."),
     "lab": ("netlimits.cli.lab", "Build test hosts on this machine: namespaces or machines."),
 }
 """Command -> its module and its line in `netlimits --help`, in the order they are shown."""

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import click
 
 from netlimits.cli import echo
-from netlimits.cli.beside import findings_beside
-from netlimits.cli.options import HOSTS, JSON, PATIENCE, SET, pairs
-from netlimits.cli.sides import Against, against_options, experiment_of
+from netlimits.cli.shared.options import HOSTS, JSON, PATIENCE, SET, pairs
+from netlimits.cli.shared.plan_findings import findings_beside
+from netlimits.cli.shared.sides import Against, against_options, experiment_of
 from netlimits.errors import escaped
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def check(
       netlimits check before.yaml --against after.yaml --hosts hosts.yaml
     """
     from netlimits.campaign.interrupt import interruptible
-    from netlimits.cli.hosts import machines_of
+    from netlimits.cli.shared.hosts import machines_of
     from netlimits.experiment.plan import Plan, seeded
 
     with findings_beside(experiment_file, pairs(overrides), hosts_file):

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import echo, gates, quoted
-from netlimits.cli.options import JSON, LIST, separated
-from netlimits.cli.outputs import refuse_file, refuse_folder
-from netlimits.cli.results import Results, list_metrics, opened
+from netlimits.cli import echo, quoted
+from netlimits.cli.shared import gates
+from netlimits.cli.shared.options import JSON, LIST, separated
+from netlimits.cli.shared.outputs import refuse_file, refuse_folder
+from netlimits.cli.shared.results import Results, list_metrics, opened
 from netlimits.errors import ArchiveError, DataError, InputError
 
 if TYPE_CHECKING:

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 import click
 
 from netlimits.cli import echo
-from netlimits.cli.options import JSON
+from netlimits.cli.shared.options import JSON
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from netlimits.cli.reference import Section
+    from netlimits.cli.shared.reference import Section
 
 LEAST = 24
 """Characters that the last column has at least."""
 
 
 def _complete(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    from netlimits.cli import reference
+    from netlimits.cli.shared import reference
 
     return [name for name in reference.topics() if name.startswith(begun)]
 
@@ -46,7 +46,7 @@ def describe(topic: str | None, as_json: bool) -> None:
       netlimits describe percentiles
       netlimits describe path-cap
     """
-    from netlimits.cli import reference
+    from netlimits.cli.shared import reference
 
     if topic is None:
         if as_json:
@@ -104,7 +104,7 @@ def _wrapped(text: str, width: int | None = None) -> str:
 def metrics_of(frame: pd.DataFrame) -> Iterator[str]:
     """The metrics that a frame of runs has, a line each: name, column, unit, runs with a value."""
     from netlimits.analysis import frames
-    from netlimits.cli.reference import Section
+    from netlimits.cli.shared.reference import Section
     from netlimits.metrics import metric
 
     rows = []

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from netlimits.cli import echo
-from netlimits.cli.options import JSON
-from netlimits.cli.outputs import OutputFile
-from netlimits.cli.results import Results, opened
+from netlimits.cli.shared.options import JSON
+from netlimits.cli.shared.outputs import OutputFile
+from netlimits.cli.shared.results import Results, opened
 from netlimits.errors import DataError, InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _write_sequel(
     results: Results, path: Path | None, suspects: tuple[str, ...], chosen: tuple[str, ...]
 ) -> None:
     """Write the experiment of the next campaign, and name it; how long it takes is an aside."""
-    from netlimits.cli.plan_summary import lasting
+    from netlimits.cli.shared.plan_summary import lasting
     from netlimits.experiment import load
     from netlimits.experiment.plan import Plan, seeded
     from netlimits.limits import CLASSES, explain, sequel

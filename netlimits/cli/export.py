@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from netlimits.cli import echo
-from netlimits.cli.outputs import refuse_file
-from netlimits.cli.results import opened
+from netlimits.cli.shared.outputs import refuse_file
+from netlimits.cli.shared.results import opened
 from netlimits.errors import InputError
 from netlimits.export import FORMATS
 

@@ -1,7 +1,7 @@
 """`netlimits figures`: the charts of a campaign, or of any table of runs.
 
 By default it draws the charts that the experiment's `report:` names, and without one a sensible
-one; an option overrides that (`cli.entries`).
+one; an option overrides that (`cli.shared.entries`).
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Any
 import click
 
 from netlimits import charts
-from netlimits.cli import drawing, echo, entries, needed
-from netlimits.cli.options import LIST, pool_option, separated, window_option
-from netlimits.cli.outputs import OutputFolder, refuse_folder
-from netlimits.cli.results import (
+from netlimits.cli import echo
+from netlimits.cli.shared import drawing, entries, needed
+from netlimits.cli.shared.options import LIST, pool_option, separated, window_option
+from netlimits.cli.shared.outputs import OutputFolder, refuse_folder
+from netlimits.cli.shared.results import (
     Results,
     end,
     list_metrics,
@@ -109,7 +110,8 @@ def figures(
         drawn: list[tuple[str, Any]] = []
         failed: list[DataError] = []
         for entry in entries.narrowed(
-            entries.charts(source.report, options, source.frame), {"run": run, "window_s": window}
+            entries.charts(source.report, options, source.frame),
+            {"run": run, "window_s": window},
         ):
             drawn += drawing.figures_of(source, entry, failed, say)
         return drawn, failed

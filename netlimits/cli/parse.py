@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from netlimits.cli import echo, logins
-from netlimits.cli.options import RESULTS
+from netlimits.cli import echo
+from netlimits.cli.shared import logins
+from netlimits.cli.shared.options import RESULTS
 
 
 @click.command()

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from netlimits.cli import echo, plan_summary, planned_runs
-from netlimits.cli.beside import LARGE, findings_beside
-from netlimits.cli.hosts import aside
-from netlimits.cli.options import AT_ONCE, JSON, PATIENCE, SET, pairs
-from netlimits.cli.outputs import OutputFile
-from netlimits.cli.sides import Against, against_options, experiment_of, pairs_at_once
+from netlimits.cli import echo
+from netlimits.cli.shared import plan_summary, planned_runs
+from netlimits.cli.shared.hosts import aside
+from netlimits.cli.shared.options import AT_ONCE, JSON, PATIENCE, SET, pairs
+from netlimits.cli.shared.outputs import OutputFile
+from netlimits.cli.shared.plan_findings import LARGE, findings_beside
+from netlimits.cli.shared.sides import Against, against_options, experiment_of, pairs_at_once
 from netlimits.errors import InputError, escaped
 
 if TYPE_CHECKING:
@@ -136,24 +137,6 @@ def plan(
         echo(f"{finding.severity}: {finding}", err=True)
     if any(finding.severity == "error" for finding in findings):
         sys.exit(InputError.exit_status)
-
-
-@click.command()
-@click.argument("what", type=click.Choice(["experiment", "diagnose"]), default="experiment")
-def schema(what: str) -> None:
-    """Print the JSON Schema of experiment files, or of what `diagnose --json` prints.
-
-    \b
-    Examples, with a first line in the experiment that the YAML language server understands:
-      netlimits schema > netlimits.schema.json
-      # yaml-language-server: $schema=netlimits.schema.json
-      netlimits schema diagnose > answer.schema.json
-    """
-    from netlimits.experiment.schema import document_schema
-    from netlimits.limits.diagnosis_schema import SCHEMA
-
-    shown = SCHEMA if what == "diagnose" else document_schema()
-    echo(json.dumps(shown, indent=2, ensure_ascii=False))
 
 
 class _Shown(io.StringIO):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from netlimits.cli import echo
-from netlimits.cli.outputs import OutputFolder
+from netlimits.cli.shared.outputs import OutputFolder
 
 if TYPE_CHECKING:
     from netlimits.reproduce import Comparison, Item, Regenerated, Report

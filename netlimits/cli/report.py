@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from netlimits import __version__
-from netlimits.cli import drawing, echo, entries, quoted
-from netlimits.cli.options import RESULTS
-from netlimits.cli.outputs import OutputFile, refuse_folder
-from netlimits.cli.results import Results, opened
+from netlimits.cli import echo, quoted
+from netlimits.cli.shared import drawing, entries
+from netlimits.cli.shared.options import RESULTS
+from netlimits.cli.shared.outputs import OutputFile, refuse_folder
+from netlimits.cli.shared.results import Results, opened
 from netlimits.cli.table import summary_of
 from netlimits.errors import DataError, InputError, NetlimitsError
 

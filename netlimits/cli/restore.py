@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from netlimits.cli import echo, logins, quoted
-from netlimits.cli.hosts import connected, naming
-from netlimits.cli.lines import say_changed, say_put_back
-from netlimits.cli.options import COUNTS, PATIENCE, YES
-from netlimits.errors import HostError, InputError, RestoreError
+from netlimits.cli import echo, quoted
+from netlimits.cli.shared import logins
+from netlimits.cli.shared.hosts import connected, naming
+from netlimits.cli.shared.options import COUNTS, PATIENCE, YES
+from netlimits.cli.shared.restoring import freeing, put_back, say_put_back
+from netlimits.errors import HostError, InputError
 
 if TYPE_CHECKING:
-    from netlimits.archive.logbook import Logbook
-    from netlimits.hosts.base import Host
     from netlimits.hosts.patience import Patience
     from netlimits.model import Machine
 
@@ -137,47 +136,3 @@ def _forget(results: Path | None, hosts_file: Path | None, force: bool, patience
         )
     if not lines:
         echo("nothing to give up")
-
-
-@contextmanager
-def freeing(of: str) -> Iterator[None]:
-    """Have a RestoreError end with the command that frees the hosts in any case."""
-    try:
-        yield
-    except RestoreError as error:
-        error.args = (f"{error}\n{frees(of)}",)
-        raise
-
-
-def frees(of: str) -> str:
-    """Say how to leave hosts as they are; `of` are the results or hosts that are meant."""
-    return f"to leave it as it is, and free the hosts: netlimits restore {of} --forget"
-
-
-def put_back(
-    campaign: Logbook,
-    hosts: Mapping[str, Host],
-    force: bool = False,
-    *,
-    ours: bool = True,
-    unreached: Collection[str] = (),
-) -> int:
-    """Restore and print what a killed campaign left changed; return the number of settings.
-
-    What others changed of the hosts' network state is printed too.
-    """
-    from netlimits.campaign.mesh import shards
-    from netlimits.restore.put_back import restore_from_journal
-
-    changed: list[str] = []
-    how: dict[str, Any] = {"ours": ours, "unreached": unreached, "tell": changed.append}
-    try:
-        with freeing(quoted(campaign.path)):
-            done = [
-                *shards.put_back(campaign.archive, hosts, force, **how),
-                *restore_from_journal(campaign.archive, hosts, force, **how),
-            ]
-    finally:
-        say_changed(changed)
-    say_put_back(done)
-    return len(done)

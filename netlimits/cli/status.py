@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import echo, logins, quoted
-from netlimits.cli.lines import counts, skipped_lines
-from netlimits.cli.options import JSON, PATIENCE
-from netlimits.errors import InputError, one_line
+from netlimits.cli import echo, quoted
+from netlimits.cli.shared import logins
+from netlimits.cli.shared.lines import counts, skipped_lines
+from netlimits.cli.shared.options import JSON, PATIENCE
+from netlimits.errors import HostError, InputError, one_line
 
 if TYPE_CHECKING:
+    from netlimits.hosts.base import Host
     from netlimits.hosts.patience import Patience
     from netlimits.model import Machine
 
@@ -52,7 +54,6 @@ def status(
     """
     from netlimits.archive import logbook
     from netlimits.campaign.interrupt import interruptible
-    from netlimits.cli.guards import lines, reports
     from netlimits.experiment.hosts_file import machines
 
     if results is None and (hosts_file is None or guards):
@@ -67,7 +68,7 @@ def status(
     answers: dict[str, dict[str, Any]] = {}
     if bound:
         with interruptible():
-            answers = reports(bound, patience)
+            answers = _reports(bound, patience)
     if as_json:
         echo(json.dumps({**state, **({"hosts": answers} if bound else {})}, indent=2))
         return
@@ -75,7 +76,7 @@ def status(
     restoring = f"--hosts {quoted(hosts_file or 'FILE')}"
     if campaign and not hosts_file:  # what to do there is said of the campaign
         restoring = "" if state["not_put_back"] else quoted(campaign.path)
-    for line in [*about_campaign, *lines(answers, restoring)]:
+    for line in [*about_campaign, *_host_lines(answers, restoring)]:
         echo(line)
 
 
@@ -137,3 +138,44 @@ def _running(at_work: Mapping[str, Any]) -> str:
         run + (f", attempt {again}" if again > 1 else ""),
     ]
     return ", ".join(part for part in parts if part)
+
+
+def _reports(machines: Mapping[str, Machine], patience: Patience) -> dict[str, dict[str, Any]]:
+    """What each role's host says (restore.guard.report); {"unreachable": why} where it is."""
+    from netlimits.hosts.connect import logged_in
+    from netlimits.hosts.threads import at_once
+
+    with logged_in(machines, patience) as outcomes:
+        answers = at_once(lambda role: _report(role, outcomes[role]), outcomes)
+        return dict(zip(outcomes, answers, strict=True))
+
+
+def _host_lines(answers: Mapping[str, dict[str, Any]], restoring: str) -> list[str]:
+    """Return the reports as lines for people, and what to do.
+
+    `restoring` is what `netlimits restore` is told of these hosts; "" says nothing of it.
+    """
+    from netlimits.restore.guard import report
+
+    shown = []
+    for role, answer in answers.items():
+        reached = "unreachable" not in answer
+        shown += report.lines(role, answer) if reached else [f"{role}: {answer['unreachable']}"]
+    if restoring and any(
+        answer.get("guard") in ("fired", "dead") or answer.get("changed")
+        for answer in answers.values()
+    ):
+        shown.append(f"when no campaign uses these hosts any more: netlimits restore {restoring}")
+    return shown
+
+
+def _report(role: str, outcome: Host | HostError) -> dict[str, Any]:
+    from netlimits.restore.guard import claims
+    from netlimits.restore.guard.report import report
+
+    try:
+        if isinstance(outcome, HostError):
+            raise outcome
+        return report(claims.snapshot(lambda _: outcome, role))
+    except HostError as error:
+        return {"unreachable": str(error)}

@@ -1,7 +1,7 @@
 """`netlimits table`: what the runs of a campaign, or of any table, say.
 
 By default it makes the tables that the experiment's `report:` names, and without one a sensible
-one; an option overrides that (`cli.entries`).
+one; an option overrides that (`cli.shared.entries`).
 """
 
 from __future__ import annotations
@@ -13,10 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import echo, entries, needed
-from netlimits.cli.options import LIST, pool_option, separated, window_option
-from netlimits.cli.outputs import OutputFile
-from netlimits.cli.results import Results, end, list_metrics, opened, say_missing, whole_if_need_be
+from netlimits.cli import echo
+from netlimits.cli.shared import entries, needed
+from netlimits.cli.shared.options import LIST, pool_option, separated, window_option
+from netlimits.cli.shared.outputs import OutputFile
+from netlimits.cli.shared.results import (
+    Results,
+    end,
+    list_metrics,
+    opened,
+    say_missing,
+    whole_if_need_be,
+)
 from netlimits.errors import DataError, InputError
 from netlimits.experiment.report_schema import VERDICTS
 from netlimits.model import TABLE_FORMATS

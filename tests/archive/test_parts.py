@@ -21,7 +21,8 @@ from netlimits.archive.reader import Campaign
 from netlimits.archive.records import end_fields, run_fields, unfinished
 from netlimits.archive.standing import outcomes
 from netlimits.campaign import reparse
-from netlimits.cli import group, logins
+from netlimits.cli import group
+from netlimits.cli.shared import logins
 from netlimits.errors import ArchiveError
 from netlimits.model import Record
 

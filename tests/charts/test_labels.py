@@ -15,8 +15,8 @@ import netlimits as nl
 from netlimits import charts
 from netlimits.analysis import goodput
 from netlimits.charts import _labels
-from netlimits.cli import drawing, entries
-from netlimits.cli.results import opened
+from netlimits.cli.shared import drawing, entries
+from netlimits.cli.shared.results import opened
 from netlimits.errors import DataError
 from netlimits.reproduce import ITEMS
 

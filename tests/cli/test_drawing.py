@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 from recorded import edited, recorded
 
-from netlimits.cli import drawing
 from netlimits.cli.figures import figures
-from netlimits.cli.results import opened
+from netlimits.cli.shared import drawing
+from netlimits.cli.shared.results import opened
 from netlimits.cli.table import table
 from netlimits.errors import DataError, InputError
 

@@ -10,8 +10,8 @@ import pytest
 
 import netlimits
 from netlimits import tables
-from netlimits.cli import drawing, entries, needed
-from netlimits.cli.results import Results
+from netlimits.cli.shared import drawing, entries, needed
+from netlimits.cli.shared.results import Results
 from netlimits.cli.table import summary_of
 from netlimits.metrics import IDENTITY
 

@@ -14,7 +14,8 @@ from click.testing import CliRunner, Result
 
 from netlimits import cli
 from netlimits.cli.check import check
-from netlimits.cli.plan import plan, schema
+from netlimits.cli.plan import plan
+from netlimits.cli.schema import schema
 from netlimits.errors import DocumentError, NetlimitsError
 
 STATELESS = Path(__file__).parents[2] / "experiments" / "stateless-offloads.yaml"

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from netlimits.campaign.progress import Progress
-from netlimits.cli import progress
-from netlimits.cli.options import progress_options, verbosity
+from netlimits.cli.shared import progress
+from netlimits.cli.shared.options import progress_options, verbosity
 from netlimits.model import Experiment, Record, Run
 
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -97,7 +97,8 @@ def test_verbose_tells_every_figure() -> None:
 
 
 def test_quiet_and_verbose_exclude_each_other() -> None:
-    from netlimits.cli.campaign import resume, run
+    from netlimits.cli.resume import resume
+    from netlimits.cli.run import run
 
     for command, argument in ((run, "e.yaml"), (resume, "results")):
         outcome = CliRunner().invoke(command, [argument, "--quiet", "--verbose"])

@@ -14,9 +14,9 @@ from folders import EXAMPLE
 
 import netlimits as nl
 from netlimits import charts
-from netlimits.cli import reference
 from netlimits.cli.describe import describe
 from netlimits.cli.figures import figures
+from netlimits.cli.shared import reference
 from netlimits.cli.table import table
 from netlimits.errors import InputError
 from netlimits.experiment import resolution, schema
@@ -34,7 +34,7 @@ def call(*words: object, columns: int = 100) -> str:
 
 
 def test_what_it_tells_needs_no_pandas() -> None:
-    code = "import sys, netlimits.cli.reference; sys.exit('pandas' in sys.modules)"
+    code = "import sys, netlimits.cli.shared.reference; sys.exit('pandas' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 

@@ -176,7 +176,7 @@ def test_what_is_loaded_is_gone_through_by_nobody(tmp_path: Path, threads: str |
         "import atexit, gc, os, sys\n"
         "from pathlib import Path\n"
         "atexit.register(lambda: print(gc.get_freeze_count() - before > 10_000))\n"
-        "from netlimits.cli.results import opened\n"
+        "from netlimits.cli.shared.results import opened\n"
         "opened(Path(sys.argv[1]))\n"
         "print(gc.isenabled(), gc.get_freeze_count() > 50_000)\n"
         "print(os.environ['OPENBLAS_NUM_THREADS'])\n"

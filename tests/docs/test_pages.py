@@ -16,8 +16,9 @@ import yaml
 from click.testing import CliRunner
 from docs_pages import Command
 
-from netlimits.cli import group, reference
-from netlimits.cli.sides import Against, experiment_of
+from netlimits.cli import group
+from netlimits.cli.shared import reference
+from netlimits.cli.shared.sides import Against, experiment_of
 from netlimits.experiment import hosts_file, load, plan
 from netlimits.experiment.mesh import pairs
 
@@ -118,7 +119,7 @@ def test_a_command_that_needs_something_is_one(
     assert program == "netlimits"
     monkeypatch.chdir(folder)
     # the reader begins in a folder without results
-    monkeypatch.setattr("netlimits.cli.outputs.refuse_folder", lambda *_, **__: None)
+    monkeypatch.setattr("netlimits.cli.shared.outputs.refuse_folder", lambda *_, **__: None)
     context, current = click.Context(group, info_name="netlimits"), group
     while isinstance(current, click.Group):
         name, *words = words

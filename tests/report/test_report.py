@@ -16,7 +16,7 @@ from recorded import recorded, rewritten
 import netlimits as nl
 from netlimits import charts
 from netlimits.archive.records import run_fields
-from netlimits.cli.imports import import_
+from netlimits.cli.import_ import import_
 from netlimits.cli.report import report
 from netlimits.errors import InputError
 from netlimits.experiment import load

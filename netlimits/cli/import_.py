@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from netlimits.cli import echo, quoted
-from netlimits.cli.outputs import OutputFolder, refuse_folder
+from netlimits.cli.shared.outputs import OutputFolder, refuse_folder
 from netlimits.errors import DataError, InputError, nearest
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from netlimits.cli.options import options_of, pairs
+from netlimits.cli.shared.options import options_of, pairs
 from netlimits.errors import InputError
 
 if TYPE_CHECKING:

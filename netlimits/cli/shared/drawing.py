@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from netlimits.charts import KINDS, REQUIRED, SOURCES, ChartKind
-from netlimits.cli import entries
-from netlimits.cli.results import Results
+from netlimits.cli.shared import entries
+from netlimits.cli.shared.results import Results
 from netlimits.errors import DataError
 from netlimits.experiment.report_schema import VERDICTS
 
@@ -131,7 +131,10 @@ def _split(
         and "campaign" not in entries.listed(options.get("series"))
     ):
         options["series"] = ["campaign", *entries.listed(options.get("series"))]
-    factors = [*entries.listed(options.get("series")), *entries.listed(options.get("pool"))]
+    factors = [
+        *entries.listed(options.get("series")),
+        *entries.listed(options.get("pool")),
+    ]
     keys = kind.points(results.frame, factors, options)
     if keys is None:
         return options

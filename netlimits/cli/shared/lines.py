@@ -34,15 +34,3 @@ def say_warnings(findings: Sequence[Finding]) -> None:
     for finding in findings:
         if finding.severity == "warning":
             echo(f"warning: {one_line(str(finding))}", err=True)
-
-
-def say_put_back(changes: Sequence[Any]) -> None:
-    """Print the settings that were restored, a line each."""
-    for change in changes:
-        echo(f"restored: {change.role}: {change.interface}: {change.setting}")
-
-
-def say_changed(lines: Iterable[str]) -> None:
-    """Print what of hosts' network state others changed meanwhile, a line each."""
-    for line in lines:
-        echo(f"warning: {one_line(line)}", err=True)

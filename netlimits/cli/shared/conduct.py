@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from netlimits.cli import echo, quoted
-from netlimits.cli.lines import counts, say_changed
-from netlimits.cli.options import (
+from netlimits.cli.shared.lines import counts
+from netlimits.cli.shared.options import (
     AT_ONCE,
     GUARD,
     JSON,
@@ -21,9 +21,9 @@ from netlimits.cli.options import (
     options_of,
     progress_options,
 )
-from netlimits.cli.restore import frees
-from netlimits.cli.sharing import SHARE, sharing
-from netlimits.cli.sides import pairs_at_once
+from netlimits.cli.shared.restoring import frees, say_changed
+from netlimits.cli.shared.sharing import SHARE, sharing
+from netlimits.cli.shared.sides import pairs_at_once
 from netlimits.errors import (
     ArchiveError,
     ArchiveUnwritable,
@@ -107,7 +107,7 @@ class Conduct:
 
         `left` makes the seconds that are shown as left of those of this campaign.
         """
-        from netlimits.cli.progress import display
+        from netlimits.cli.shared.progress import display
 
         work = self._work(campaign, survey, hosts, stop)
         campaign.archive.append("opened")

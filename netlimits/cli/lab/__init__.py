@@ -12,12 +12,12 @@ from dataclasses import asdict
 import click
 
 from netlimits.cli import echo
+from netlimits.cli.lab import links
 from netlimits.errors import InputError, LabError, did_you_mean
 from netlimits.lab import labs
 from netlimits.lab.guests import ACCELERATORS, NICS
 from netlimits.lab.layout import ENGINEER
 from netlimits.lab.programs import need_root, program
-from netlimits.units import tc
 
 NAME = click.option(
     "--name", default=labs.DEFAULT_NAME, show_default=True, help="Which lab; several can stand."
@@ -176,14 +176,14 @@ def link(
     need_root("shaping a link")
     _choose(name, host)
     if off or given:
-        shape = None if off else _shape(rate, delay, loss, mtu, packets)
+        shape = None if off else links.shape(rate, delay, loss, mtu, packets)
         with _interruptible(f"the link may be shaped in part; `netlimits lab link {name} --off`"):
             labs.shape_link(name, host, shape)
     states = [state for state in labs.links(name) if not host or state.host == host]
     if as_json:
         echo(json.dumps([asdict(state) for state in states], indent=2))
     else:
-        echo("\n".join(f"{name}: {state.host}: {_shown(state)}" for state in states))
+        echo("\n".join(f"{name}: {state.host}: {links.shown(state)}" for state in states))
 
 
 @lab.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -226,70 +226,6 @@ def _choose(name: str, host: str) -> labs.Lab:
     if host and host not in chosen_lab.hosts:
         raise InputError(f"lab {name} has no host {host}{did_you_mean(host, chosen_lab.hosts)}")
     return chosen_lab
-
-
-def _shape(
-    rate: str | None, delay: str | None, loss: str | None, mtu: int | None, packets: int | None
-) -> labs.Shape:
-    """The shape of a link, from what the options say. Raises InputError."""
-    try:
-        shape = labs.Shape(
-            tc.rate(rate) if rate is not None else 0,
-            _seconds(delay) if delay is not None else 0.0,
-            _fraction(loss) if loss is not None else 0.0,
-            mtu or 0,
-            packets or 0,
-        )
-    except ValueError as error:
-        raise InputError(f"the link's shape: {error}") from None
-    given = {"rate": rate, "mtu": mtu, "packets": packets}
-    for name, value in given.items():
-        if value is not None and not getattr(shape, name):
-            raise InputError(f"--{name} {value}: a link that carries nothing is none; leave it out")
-    if shape == labs.Shape():
-        raise InputError("that shapes nothing; a plain link is made by --off")
-    return shape
-
-
-def _seconds(text: str) -> float:
-    """A delay. Its unit belongs to it: 5 would be 5 µs to tc, and is 5 ms to most."""
-    try:
-        without = float(text) != 0
-    except ValueError:
-        without = False
-    if without:
-        raise ValueError(f"{text!r} is no delay, such as 5ms: its unit belongs to it")
-    return tc.time(text) / 1e6
-
-
-def _fraction(text: str) -> float:
-    number, sign, rest = text.partition("%")
-    try:
-        share = float(number) / 100
-    except ValueError:
-        raise ValueError(f"{text!r} is no loss, such as 0.1%") from None
-    if rest or (share and not sign):  # 0.1 would be 10 % to some, 0.1 % to others
-        raise ValueError(f"{text!r} is no loss, such as 0.1%: the sign belongs to it")
-    return share
-
-
-def _shown(state: labs.LinkState) -> str:
-    """A link in words."""
-    shape = state.shape
-    if shape is None:
-        return "plain"
-    words = [
-        f"rate {shape.rate / 1e6:g} Mbit/s" if shape.rate else "",
-        f"{shape.packets:,} packets/s" if shape.packets else "",
-        f"delay {shape.delay * 1e3:g} ms" if shape.delay else "",
-        f"loss {shape.loss:.6%}".rstrip("0%").rstrip(".") + "%" if shape.loss else "",
-        f"MTU {shape.mtu}" if shape.mtu else "",
-    ]
-    text = ", ".join(filter(None, words)) + " each way"
-    if not state.works or state.traffic is None:
-        return f"{text}; its process is gone: shape it anew, or --off"
-    out, back = (f"{way.carried} of {way.sent}" for way in state.traffic)
-    return f"{text}; carried {out} frames from the host, {back} to it"
 
 
 _FIELDS = {"accel": "accelerator"}

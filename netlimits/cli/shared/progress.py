@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from netlimits.campaign.progress import Progress
 from netlimits.cli import echo
-from netlimits.cli.options import verbosity
+from netlimits.cli.shared.options import verbosity
 from netlimits.errors import escaped, one_line
 from netlimits.metrics import COVERED_NOTED, HEADLINES, METRICS, OTHER_CPU_NOTED
 from netlimits.model import Experiment, Record, tally

@@ -1,0 +1,109 @@
+"""`netlimits run`: a new campaign."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from netlimits.cli import echo
+from netlimits.cli.shared import logins
+from netlimits.cli.shared.conduct import Conduct, conduct_options
+from netlimits.cli.shared.hosts import (
+    all_logged_in,
+    lab_hosts_file,
+    machines_of,
+    naming,
+)
+from netlimits.cli.shared.lines import say_warnings, skipped_lines
+from netlimits.cli.shared.options import HOSTS, SET
+from netlimits.cli.shared.outputs import OutputFolder, refuse_folder
+from netlimits.cli.shared.sides import Against, against_options, experiment_of
+
+if TYPE_CHECKING:
+    pass
+
+
+@click.command()
+@click.argument("experiment_file", metavar="EXPERIMENT", type=click.Path(path_type=Path))
+@HOSTS
+@click.option("--local", is_flag=True, help="Every role is this machine, over loopback.")
+@SET
+@click.option(
+    "--out",
+    type=OutputFolder(fresh=True),
+    metavar="DIR",
+    help="The folder for results; results/NAME-DATE-TIME if left out.",
+)
+@conduct_options
+@against_options
+def run(
+    experiment_file: Path,
+    hosts_file: Path | None,
+    local: bool,
+    overrides: Sequence[str],
+    out: Path | None,
+    conduct: Conduct,
+    against: Against,
+) -> None:
+    """Run an experiment: every run of its plan, on hosts over SSH, or in the lab.
+
+    `run` checks the hosts before it changes anything, and restores them at the end, after an error
+    and after Ctrl-C, which also prints how to go on. A guard on each host restores it if this
+    machine is lost. A host that another campaign uses is refused.
+
+    --against interleaves a second side in the same blocks: another experiment's file, changes such
+    as those of --set, or other machines (--against-hosts). The factor `side` tells them apart, and
+    `netlimits compare RESULTS` compares them within blocks, which two campaigns do not allow.
+
+    \b
+    Examples:
+      netlimits run experiments/quickstart.yaml --local
+      netlimits run experiments/stateless-offloads.yaml --hosts hosts.yaml
+      netlimits run experiments/stateless-offloads.yaml \\
+          --set measure.netperf.seconds=1 --set repeat.replicates=3
+      netlimits run experiments/quickstart.yaml --hosts hosts.yaml \\
+          --against measure.netperf.program=/opt/netperf/bin/netperf --sides old,new
+      netlimits run tuning.yaml --against tuned.yaml --hosts hosts.yaml
+      netlimits run mesh.yaml --hosts hosts.yaml --share s3://bucket/mesh
+    """
+    from netlimits.campaign import creation
+    from netlimits.campaign.interrupt import Stop
+    from netlimits.checks import disk
+    from netlimits.checks.survey import survey
+    from netlimits.experiment.plan import Plan, seeded
+    from netlimits.restore.guard.claims import refuse_claimed
+
+    experiment, bound = experiment_of(
+        experiment_file, overrides, against, lambda roles: machines_of(roles, hosts_file, local)
+    )
+    conduct.check(experiment)
+    plan = Plan(seeded(experiment))
+    folder = out or creation.default_path(plan.experiment)
+    refuse_folder(folder, fresh=True)
+    conduct.claim(None)
+    file = hosts_file or (None if local else lab_hosts_file())
+    with (
+        Stop() as stop,
+        naming(file),
+        conduct.sharing(folder),
+        stop.interruptible(),
+        all_logged_in(bound, conduct.patience) as hosts,
+    ):
+        refuse_claimed(hosts)
+        host_survey = survey(plan, bound, hosts)
+        runs = len(plan) - plan.leaving_out(host_survey.skipped).left_out().total()
+        room = disk.here(folder, runs)
+        say_warnings([*host_survey.findings, room])
+        stop.defer()
+        campaign = creation.create(
+            plan, host_survey, folder, logins.registrar(host_survey.machines)
+        )
+        conduct.claim(campaign)
+        echo(f"results: {campaign.path}", err=conduct.as_json)
+        for line in skipped_lines(campaign.skipped_runs()):
+            echo(line, err=conduct.as_json)
+        with logins.locked(campaign):
+            conduct.carry_out(campaign, host_survey, hosts, stop)

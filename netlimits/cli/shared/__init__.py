@@ -1,0 +1,1 @@
+"""What several commands share: options, hosts and results to open, and lines to print."""

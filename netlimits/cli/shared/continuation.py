@@ -1,0 +1,103 @@
+"""How `resume` and `extend` go on with a campaign on its hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from netlimits.cli import echo
+from netlimits.cli.shared import logins
+from netlimits.cli.shared.conduct import Conduct, conduct_options
+from netlimits.cli.shared.hosts import all_logged_in, some_logged_in
+from netlimits.cli.shared.lines import say_warnings
+from netlimits.cli.shared.options import COUNTS, YES
+from netlimits.cli.shared.restoring import put_back
+from netlimits.errors import ArchiveError
+
+if TYPE_CHECKING:
+    from netlimits.archive.logbook import Logbook
+    from netlimits.hosts.base import Host
+    from netlimits.hosts.patience import Patience
+    from netlimits.model import Machine
+
+
+ACCEPT = click.option(
+    "--accept-changed-hosts",
+    is_flag=True,
+    help="Go on although a host's kernel, CPU, NIC or boot is not what it was.",
+)
+
+
+def continuation_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of the commands that go on with a campaign on its hosts."""
+    for option in (conduct_options, YES, COUNTS, ACCEPT):
+        command = option(command)
+    return command
+
+
+def go_on(
+    campaign: Logbook,
+    command: str,
+    added: tuple[int, int] | None = None,
+    *,
+    accept_changed_hosts: bool,
+    hosts_file: Path | None,
+    yes: bool,
+    conduct: Conduct,
+) -> None:
+    """Go on with a campaign on its hosts; `added` are replicates and their seed."""
+    from netlimits.campaign import creation
+    from netlimits.campaign.interrupt import Stop
+    from netlimits.checks.survey import survey
+
+    campaign.check_plan()
+    conduct.check(campaign.experiment)
+    bound, own = logins.machines_of(campaign, hosts_file, command)
+    if not own:
+        logins.refuse_commands(campaign)
+        logins.show(campaign, bound, yes)
+    conduct.claim(campaign)
+    with (
+        Stop() as stop,
+        logins.locked(campaign),
+        conduct.sharing(campaign.path),
+        stop.interruptible(),
+        _logged_in(campaign, command, bound, conduct.patience) as (hosts, unreached),
+    ):
+        stop.defer()
+        for role, why in unreached.items():
+            echo(f"warning: {role}: {why}; its runs are left, as is what was set there", err=True)
+        campaign.archive.bind({r: machine for r, machine in bound.items() if r in hosts})
+        put_back(campaign, hosts, ours=own, unreached=unreached)
+        with stop.interruptible():
+            plan = campaign.plan.among(hosts) if unreached else campaign.plan
+            host_survey = survey(plan, bound, hosts, campaign.skipped)
+        host_survey = replace(host_survey, unreached=unreached)
+        say_warnings(host_survey.findings)
+        changed = creation.changed_hosts(campaign, host_survey)
+        if changed and not accept_changed_hosts:
+            raise ArchiveError(
+                f"{campaign.path}: not the same hosts: {'; '.join(changed)}; "
+                "--accept-changed-hosts goes on all the same"
+            )
+        if added:
+            campaign = campaign.extend(*added)
+        conduct.carry_out(campaign, host_survey, hosts, stop)
+
+
+@contextmanager
+def _logged_in(
+    campaign: Logbook, command: str, machines: Mapping[str, Machine], patience: Patience
+) -> Iterator[tuple[Mapping[str, Host], Mapping[str, str]]]:
+    """The hosts, and why others are none: all of them, or those of a mesh that `resume` finds."""
+    if command == "resume" and campaign.experiment.mesh:
+        with some_logged_in(machines, patience, campaign.experiment.mesh) as outcome:
+            yield outcome
+    else:
+        with all_logged_in(machines, patience) as hosts:
+            yield hosts, {}

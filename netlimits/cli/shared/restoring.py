@@ -1,0 +1,70 @@
+"""Restore what a campaign left changed on its hosts, and say what was restored."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from netlimits.cli import echo, quoted
+from netlimits.errors import RestoreError, one_line
+
+if TYPE_CHECKING:
+    from netlimits.archive.logbook import Logbook
+    from netlimits.hosts.base import Host
+
+
+@contextmanager
+def freeing(of: str) -> Iterator[None]:
+    """Have a RestoreError end with the command that frees the hosts in any case."""
+    try:
+        yield
+    except RestoreError as error:
+        error.args = (f"{error}\n{frees(of)}",)
+        raise
+
+
+def frees(of: str) -> str:
+    """Say how to leave hosts as they are; `of` are the results or hosts that are meant."""
+    return f"to leave it as it is, and free the hosts: netlimits restore {of} --forget"
+
+
+def put_back(
+    campaign: Logbook,
+    hosts: Mapping[str, Host],
+    force: bool = False,
+    *,
+    ours: bool = True,
+    unreached: Collection[str] = (),
+) -> int:
+    """Restore and print what a killed campaign left changed; return the number of settings.
+
+    What others changed of the hosts' network state is printed too.
+    """
+    from netlimits.campaign.mesh import shards
+    from netlimits.restore.put_back import restore_from_journal
+
+    changed: list[str] = []
+    how: dict[str, Any] = {"ours": ours, "unreached": unreached, "tell": changed.append}
+    try:
+        with freeing(quoted(campaign.path)):
+            done = [
+                *shards.put_back(campaign.archive, hosts, force, **how),
+                *restore_from_journal(campaign.archive, hosts, force, **how),
+            ]
+    finally:
+        say_changed(changed)
+    say_put_back(done)
+    return len(done)
+
+
+def say_put_back(changes: Sequence[Any]) -> None:
+    """Print the settings that were restored, a line each."""
+    for change in changes:
+        echo(f"restored: {change.role}: {change.interface}: {change.setting}")
+
+
+def say_changed(lines: Iterable[str]) -> None:
+    """Print what of hosts' network state others changed meanwhile, a line each."""
+    for line in lines:
+        echo(f"warning: {one_line(line)}", err=True)
