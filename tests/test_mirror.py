@@ -1,6 +1,6 @@
-"""Tests lie as the package does: a folder for each room, a file for each module or way through several.
+"""Tests lie as the package does: a folder for each package, a file for each module or way through several.
 
-`tests/ROOM/test_MODULE.py` tests a module of the room, at whatever depth, or the room as a whole
+`tests/PACKAGE/test_MODULE.py` tests a module of the package, at whatever depth, or the package as a whole
 (`tests/charts/test_charts.py`); `_lab` at its end says that hosts are needed, `_fuzz` that inputs are
 drawn. What tests a way through several modules, or no module at all, is listed here, with the reason.
 """
@@ -25,7 +25,7 @@ BESIDE = {
     "recipes": "the toys that CONTRIBUTING's recipes make",
     "standins": "programs that stand in for others",
 }
-"""Folders of tests that are no room's."""
+"""Folders of tests that are no package's."""
 
 WAYS = {
     "archive/test_foreign_folder": "somebody else's folder, through every command that opens one",
@@ -61,7 +61,7 @@ WAYS = {
     "test_experiments_lab_streams": "experiments/ on hosts",
     "test_gallery": "experiments/README.md",
     "test_gallery_archives": "scripts/gallery.py",
-    "test_layers": "the order of the rooms",
+    "test_layers": "the layers",
     "test_mirror": "this file",
     "test_notebooks": "notebooks/",
     "test_service_demand": "benchmarks/service_demand.py",
@@ -83,10 +83,10 @@ FILES = [
 ]
 
 
-def modules(room: str) -> set[str]:
-    """What a test of this room may be called after: its modules, each also with its folder's name."""
-    folder = PACKAGE / room
-    names = {room.rpartition("/")[2]}
+def modules(package: str) -> set[str]:
+    """What a test of this package may be called after: its modules, each also with its folder's name."""
+    folder = PACKAGE / package
+    names = {package.rpartition("/")[2]}
     for path in folder.rglob("*.py"):
         parts = [part.strip("_") for part in path.relative_to(folder).with_suffix("").parts]
         parts = [part for part in parts if part != "init"]
@@ -95,19 +95,17 @@ def modules(room: str) -> set[str]:
 
 
 def of_a_module(file: str) -> bool:
-    room, _, name = file.rpartition("/")
+    package, _, name = file.rpartition("/")
     name = name.removeprefix("test_")
-    if not room:
+    if not package:
         return name in {path.stem for path in PACKAGE.iterdir()}
-    return bool({name, name.removesuffix("_lab"), name.removesuffix("_fuzz")} & modules(room))
+    return bool({name, name.removesuffix("_lab"), name.removesuffix("_fuzz")} & modules(package))
 
 
-def test_every_folder_of_tests_has_its_room():
+def test_every_folder_of_tests_has_its_package():
     folders = {path.name for path in TESTS.iterdir() if path.is_dir()} - {"__pycache__"}
     strange = [name for name in folders - BESIDE.keys() if not (PACKAGE / name).is_dir()]
-    assert not strange, (
-        f"{strange}: no rooms of the package; move them, or say in BESIDE what they are"
-    )
+    assert not strange, f"{strange}: no packages; move them, or say in BESIDE what they are"
     assert not BESIDE.keys() - folders, "BESIDE names what is not there"
 
 

@@ -128,7 +128,7 @@ def _changes(
 ) -> dict[str, pd.Series[float]]:
     """The mean change of each configuration (or ratio) from the base, with its 95 % interval."""
     together = next(iter(_config(ordered)), ratio)
-    blocks = contrasts.blocks(ordered)
+    blocks = frames.blocks(ordered)
     changes = pd.DataFrame(
         np.nan, ordered.index, ["mean_change_pct", "change_low_pct", "change_high_pct"]
     )

@@ -117,10 +117,8 @@ def grid(runs: Runs, keys: Sequence[str], *, compares: bool = True) -> Grid | St
 
 def _blocks(tried: pd.DataFrame, good: np.ndarray) -> np.ndarray | None:
     """The blocks of the runs, as far as they are good; None where these stand in none."""
-    from netlimits.analysis import contrasts  # and so scipy, which charts do without
-
     names = [name for name in ("campaign", "run", "block") if name in tried.columns]
-    numbered = contrasts.blocks(tried[names][good])
+    numbered = frames.blocks(tried[names][good])
     if numbered is None:
         return None
     of_good = numbered.to_numpy()

@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from scipy.special import stdtr, stdtrit
 
 from netlimits.analysis import intervals
@@ -127,27 +126,3 @@ def discovered(chances: Sequence[float], share: float) -> float:
 def _powers(interval: Interval, method: str, n: int) -> Contrast:
     value, low, high = (float(np.exp(x)) for x in interval[:3])
     return Contrast(value, low, high, interval.p, method if not np.isnan(low) else NONE, n)
-
-
-def blocks(frame: pd.DataFrame) -> pd.Series | None:
-    """The block of each run, told apart by campaign; None where runs stand in no blocks.
-
-    Shuffled campaigns, coin flips and imported files have one block or none. Of campaigns put
-    together without a column `campaign` nothing tells whose a block is.
-    """
-    if "block" not in frame.columns or frame["block"].isna().any():
-        return None
-    if "campaign" in frame.columns:
-        both = frame.groupby(["campaign", "block"], sort=False, dropna=False).ngroup()
-        several = frame.groupby("campaign", dropna=False)["block"].nunique()
-        return both if bool((several > 1).all()) else None
-    if "run" in frame.columns and not _rise(frame["run"]) and frame["run"].duplicated().any():
-        return None
-    numbers = frame["block"].to_numpy()
-    return frame["block"] if (numbers[1:] != numbers[:-1]).any() else None
-
-
-def _rise(numbers: pd.Series) -> bool:
-    """Whether each is above the one before, so that none is there twice."""
-    values = numbers.to_numpy()
-    return bool((values[1:] > values[:-1]).all())

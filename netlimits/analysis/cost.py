@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import caveats, contrasts, dependence, frames, intervals, pooling, wording
+from netlimits.analysis import caveats, dependence, frames, intervals, pooling, wording
 from netlimits.analysis.intervals import ENOUGH
 from netlimits.errors import DataError
 from netlimits.metrics import metric
@@ -84,7 +84,7 @@ def cost(
             where = ", ".join(wording.phrases(key, keys))
             about = f"{name}{f' ({where})' if where else ''}"
             kib, ns = part["kib"].to_numpy(), part["ns"].to_numpy()
-            blocks = _numbered(contrasts.blocks(part))
+            blocks = _numbered(frames.blocks(part))
             fitted = _fit(kib, ns, blocks, confidence, about)
             few |= blocks is not None and int(blocks.max()) + 1 < ENOUGH
             p = lack_of_fit(kib, ns, blocks)

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from netlimits.analysis import contrasts, streams
+from netlimits.analysis import frames, streams
 from netlimits.analysis.cells import Grid, Streamed
 from netlimits.metrics import Metric
 
@@ -62,7 +62,7 @@ def order(runs: pd.DataFrame) -> RunOrder:
     By their blocks, or, where these stand in none, by their numbers or as they stand.
     """
     names = [name for name in ("campaign", "run", "block") if name in runs.columns]
-    blocks = contrasts.blocks(runs[names])
+    blocks = frames.blocks(runs[names])
     if blocks is None and names == ["run"]:
         blocks = runs["run"]
     values = np.arange(len(runs)) if blocks is None else blocks.to_numpy()

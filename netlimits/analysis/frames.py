@@ -376,3 +376,27 @@ def groups(
     grouped = frame.groupby(list(names), sort=False, dropna=False, observed=True)
     parts = [(key if isinstance(key, tuple) else (key,), part) for key, part in grouped]
     return sorted(parts, key=lambda item: tuple(wording.rank(value) for value in item[0]))
+
+
+def blocks(frame: pd.DataFrame) -> pd.Series | None:
+    """The block of each run, told apart by campaign; None where runs stand in no blocks.
+
+    Shuffled campaigns, coin flips and imported files have one block or none. Of campaigns put
+    together without a column `campaign` nothing tells whose a block is.
+    """
+    if "block" not in frame.columns or frame["block"].isna().any():
+        return None
+    if "campaign" in frame.columns:
+        both = frame.groupby(["campaign", "block"], sort=False, dropna=False).ngroup()
+        several = frame.groupby("campaign", dropna=False)["block"].nunique()
+        return both if bool((several > 1).all()) else None
+    if "run" in frame.columns and not _rise(frame["run"]) and frame["run"].duplicated().any():
+        return None
+    numbers = frame["block"].to_numpy()
+    return frame["block"] if (numbers[1:] != numbers[:-1]).any() else None
+
+
+def _rise(numbers: pd.Series) -> bool:
+    """Whether each is above the one before, so that none is there twice."""
+    values = numbers.to_numpy()
+    return bool((values[1:] > values[:-1]).all())

@@ -27,7 +27,7 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import stdtrit
 
-from netlimits.analysis import contrasts, frames, intervals, pooling
+from netlimits.analysis import frames, intervals, pooling
 from netlimits.errors import DataError
 
 FEWEST_GROUPS = 3
@@ -178,7 +178,7 @@ def _one_limit(packet: float, byte: float, sizes: np.ndarray) -> str:
 
 def _groups(runs: pd.DataFrame, size: str) -> np.ndarray | None:
     """Each run's group for the jackknife: its block, else its place among the runs of its size."""
-    blocks = contrasts.blocks(runs)
+    blocks = frames.blocks(runs)
     if blocks is None:
         least = int(runs[size].value_counts().min())
         groups = (runs.groupby(size).cumcount() % least).to_numpy()

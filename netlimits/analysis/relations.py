@@ -143,7 +143,7 @@ class Relation:
 
     @cached_property
     def in_blocks(self) -> bool:
-        """Whether its runs stand in blocks (analysis.contrasts.blocks), of one campaign."""
+        """Whether its runs stand in blocks (analysis.frames.blocks), of one campaign."""
         if "block" not in self.columns or "campaign" in self.columns:
             return False
         told = self.counted(known="count(*) = count(block)", several="min(block) <> max(block)")

@@ -81,8 +81,8 @@ def explain(
       netlimits explain results/udp-send-size-20260101-120000 --next proof.yaml
       netlimits explain results/tso-20260101-120000 --config tso=on --next proof.yaml
     """
-    from netlimits import limits
     from netlimits.analysis import caveats, frames
+    from netlimits.limits import explained
 
     source = opened(results)
     if sequel or suspects:
@@ -94,7 +94,7 @@ def explain(
         return
     of = source.campaign or source.frame
     try:
-        verdicts = limits.explain(of) if run is None else limits.runs(of)
+        verdicts = explained.explain(of) if run is None else explained.runs(of)
     except DataError as error:
         raise (error if source.campaign else DataError(f"{results}: {error}")) from None
     if run is not None:
@@ -123,7 +123,8 @@ def _write_sequel(
     from netlimits.cli.shared.plan_summary import lasting
     from netlimits.experiment import load
     from netlimits.experiment.plan import Plan, seeded
-    from netlimits.limits import CLASSES, explain, sequel
+    from netlimits.limits import CLASSES, sequel
+    from netlimits.limits.explained import explain
 
     names = [each.name for each in CLASSES]
     for suspect in suspects:

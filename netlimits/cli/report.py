@@ -133,10 +133,10 @@ def _compared(results: Results, missing: list[str]) -> list[Answer]:
 
 def _verdicts(campaign: Campaign, missing: list[str]) -> pd.DataFrame | None:
     """What limited each configuration; nothing where no run is ok, which the page says anyway."""
-    from netlimits import limits
+    from netlimits.limits import explained
 
     try:
-        return limits.explain(campaign)
+        return explained.explain(campaign)
     except DataError:
         pass
     except NetlimitsError as error:

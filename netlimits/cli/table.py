@@ -184,11 +184,11 @@ def summary_of(
 
 def _verdicts(results: Results) -> pd.DataFrame:
     """What limited each configuration, with the share of the runs that agree and the evidence."""
-    from netlimits import limits
+    from netlimits.limits import explained
 
-    explained = limits.explain(results.campaign or results.frame)
-    factors = list(explained.columns[: list(explained.columns).index("class")])
-    verdicts = explained[[*factors, "class", "state", "confidence", "evidence"]]
+    every = explained.explain(results.campaign or results.frame)
+    factors = list(every.columns[: list(every.columns).index("class")])
+    verdicts = every[[*factors, "class", "state", "confidence", "evidence"]]
     return verdicts.rename(columns={"class": "verdict"})
 
 

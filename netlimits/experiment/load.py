@@ -17,6 +17,7 @@ from netlimits.experiment import document, schema
 from netlimits.experiment.document import Document
 from netlimits.experiment.expressions import shown
 from netlimits.experiment.overrides import apply
+from netlimits.experiment.plan import Plan
 from netlimits.experiment.validation import plan_errors, unused
 from netlimits.experiment.validation.salvage import renamed, salvage
 from netlimits.experiment.validation.semantics import Reader
@@ -44,8 +45,6 @@ def sides(
     `overrides` count on both sides. Raises DocumentError of all that is wrong with either, which
     names `--against` where what stands there is wrong.
     """
-    from netlimits.experiment.plan import Plan
-
     loaded: list[Experiment] = []
     errors: list[DocumentError] = []
     for file, own in ((path, ()), (other or path, tuple(changes))):

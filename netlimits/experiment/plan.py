@@ -29,6 +29,7 @@ from netlimits.experiment.replicates import RUN_LIMIT
 from netlimits.experiment.setups import Setups
 from netlimits.experiment.validation import plan_errors
 from netlimits.model import Experiment, Mesh, Repeat, Run, Setup, Values
+from netlimits.tools import tool
 
 SEED_BITS = 48
 OVERHEAD = 0.1
@@ -214,7 +215,6 @@ class Plan:
 
         Raises DocumentError of all errors in options.
         """
-        from netlimits.tools import tool
 
         raise_all(self._setups.errors())
         if self.experiment.mesh:
@@ -331,7 +331,6 @@ class Plan:
 
     def jobs(self, runs: Iterable[Run]) -> Iterator[workload.Job]:
         """The runs of a mesh as its dispatch sees them; a stream."""
-        from netlimits.tools import tool
 
         for run in runs:
             setup = self._setups.of(run.values)

@@ -15,6 +15,8 @@ from netlimits.experiment.expressions import Expression, shown
 from netlimits.experiment.overrides import Source
 from netlimits.experiment.validation.violations import faults
 from netlimits.model import SIDE, Around, Bulk, Experiment, Pace, SettingUse, Setup, Trace, Values
+from netlimits.settings import setting
+from netlimits.tools import tool
 
 
 def source(experiment: Experiment) -> Source:
@@ -34,8 +36,6 @@ def setup(experiment: Experiment, values: Values) -> Setup:
     What is null is left out: an option, or a setting as a whole, which is then as it was found.
     Raises DocumentError for all options that cannot take the value that they get.
     """
-    from netlimits.settings import setting
-    from netlimits.tools import tool
 
     experiment = experiment.of(values)
     settings, errors = [], []

@@ -16,6 +16,8 @@ from netlimits.experiment import templates
 from netlimits.experiment.around_schema import AROUND
 from netlimits.experiment.mesh import pairs
 from netlimits.experiment.report_schema import TEXT, chart_entry, table_entry, verdicts_entry
+from netlimits.settings import SETTINGS
+from netlimits.tools import TOOLS
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 NAME = "^[A-Za-z_][A-Za-z0-9_]*$"
@@ -175,7 +177,6 @@ def structure() -> dict[str, Any]:
 
 
 def _settings() -> dict[str, Any]:
-    from netlimits.settings import SETTINGS
 
     return {
         "title": "Settings of the hosts",
@@ -204,7 +205,6 @@ def _settings() -> dict[str, Any]:
 
 
 def _measure() -> dict[str, Any]:
-    from netlimits.tools import TOOLS
 
     return {
         "title": "What measures",
@@ -255,8 +255,6 @@ def _repeat() -> dict[str, Any]:
 
 def document_schema() -> dict[str, Any]:
     """The whole schema, for editors (draft 2020-12)."""
-    from netlimits.settings import SETTINGS
-    from netlimits.tools import TOOLS
 
     whole = structure()
     keys = whole["properties"]

@@ -15,7 +15,9 @@ import tenacity
 
 from netlimits.errors import ConnectError, HostError
 from netlimits.hosts.base import Host
+from netlimits.hosts.local import local_host
 from netlimits.hosts.patience import Patience
+from netlimits.hosts.ssh import ssh_host
 from netlimits.hosts.threads import at_once
 from netlimits.hosts.wire import Abort
 from netlimits.model import Machine
@@ -57,11 +59,7 @@ def logins(
 
 def _host(machine: Machine, patience: Patience | None, abort: Abort) -> Host:
     if machine.ssh is None:
-        from netlimits.hosts.local import local_host
-
         return local_host(machine.role, patience)
-    from netlimits.hosts.ssh import ssh_host  # paramiko: only where SSH is used
-
     return ssh_host(machine, patience, abort)
 
 

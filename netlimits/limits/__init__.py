@@ -9,25 +9,7 @@ One file a class (`classes/`), pure: figures of a run in, a sign out. `verdicts`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from netlimits.limits.classes import CLASSES
 from netlimits.limits.verdicts import UNDETERMINED, Verdict
 
-if TYPE_CHECKING:
-    from netlimits.limits.explained import explain, limited_by, runs
-
-__all__ = ["CLASSES", "UNDETERMINED", "Verdict", "explain", "limited_by", "runs"]
-
-
-def __getattr__(name: str) -> Any:
-    """What needs pandas, imported when it is first used: the names of figures need none."""
-    if name not in __all__:
-        raise AttributeError(f"module 'netlimits.limits' has no attribute {name!r}")
-    from netlimits.limits import explained
-
-    return getattr(explained, name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__all__ = ["CLASSES", "UNDETERMINED", "Verdict"]

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from netlimits.analysis import frames, wording
 from netlimits.analysis.goodput import bound
+from netlimits.archive.reader import Campaign
 from netlimits.limits import proof
 from netlimits.limits.figures import RunFigures
 from netlimits.limits.links import DataLinks
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from netlimits.archive.reader import Campaign
 
 STREAMS = ("streams", "parallel")
 """Factors that say how many connections there are."""
@@ -32,8 +31,6 @@ def evidence_of(
 
     Raises DataError for a frame that is none of runs.
     """
-    from netlimits.archive.reader import Campaign
-
     if isinstance(results, Campaign):
         frame = frames.usable(results.frame())
         links = DataLinks(results)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from netlimits.analysis import contrasts, frames, wording
+from netlimits.analysis import frames, wording
 from netlimits.errors import DataError
 from netlimits.limits import bounds, imported, known, proof
 from netlimits.limits.base import OPEN, PROVEN, REFUTED
@@ -151,7 +151,7 @@ def _judged(
     if len(bare) < len(part):
         runs = [evidence[index] for index in bare.index]
         applicable = {limit.name for limit in CLASSES if any(map(limit.sign, runs))}
-        proofs = proof.proofs(part, evidence, contrasts.blocks(frame))
+        proofs = proof.proofs(part, evidence, frames.blocks(frame))
         row |= proof.proved(verdict, proofs, applicable)
     return row
 

@@ -128,7 +128,7 @@ def ratio(
         logs = _logs(frame.query(where) if where else frame, of, factor, conditions)
         if not {over, under} <= {*logs.columns}:
             return _lacking(logs, factor, (over, under))
-        if contrasts.blocks(frames.usable(frame)) is None:
+        if frames.blocks(frames.usable(frame)) is None:
             sides = tuple(
                 _samples(frame.query(where) if where else frame, of, factor, (over, under))
             )
@@ -198,7 +198,7 @@ def _column(frame: pd.DataFrame, of: str) -> str:
 def _runs(frame: pd.DataFrame, column: str) -> pd.DataFrame:
     """The runs that are ok and have the metric, with their blocks."""
     runs = frames.usable(frame)
-    blocks = contrasts.blocks(runs)
+    blocks = frames.blocks(runs)
     runs = runs.assign(block=0 if blocks is None else blocks)
     return runs[runs[column] > 0]
 

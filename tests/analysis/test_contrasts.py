@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from netlimits.analysis import contrasts
+from netlimits.analysis import contrasts, frames
 from netlimits.analysis.summary import summary
 
 
@@ -71,15 +71,15 @@ def test_runs_without_blocks_are_welch_s() -> None:
 
 def test_coin_flips_shuffles_and_files_stand_in_no_blocks() -> None:
     frame = campaign(6)
-    assert contrasts.blocks(frame) is not None
-    assert contrasts.blocks(frame.assign(block=1)) is None
-    assert contrasts.blocks(frame.drop(columns="block")) is None
+    assert frames.blocks(frame) is not None
+    assert frames.blocks(frame.assign(block=1)) is None
+    assert frames.blocks(frame.drop(columns="block")) is None
     two = pd.concat([frame.assign(campaign="a"), frame.assign(campaign="b")])
-    assert contrasts.blocks(two).nunique() == 12, "block 1 of two campaigns is two blocks"
+    assert frames.blocks(two).nunique() == 12, "block 1 of two campaigns is two blocks"
     numbered = frame.assign(run=range(1, len(frame) + 1))
-    assert contrasts.blocks(numbered) is not None
+    assert frames.blocks(numbered) is not None
     nameless = pd.concat([numbered, numbered])
-    assert contrasts.blocks(nameless) is None, "nothing tells whose block 1 a run is of"
+    assert frames.blocks(nameless) is None, "nothing tells whose block 1 a run is of"
 
 
 @given(st.lists(st.integers(1, 9), max_size=12), st.lists(st.integers(1, 9), max_size=12))

@@ -11,7 +11,8 @@ import netlimits as nl
 from netlimits.checks.survey import repetitions
 from netlimits.cli import main
 from netlimits.experiment import load, plan
-from netlimits.limits import CLASSES, explain
+from netlimits.limits import CLASSES
+from netlimits.limits.explained import explain
 from netlimits.limits.sequel import sequel
 
 SLOW = BY_CLASS["slow-reader"][0] | {"remote_processes": 2, "local_connections": 1}

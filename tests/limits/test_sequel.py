@@ -14,11 +14,12 @@ import netlimits as nl
 from netlimits.cli import main
 from netlimits.errors import DataError
 from netlimits.experiment import load, plan, resolution
-from netlimits.limits import CLASSES, explain, limited_by
+from netlimits.limits import CLASSES
 from netlimits.limits.base import Intervention
 from netlimits.limits.changes import CHANGES
 from netlimits.limits.configured import Configured
 from netlimits.limits.evidence import evidence_of
+from netlimits.limits.explained import explain, limited_by
 from netlimits.limits.sequel import dosed, sequel
 from netlimits.model import Around, Pace, SettingUse, Setup
 from netlimits.report.answers import limited

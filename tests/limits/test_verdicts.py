@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 import netlimits as nl
 from netlimits.cli import main
-from netlimits.limits import explain, known, runs
+from netlimits.limits import known
 from netlimits.limits.classes import CLASSES
 from netlimits.limits.classes.ack_path import AckPath
 from netlimits.limits.evidence import evidence_of, run_figures
+from netlimits.limits.explained import explain, runs
 from netlimits.limits.figures import DERIVED, RunFigures
 from netlimits.limits.links import DataLinks
 from netlimits.limits.verdicts import UNDETERMINED, Verdict, of_configuration, of_run
@@ -872,14 +873,14 @@ def test_a_verdict_that_no_setting_proves_names_no_command(monkeypatch, capsys):
     _, out, _ = _output(capsys, path)
     assert f"Prove it: netlimits explain {path} --next proof.yaml" in out
     by_hand = explain(nl.open(path)).assign(decide=AckPath.intervention.decides("ack-path"))
-    monkeypatch.setattr("netlimits.limits.explain", lambda _: by_hand)
+    monkeypatch.setattr("netlimits.limits.explained.explain", lambda _: by_hand)
     _, out, _ = _output(capsys, path)
     assert "Prove it" not in out
     sought = explain(nl.open(path))
-    monkeypatch.setattr("netlimits.limits.explain", lambda _: sought)
+    monkeypatch.setattr("netlimits.limits.explained.explain", lambda _: sought)
     assert "Prove it" in _output(capsys, path)[1]
     assert "Prove it" not in _output(capsys, GALLERY / "mesh")[1], "--next takes no mesh"
-    monkeypatch.setattr("netlimits.limits.explain", lambda _: by_hand)
+    monkeypatch.setattr("netlimits.limits.explained.explain", lambda _: by_hand)
     _, out, _ = _output(capsys, path)
     assert "a faster way back, or fewer acknowledgements" in out
     assert "(by hand); at least 1.2 times the throughput proves ack-path" in " ".join(out.split())

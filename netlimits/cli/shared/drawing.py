@@ -46,11 +46,11 @@ def marked(results: Results) -> Results:
     told = any(entry.get("table") == VERDICTS for entry in results.report)
     if not told or results.campaign is None:
         return results
-    from netlimits import limits
     from netlimits.analysis.frames import LIMITED_BY
+    from netlimits.limits import explained
 
     try:
-        limited = limits.limited_by(results.campaign)
+        limited = explained.limited_by(results.campaign)
     except DataError:
         return results
     return replace(results, frame=results.frame.assign(**{LIMITED_BY: limited}))

@@ -11,6 +11,8 @@ from netlimits.experiment.around_schema import AROUND
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.overrides import Source
 from netlimits.experiment.validation.violations import Fault, faults
+from netlimits.settings import SETTINGS
+from netlimits.tools import TOOLS
 
 
 def shape_errors(data: dict[str, Any], where: Source) -> list[DocumentError]:
@@ -26,7 +28,6 @@ def shape_errors(data: dict[str, Any], where: Source) -> list[DocumentError]:
 
 
 def _faults_of_measure(tools: Mapping[str, Any]) -> list[Fault]:
-    from netlimits.tools import TOOLS
 
     parts = {tool.name: schema.measured(tool.schema) for tool in TOOLS}
     return [
@@ -38,7 +39,6 @@ def _faults_of_measure(tools: Mapping[str, Any]) -> list[Fault]:
 
 
 def _faults_of_settings(entries: Sequence[Mapping[str, Any]]) -> list[Fault]:
-    from netlimits.settings import SETTINGS
 
     parts = {setting.name: setting.schema for setting in SETTINGS}
     return [
