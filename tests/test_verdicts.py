@@ -68,7 +68,7 @@ def test_a_threshold_that_is_too_high_is_seen():
         labelled("path-cap", local_rtt_us=200.0 * times, throughput_mbps=400.0)
         for times in (6, 7, 30)
     ]
-    from netlimits.limits.classes import path_cap
+    from netlimits.limits.classes.path import path_cap
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(path_cap, "RTT_INFLATION", 10.0)

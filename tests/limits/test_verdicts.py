@@ -18,7 +18,7 @@ import netlimits as nl
 from netlimits.cli import main
 from netlimits.limits import known
 from netlimits.limits.classes import CLASSES
-from netlimits.limits.classes.ack_path import AckPath
+from netlimits.limits.classes.path.ack_path import AckPath
 from netlimits.limits.evidence import evidence_of, run_figures
 from netlimits.limits.explained import explain, runs
 from netlimits.limits.figures import DERIVED, RunFigures

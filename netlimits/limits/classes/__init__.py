@@ -1,4 +1,4 @@
-"""The classes of limits, each in a file of its own, in the order in which one explains another.
+"""The classes of limits, of hosts and of the path, in the order in which one explains another.
 
 Where several fire, the first of them is the verdict:
 
@@ -12,31 +12,30 @@ Where several fire, the first of them is the verdict:
 from __future__ import annotations
 
 from netlimits.limits.base import LimitClass
-from netlimits.limits.classes.ack_path import AckPath
-from netlimits.limits.classes.application import Application
-from netlimits.limits.classes.cpu_quota import CpuQuota
-from netlimits.limits.classes.fragmentation import Fragmentation
-from netlimits.limits.classes.host_full import HostFull
-from netlimits.limits.classes.latency import Latency
-from netlimits.limits.classes.link import LinkRate
-from netlimits.limits.classes.local_shaper import LocalShaper
-from netlimits.limits.classes.loss import Loss
-from netlimits.limits.classes.pacing import Pacing
-from netlimits.limits.classes.packet_rate import PacketRate
-from netlimits.limits.classes.path_cap import PathCap
-from netlimits.limits.classes.per_flow_cap import PerFlowCap
-from netlimits.limits.classes.policer import Policer
-from netlimits.limits.classes.queue_collision import QueueCollision
-from netlimits.limits.classes.receive_window import ReceiveWindow
-from netlimits.limits.classes.receiver_cpu import ReceiverCpu
-from netlimits.limits.classes.send_buffer import SendBuffer
-from netlimits.limits.classes.sender_cpu import SenderCpu
-from netlimits.limits.classes.slow_reader import SlowReader
-from netlimits.limits.classes.small_sends import SmallSends
-from netlimits.limits.classes.softirq_core import SoftirqCore
-from netlimits.limits.classes.too_short import TooShort
-from netlimits.limits.classes.udp_above_path import UdpAbovePath
-from netlimits.limits.classes.udp_receive_buffer import UdpReceiveBuffer
+from netlimits.limits.classes.host.application import Application
+from netlimits.limits.classes.host.cpu import EndCpu
+from netlimits.limits.classes.host.cpu_quota import CpuQuota
+from netlimits.limits.classes.host.fragmentation import Fragmentation
+from netlimits.limits.classes.host.host_full import HostFull
+from netlimits.limits.classes.host.local_shaper import LocalShaper
+from netlimits.limits.classes.host.pacing import Pacing
+from netlimits.limits.classes.host.queue_collision import QueueCollision
+from netlimits.limits.classes.host.receive_window import ReceiveWindow
+from netlimits.limits.classes.host.send_buffer import SendBuffer
+from netlimits.limits.classes.host.slow_reader import SlowReader
+from netlimits.limits.classes.host.small_sends import SmallSends
+from netlimits.limits.classes.host.softirq_core import SoftirqCore
+from netlimits.limits.classes.host.too_short import TooShort
+from netlimits.limits.classes.host.udp_receive_buffer import UdpReceiveBuffer
+from netlimits.limits.classes.path.ack_path import AckPath
+from netlimits.limits.classes.path.latency import Latency
+from netlimits.limits.classes.path.link import LinkRate
+from netlimits.limits.classes.path.loss import Loss
+from netlimits.limits.classes.path.packet_rate import PacketRate
+from netlimits.limits.classes.path.path_cap import PathCap
+from netlimits.limits.classes.path.per_flow_cap import PerFlowCap
+from netlimits.limits.classes.path.policer import Policer
+from netlimits.limits.classes.path.udp_above_path import UdpAbovePath
 
 CLASSES: tuple[LimitClass, ...] = (
     Pacing(),
@@ -50,8 +49,8 @@ CLASSES: tuple[LimitClass, ...] = (
     Fragmentation(),
     UdpAbovePath(),
     SmallSends(),
-    SenderCpu(),
-    ReceiverCpu(),
+    EndCpu("sender"),
+    EndCpu("receiver"),
     HostFull(),
     SlowReader(),
     ReceiveWindow(),

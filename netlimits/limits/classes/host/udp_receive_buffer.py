@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.classes import _reader
 from netlimits.limits.figures import RunFigures
+from netlimits.limits.premises import queues
 
 SHARE_OF_LOST = 0.8
 LOSS = 0.09
@@ -68,4 +68,4 @@ class UdpReceiveBuffer:
 
 def _busy_pct(run: RunFigures) -> float | None:
     """Return how busy the receiver was: its busiest CPU, or of a shared machine its program."""
-    return _reader.wanted_pct(run) if run.one_machine else run.busiest_pct(run.receiver)
+    return queues.reader_pct(run) if run.one_machine else run.busiest_pct(run.receiver)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from netlimits.limits.base import SAME_SUM, Intervention, Label, Premise, Sign
-from netlimits.limits.classes import _allowance, _chance, _cpu, _places, _told
 from netlimits.limits.figures import RunFigures, mbps
+from netlimits.limits.premises import allowance, chance, cpus, goal, queues
 
 RTT_INFLATION = 2.3
 """rtt over min_rtt from which on packets wait in a queue: without one it varies by less."""
@@ -66,11 +66,11 @@ class PathCap:
         That is rtt over its least, with CPU left on both ends, room on the link where it is known,
         and nothing that got more through the same path.
         """
-        counted = _allowance.sign(run, "bw", "bandwidth")
+        counted = allowance.sign(run, "bw", "bandwidth")
         if counted and counted.fires:
             return counted
         rtt, least_rtt = run.sent("rtt_us"), run.sent("min_rtt_us")
-        busiest, rate = _cpu.its_own_pct(run), run.wire_mbps
+        busiest, rate = cpus.its_own_pct(run), run.wire_mbps
         if rtt is None or not least_rtt or busiest is None or run.throughput is None or not rate:
             return counted
         inflation = rtt / least_rtt
@@ -79,7 +79,7 @@ class PathCap:
         grown = f"to {rtt:,.0f} µs, {times} times its least"
         most = max(busiest, run.busiest or 0.0)
         cpu = f"neither host was short of CPU ({most:.0f} % at most)"
-        if most >= _cpu.BUSY_PCT:
+        if most >= cpus.BUSY_PCT:
             cpu = (
                 f"other programs kept CPUs {most:.0f} % busy, of which the run took "
                 f"{busiest:.0f} % at most"
@@ -93,14 +93,14 @@ class PathCap:
                 rtt - least_rtt, QUEUE_US, f"what waits for {rtt - least_rtt:,.0f} µs is no queue"
             ),
             Premise.reached(held, QUEUE_SEGMENTS, f"{held:.0f} packets wait at once: no queue"),
-            *_places.waits_on_path(run),
+            *queues.waits_on_path(run),
             Premise.below(
-                busiest, _cpu.ROOM_PCT, f"a CPU that is {busiest:.0f} % busy may be what queues"
+                busiest, cpus.ROOM_PCT, f"a CPU that is {busiest:.0f} % busy may be what queues"
             ),
         ]
-        premises += [*_told.premises(run), *_places.read_at_once(run), *_way_there(run)]
+        premises += [*goal.premises(run), *queues.read_at_once(run), *_way_there(run)]
         if (run.retransmitted or 0) >= LOST:
-            premises += _places.lost_on_path(run)
+            premises += queues.lost_on_path(run)
         figures = {"rtt_us": rtt, "min_rtt_us": least_rtt, "own_cpu_pct": busiest}
         if run.bound_mbps:
             near = run.throughput / run.bound_mbps
@@ -137,7 +137,7 @@ class PathCap:
 def _short_queue(run: RunFigures, inflation: float) -> float:
     """Return the strength of a queue that is kept short (CoDel, BBR's): it drops, and is steady."""
     lost = (run.retransmitted or 0.0) >= LOST
-    return _chance.steadiness(run) if lost and inflation >= SHORT_INFLATION else 0.0
+    return chance.steadiness(run) if lost and inflation >= SHORT_INFLATION else 0.0
 
 
 def way_back(run: RunFigures) -> bool:

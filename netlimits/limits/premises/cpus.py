@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from netlimits.limits.base import BY_HAND, Premise, Sign
-from netlimits.limits.classes import _places, _told
 from netlimits.limits.figures import RunFigures, mbps
+from netlimits.limits.premises import goal, queues
 
 BUSY_PCT = 95.0
 WANTED_PCT = 90.0
@@ -68,9 +68,9 @@ def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
             )
     full = WANTED_PCT if by_thread and waited else BUSY_PCT
     premises = [Premise.reached(busiest, full, f"the {told}"), *_asked(run, whose, end)]
-    premises += _told.premises(run)
+    premises += goal.premises(run)
     if end == run.sender:
-        premises += _places.arrived_as_sent(run)
+        premises += queues.arrived_as_sent(run)
     rate = run.throughput
     if run.bound_mbps and rate is not None:
         short = f"{mbps(rate)} are {100 * rate / run.bound_mbps:.1f} % of what the link leaves"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.classes import _places, _reader, _told
 from netlimits.limits.figures import RunFigures
+from netlimits.limits.premises import goal, queues
 
 LIMITED_PCT, FULL_PCT, FULL = 50.0, 20.0, 0.8
 """Of the sender's busy time, what waited for the receive window; less where it is full of unread
@@ -49,7 +49,7 @@ class SlowReader:
     def sign(self, run: RunFigures) -> Sign | None:
         """Return how full of unread data the window is that the sender waits for."""
         limited, unread = run.sent("rwnd_limited_pct"), run.unread
-        wanted = _reader.wanted_pct(run)
+        wanted = queues.reader_pct(run)
         if limited is None or unread is None or wanted is None:
             return None
         waiting = run.received("recv_q_bytes") or 0.0
@@ -59,7 +59,7 @@ class SlowReader:
         told = f"{waiting:,.0f} bytes were unread, {100 * unread:.0f} % of the receive buffer"
         return Sign(
             (
-                Premise.reached(unread, _places.UNREAD, f"only {told}"),
+                Premise.reached(unread, queues.UNREAD, f"only {told}"),
                 Premise.reached(
                     limited, least, f"the sender waited for it {limited:.0f} % of the time"
                 ),
@@ -67,7 +67,7 @@ class SlowReader:
                 Premise.below(
                     waited, WAITED_PCT, f"it waited for a CPU {waited:.0f} % of the time"
                 ),
-                *_told.premises(run),
+                *goal.premises(run),
             ),
             f"The receiving program reads too slowly: {told}, while {thread}.",
             {"recv_q_bytes": waiting, "rwnd_limited_pct": limited, "process_cpu_pct": wanted},

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.classes import _cpu, _places, _told
 from netlimits.limits.figures import RunFigures
+from netlimits.limits.premises import cpus, goal, queues
 
 THREAD_PCT = 75.0
 """The thread's part of a CPU that is full: what its packets cost beside is softirq's."""
@@ -49,21 +49,21 @@ class SmallSends:
             busy = min(100.0, busy + waited)  # as it would be with a CPU of its own
         if size is None or mss is None or busy is None:
             return None
-        cpu = _cpu.sign(run, "sender", run.sender)
+        cpu = cpus.sign(run, "sender", run.sender)
         told = f"{size:,.0f} bytes a call, where a segment takes {mss:,.0f}"
         calls_told = f"a sender that is {busy:.0f} % busy with calls"
         if used is not None and waited >= 1:
             calls_told = (
                 f"a sender that used {used:.0f} % of a CPU and waited {waited:.0f} % for one"
             )
-        full = max(cpu.strength if cpu else 0.0, busy / _cpu.BUSY_PCT)
+        full = max(cpu.strength if cpu else 0.0, busy / cpus.BUSY_PCT)
         return Sign(
             (
                 Premise(full, f"no CPU of the sender is full: {calls_told}"),
                 Premise.reached(busy, THREAD_PCT, f"it is {calls_told}"),
                 Premise.below(size, OF_SEGMENT * mss, f"they are not small: {told}"),
-                *_told.premises(run),
-                *_places.arrived_as_sent(run),
+                *goal.premises(run),
+                *queues.arrived_as_sent(run),
             ),
             f"Small sends: {told}, from {calls_told}.",
             {"bytes_per_call": size, "mss_bytes": mss, "process_cpu_pct": busy},

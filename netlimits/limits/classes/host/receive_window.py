@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from netlimits.limits import bounds
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.classes import _places, _start, _told
 from netlimits.limits.figures import RunFigures, mbps
+from netlimits.limits.premises import goal, queues, start
 
 LIMITED_PCT, PACED_PCT, AT_BOUND = 50.0, 20.0, (0.85, 1.1)
 """Of the sender's busy time, what waited for the window; less where a sender paces itself (BBR) and
@@ -56,9 +56,9 @@ class ReceiveWindow:
         return Sign(
             (
                 *filled,
-                *_told.premises(run),
-                *_places.read_at_once(run),
-                *_start.over(run),
+                *goal.premises(run),
+                *queues.read_at_once(run),
+                *start.over(run),
                 *_lossless(run),
                 Premise.reached(
                     limited, least, f"the sender waited for it {limited:.0f} % of the time"

@@ -6,10 +6,10 @@ import math
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.bounds import INITIAL_WINDOW
-from netlimits.limits.classes import _told
-from netlimits.limits.classes._start import LATE_PCT
-from netlimits.limits.classes.loss import RETRANSMITTED
+from netlimits.limits.classes.path.loss import RETRANSMITTED
 from netlimits.limits.figures import RunFigures
+from netlimits.limits.premises import goal
+from netlimits.limits.premises.start import LATE_PCT
 
 RAMP = 0.3
 """Of the run, what slow start takes from which on the rate is the start-up's."""
@@ -51,7 +51,7 @@ class TooShort:
             f"segments, are {100 * share:.0f} % of the run"
         )
         short = f"slow start took only {100 * share:.2g} % of the run"
-        premises = [Premise.reached(share, RAMP, short), *_told.premises(run)]
+        premises = [Premise.reached(share, RAMP, short), *goal.premises(run)]
         if (late := run.sent("late_data_pct")) is not None:
             short = f"its later half sent {late:.0f} % of the data"
             premises.append(Premise.reached(late, LATE_PCT, short))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.classes import _told
 from netlimits.limits.figures import RunFigures
+from netlimits.limits.premises import goal
 
 QUOTA_PCT = 20.0
 """Of the time, for which a control group's quota held the tool back."""
@@ -32,7 +32,7 @@ class CpuQuota:
         who = "sender" if end == run.sender else "receiver"
         told = f"it held the tool back {held[end]:.0f} % of the time"
         return Sign(
-            (Premise.reached(held[end], QUOTA_PCT, told), *_told.premises(run)),
+            (Premise.reached(held[end], QUOTA_PCT, told), *goal.premises(run)),
             f"The {who}'s CPU quota: {told}.",
             {f"{end}_throttled_pct": held[end]},
         )

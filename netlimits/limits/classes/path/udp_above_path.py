@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from netlimits.limits import places
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.classes import _places
 from netlimits.limits.figures import RunFigures
+from netlimits.limits.premises import queues
 
 ON_PATH = 0.8
 """Of what was lost, what neither host dropped."""
@@ -47,7 +47,7 @@ class UdpAbovePath:
         told = f"{lost}, {100 * on_path:.0f} % of these on the path"
         return Sign(
             (
-                Premise.reached(share, _places.LOST_BEHIND, f"only {lost}"),
+                Premise.reached(share, queues.LOST_BEHIND, f"only {lost}"),
                 Premise.reached(on_path, ON_PATH, f"only {100 * on_path:.0f} % of it on the path"),
             ),
             f"More was sent than the path carries: {told}.",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.classes import _cpu
 from netlimits.limits.figures import RunFigures
+from netlimits.limits.premises import cpus
 
 OF_ROUND_TRIPS = 0.7
 """Of the time, what transactions spend on their round trips where nothing else takes it."""
@@ -35,7 +35,7 @@ class Latency:
 
     def sign(self, run: RunFigures) -> Sign | None:
         """Return the transactions of a round trip's time, and how busy CPUs were."""
-        rate, busiest = run.transactions, _cpu.its_own_pct(run)
+        rate, busiest = run.transactions, cpus.its_own_pct(run)
         rtt = run.sent("rtt_us") or run.received("rtt_us") or run.figure("latency_mean_us")
         if not rate or not rtt or busiest is None:
             return None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.classes import _cpu, _places, _told
-from netlimits.limits.classes.path_cap import QUEUE_US, RTT_INFLATION, way_back
+from netlimits.limits.classes.path.path_cap import QUEUE_US, RTT_INFLATION, way_back
 from netlimits.limits.figures import RunFigures
+from netlimits.limits.premises import cpus, goal, queues
 
 LOST = 0.05
 """Of the acknowledgements, what is lost where the way back is full. Paths that lost 0.1 to 2 % of
@@ -43,18 +43,18 @@ class AckPath:
         lost = max(0.0, 1 - arrived / sent_back)
         told = f"{100 * lost:.0f} % of the {sent_back:,.0f} packets on the way back were lost"
         grown = f"the round trip is {inflation:.1f} times its minimum"
-        busiest = _cpu.its_own_pct(run)
+        busiest = cpus.its_own_pct(run)
         premises = [
             Premise(max(lost / LOST, NEARLY * way_back(run)), f"only {told}"),
             Premise.reached(inflation, RTT_INFLATION, grown),
             Premise.reached(queue, QUEUE_US, grown),
             Premise.below(again, FORWARD, f"{100 * again:.1f} % were lost on the way there, too"),
-            *_told.premises(run),
-            *_places.read_at_once(run),
+            *goal.premises(run),
+            *queues.read_at_once(run),
         ]
         if busiest is not None:
             short = f"a CPU that is {busiest:.0f} % busy may be what queues"
-            premises.append(Premise.below(busiest, _cpu.ROOM_PCT, short))
+            premises.append(Premise.below(busiest, cpus.ROOM_PCT, short))
         return Sign(
             tuple(premises),
             f"The way back: {told}, {grown}, and {100 * again:.2g} % of the segments were sent "

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from netlimits.limits import bounds
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.classes import _chance, _cpu, _places
 from netlimits.limits.figures import RunFigures, mbps
+from netlimits.limits.premises import chance, cpus, queues
 
 RETRANSMITTED = 0.001
 SEGMENTS = 5.0
@@ -76,9 +76,9 @@ class Loss:
                 premises.append(Premise.below(waited, WAITED_PCT, short))
         short = f"the round trip is {rtt / least_rtt:.1f} times its least: a full queue drops"
         premises.append(Premise.below(rtt / least_rtt, INFLATED, short))
-        if busiest := _cpu.its_own_pct(run):  # a flow that losses hold back leaves hosts time
+        if busiest := cpus.its_own_pct(run):  # a flow that losses hold back leaves hosts time
             short = f"the busiest CPU was {busiest:.0f} % busy with it"
-            premises.append(Premise.below(busiest, _cpu.ROOM_PCT, short))
+            premises.append(Premise.below(busiest, cpus.ROOM_PCT, short))
         short = f"its window would let {mbps(window)} through, and {mbps(rate)} arrived"
         premises.append(Premise.reached(rate / window, NEAR, short))
         if bound := bounds.of_run(run).get("loss"):
@@ -89,9 +89,9 @@ class Loss:
         if own is not None:
             short = "BBR paces by its model of the path, and looks away from losses"
             premises.append(Premise.below(own, MODEL_PCT, short))
-        against, what = _chance.against(run)
+        against, what = chance.against(run)
         short = f"they may not be by chance: {what}"
-        premises.append(Premise.below(against, _chance.CHANCE, short))
-        premises += [*_places.read_at_once(run), *_places.lost_on_path(run)]
+        premises.append(Premise.below(against, chance.CHANCE, short))
+        premises += [*queues.read_at_once(run), *queues.lost_on_path(run)]
         figures["window_mbps"] = window
         return Sign(tuple(premises), f"Loss: {told}.", figures)

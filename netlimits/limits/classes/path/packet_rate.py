@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.classes import _allowance, _cpu
 from netlimits.limits.figures import RunFigures
+from netlimits.limits.premises import allowance, cpus
 
 WITHIN = 0.05
 """How far packets/s may be apart, as a share."""
@@ -42,10 +42,10 @@ class PacketRate:
         have to show the same rate; to the smallest one the next larger is compared. CPU is left on
         both ends.
         """
-        counted = _allowance.sign(run, "pps", "packets")
+        counted = allowance.sign(run, "pps", "packets")
         if counted and counted.fires:
             return counted
-        size, rate, busiest = run.packet_bytes, run.packet_rate, _cpu.its_own_pct(run)
+        size, rate, busiest = run.packet_bytes, run.packet_rate, cpus.its_own_pct(run)
         if not size or not rate or busiest is None:
             return counted
         smaller = [other for other in run.rates_by_size if other * OTHER_SIZE <= size]
@@ -63,7 +63,7 @@ class PacketRate:
         return Sign(
             (
                 Premise.below(apart[other], WITHIN, changes),
-                Premise.below(busiest, _cpu.ROOM_PCT, cpu),
+                Premise.below(busiest, cpus.ROOM_PCT, cpu),
             ),
             f"Packets per second: {told},{widest} {beside}, while {cpu}.",
             {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.classes import _told
 from netlimits.limits.figures import RunFigures, mbps
+from netlimits.limits.premises import goal
 
 LIMITED_PCT = 20.0
 OF_BUFFER = 0.25
@@ -52,7 +52,7 @@ class SendBuffer:
             (
                 Premise.reached(limited, LIMITED_PCT, f"the sender waited for it only {told}"),
                 *_filled(run),
-                *_told.premises(run),
+                *goal.premises(run),
             ),
             f"The send buffer: the sender waited for it {told}.",
             {"sndbuf_limited_pct": limited},
@@ -84,7 +84,7 @@ def _full(run: RunFigures) -> Sign | None:
             Premise.reached(used, OVER_PCT, told),
             Premise.reached(short_of_data, SHORT_PCT, "the kernel had more to send"),
             Premise.below(flight, FLIGHT_PCT, told),
-            *_told.premises(run),
+            *goal.premises(run),
         ),
         f"The send buffer: {told}.",
         {"sndbuf_used_pct": used, "app_limited_pct": short_of_data, "window_mbps": window},

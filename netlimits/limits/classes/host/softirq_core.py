@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from netlimits.limits import places
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.classes import _places
 from netlimits.limits.figures import RunFigures
+from netlimits.limits.premises import queues
 
 SOFTIRQ_PCT = 90.0
 IN_BACKLOG = 0.5
@@ -83,7 +83,7 @@ class SoftirqCore:
         short = f"no CPU does more softirq than the {who}'s {cpu}, {shares[end]:.0f} %"
         backlog = places.share(run, places.IN_BACKLOG) or 0.0
         lost = run.sent_datagrams_lost or 0.0
-        dropped = min(lost / _places.LOST_BEHIND, backlog / IN_BACKLOG)
+        dropped = min(lost / queues.LOST_BEHIND, backlog / IN_BACKLOG)
         return Sign(
             (Premise(max(shares[end] / SOFTIRQ_PCT, dropped), short),),
             f"The {who}'s softirq on {cpu} ({shares[end]:.0f} %){tail}.",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.classes import _cpu, _places, _told
-from netlimits.limits.classes.path_cap import PathCap
+from netlimits.limits.classes.path.path_cap import PathCap
 from netlimits.limits.figures import RunFigures, mbps
+from netlimits.limits.premises import cpus, goal, queues
 
 WITHIN = 0.1
 """How far rates of a connection may be apart, as a share, for other numbers of connections."""
@@ -34,7 +34,7 @@ class PerFlowCap:
         Where there is none, what looks like a cap on the path may be one on each connection: then
         the sign is that of the former, less UNTOLD.
         """
-        rate, busiest = run.throughput, _cpu.its_own_pct(run)
+        rate, busiest = run.throughput, cpus.its_own_pct(run)
         if not rate or busiest is None or run.udp:
             return None
         others = {
@@ -56,9 +56,9 @@ class PerFlowCap:
         beside = f"{mbps(others[number] / number)} of {number:.0f}"
         premises = [
             Premise.below(apart[number], WITHIN, f"they differ: {told}, {beside}"),
-            Premise.below(busiest, _cpu.ROOM_PCT, f"the busiest CPU was {busiest:.0f} % busy"),
-            *_told.premises(run),
-            *_places.read_at_once(run),
+            Premise.below(busiest, cpus.ROOM_PCT, f"the busiest CPU was {busiest:.0f} % busy"),
+            *goal.premises(run),
+            *queues.read_at_once(run),
         ]
         for name in ("rwnd_limited_pct", "sndbuf_limited_pct", "app_limited_pct"):
             if (waited := run.sent(name)) is not None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.classes import _told
 from netlimits.limits.figures import RunFigures
+from netlimits.limits.premises import goal
 
 FULL_PCT = 95.0
 WANTED_PCT = 40.0
@@ -43,7 +43,7 @@ class HostFull:
                 Premise.reached(busy, FULL_PCT, told),
                 Premise.reached(wanted, WANTED_PCT, f"the tool wanted {wanted:.0f} % of a CPU"),
                 *_alike(run),
-                *_told.premises(run),
+                *goal.premises(run),
             ),
             f"{told[:1].upper()}{told[1:]} ({', '.join(parts)}).",
             {f"{run.sender}_cpu_pct": busy, "process_cpu_pct": wanted},

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from netlimits.limits import places
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.classes import _chance, _cpu, _places, _told
-from netlimits.limits.classes.loss import RETRANSMITTED, WAITED_PCT, WAITS
+from netlimits.limits.classes.path.loss import RETRANSMITTED, WAITED_PCT, WAITS
 from netlimits.limits.figures import RunFigures
+from netlimits.limits.premises import chance, cpus, goal, queues
 
 SEGMENTS = 30.0
 """Segments sent again from which on their share is known to a fifth: a bound by fewer is no bound.
@@ -75,7 +75,7 @@ class Policer:
         if share is None or again is None or not rate or inflation is None or queue is None:
             return counted
         lost = f"{100 * share:.2g} % of the segments were sent again ({again:,.0f})"
-        against, what = _chance.against(run)
+        against, what = chance.against(run)
         held = queue * rate / 8 / (run.sent("mss_bytes") or 1448.0)
         grown = f"the round trip is {inflation:.1f} times its minimum: packets wait in a queue"
         premises = [
@@ -90,17 +90,17 @@ class Policer:
                 ),
                 grown,
             ),
-            *_told.premises(run),
-            *_places.read_at_once(run),
-            *_places.lost_on_path(run),
+            *goal.premises(run),
+            *queues.read_at_once(run),
+            *queues.lost_on_path(run),
         ]
         for name, cause in WAITS.items():
             if waited := run.sent(name):
                 short = f"the flow waited for {cause} {waited:.0f} % of the time"
                 premises.append(Premise.below(waited, WAITED_PCT, short))
-        if busiest := _cpu.its_own_pct(run):
+        if busiest := cpus.its_own_pct(run):
             short = f"the busiest CPU was {busiest:.0f} % busy with it"
-            premises.append(Premise.below(busiest, _cpu.ROOM_PCT, short))
+            premises.append(Premise.below(busiest, cpus.ROOM_PCT, short))
         if run.slowest is not None:
             short = f"the slowest run had {100 * run.slowest:.0f} % of the fastest"
             premises.append(Premise.reached(run.slowest, STEADY, short))

@@ -1,0 +1,1 @@
+"""Limits within a host: its program, buffers, CPUs and queues."""

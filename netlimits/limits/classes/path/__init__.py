@@ -1,0 +1,1 @@
+"""Limits of the path between the hosts."""
