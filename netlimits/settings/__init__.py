@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from netlimits.settings._base import Checked, Setting, State
 from netlimits.settings.channels import CHANNELS
 from netlimits.settings.coalesce import Coalesce
-from netlimits.settings.irq import Irq
+from netlimits.settings.irq import IRQ
 from netlimits.settings.link import Link
 from netlimits.settings.load import Load
 from netlimits.settings.mtu import Mtu
@@ -20,7 +20,7 @@ from netlimits.settings.offload import Offload
 from netlimits.settings.qdisc import Qdisc
 from netlimits.settings.ring import RING
 from netlimits.settings.route import Route
-from netlimits.settings.rps import Rps
+from netlimits.settings.rps import RPS
 from netlimits.settings.switch import Switch
 from netlimits.settings.sysctl import Sysctl
 
@@ -33,8 +33,8 @@ SETTINGS: tuple[Setting, ...] = (
     CHANNELS,  # builds the queues anew: rings, coalescing and an mq qdisc belong to them
     RING,  # many drivers restart the interface, which may lose coalescing
     Coalesce(),
-    Irq(),  # channels make and remove interrupts, so after them
-    Rps(),  # the queues that channels make, too
+    IRQ,  # channels make and remove interrupts, so after them
+    RPS,  # the queues that channels make, too
     Mtu(),  # some drivers restart too; IPv6 loses routes' mtu, and below 1280 the routes
     Offload(),  # with a large MTU some drivers switch features off, so after it
     Napi(),  # the queues again; it works through GRO, which offload switches

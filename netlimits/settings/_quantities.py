@@ -15,7 +15,7 @@ from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.settings import _values
 from netlimits.settings._base import State
-from netlimits.settings._written import is_number
+from netlimits.settings._values import is_number
 
 _LINE = re.compile(r"^(?P<name>[A-Za-z][A-Za-z ]*):\s*(?P<value>[0-9]+|n/a)\s*$")
 _MAXIMUMS, _CURRENT = "Pre-set maximums:", "Current hardware settings:"

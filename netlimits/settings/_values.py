@@ -1,4 +1,4 @@
-"""Settings that are values by name: which differ, in data and in words."""
+"""Settings that are values by name: which differ, in data and in words, and which are numbers."""
 
 from __future__ import annotations
 
@@ -27,3 +27,8 @@ def differences(original: Values, now: Values) -> tuple[str, ...]:
         f"{name} is {now.get(name, 'gone')}, was {value}"
         for name, value in differing(original, now).items()
     )
+
+
+def is_number(value: Any, below: int = 2**32) -> bool:
+    """Whether it is a whole number of at least 0, below a bound."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < below

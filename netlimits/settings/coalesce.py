@@ -16,7 +16,7 @@ from netlimits.model import Command, Completed
 from netlimits.settings import _values
 from netlimits.settings._base import State
 from netlimits.settings._quantities import shows_none
-from netlimits.settings._written import is_number
+from netlimits.settings._values import is_number
 
 _PAIR = re.compile(r"^(?P<kind>Adaptive|CQE mode) RX: (?P<rx>\S+)\s+TX: (?P<tx>\S+)\s*$")
 _LINE = re.compile(r"^(?P<name>[a-z][a-z-]+):\s*(?P<value>[0-9]+|n/a)\s*$")

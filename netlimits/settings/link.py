@@ -19,7 +19,7 @@ from netlimits.model import Command, Completed
 from netlimits.settings import carrier
 from netlimits.settings._base import State
 from netlimits.settings._quantities import shows_none
-from netlimits.settings._written import is_number
+from netlimits.settings._values import is_number
 
 _FIELD = re.compile(r"^\t(?P<name>[A-Z][A-Za-z -]*): +(?P<value>.*?)\s*$")
 _MORE = re.compile(r"^\t {8,}(?P<value>\S.*?)\s*$")

@@ -22,7 +22,7 @@ from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.model.state_folder import FOLDER
 from netlimits.settings._base import State
-from netlimits.settings._written import is_number
+from netlimits.settings._values import is_number
 
 _OURS = (
     FOLDER

@@ -31,7 +31,7 @@ from netlimits.errors import SettingError
 from netlimits.model import Command, Completed, decoding
 from netlimits.settings import _ipv6, _routes
 from netlimits.settings._base import State
-from netlimits.settings._written import is_number
+from netlimits.settings._values import is_number
 
 _SCRIPT = (
     f"{_routes.SHOW}"

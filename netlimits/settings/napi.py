@@ -15,7 +15,7 @@ from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.settings import _values
 from netlimits.settings._base import State
-from netlimits.settings._written import is_number
+from netlimits.settings._values import is_number
 
 _FILES = {"gro_flush_timeout": "gro_flush_timeout", "defer_hard_irqs": "napi_defer_hard_irqs"}
 """What an experiment calls it -> the file in /sys/class/net/INTERFACE."""

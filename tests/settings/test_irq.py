@@ -52,7 +52,7 @@ def test_an_interrupt_that_is_gone_or_new_needs_nothing_put_back():
     assert IRQ.undo("data0", STATE, fewer) == ()
     assert IRQ.differences(fewer, STATE) == ()
     assert IRQ.differences(STATE, {**STATE, "37": "1"}) == (
-        "interrupt 37 is on CPUs 1, was on 0-1",
+        "interrupt 37 is on CPUs 1, was on CPUs 0-1",
     )
 
 
@@ -94,7 +94,9 @@ def test_an_interrupt_that_the_kernel_manages_is_reported():
     kernel = Kernel("38")
     host = ScriptedHost(kernel)
     changes = Changes(lambda _: host, ListLog(lambda _: host))
-    with pytest.raises(SettingError, match=r"interrupt 38 stays on CPUs 0-1, not 0 .*Input/output"):
+    with pytest.raises(
+        SettingError, match=r"interrupt 38 stays on CPUs 0-1, not CPUs 0 .*Input/output"
+    ):
         changes.reach("sender", "eth0", "irq", {"cpus": 0})
     changes.put_back()
     assert kernel.on == Kernel().on
