@@ -17,7 +17,7 @@ import warm
 
 import netlimits as nl
 from netlimits.analysis import aggregate, bursts, goodput
-from netlimits.campaign import physics
+from netlimits.campaign.figures import physics
 from netlimits.evidence.counted import queues
 from netlimits.experiment import hosts_file
 from netlimits.lab import labs

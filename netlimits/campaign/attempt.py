@@ -15,8 +15,9 @@ from typing import Any
 from netlimits.archive import raw
 from netlimits.archive.raw import RawEntry
 from netlimits.archive.records import end_fields, run_fields
-from netlimits.campaign import interpret, steps
+from netlimits.campaign import steps
 from netlimits.campaign.controller import Controller, controller_figures
+from netlimits.campaign.figures import interpret
 from netlimits.campaign.interrupt import Interrupted, Stopping
 from netlimits.campaign.measurement import Testbed
 from netlimits.campaign.preparation import SettingStep, Turn

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from netlimits.campaign import physics, under_load
+from netlimits.campaign import under_load
+from netlimits.campaign.figures import physics
 from netlimits.evidence import facts
 from netlimits.experiment.plan import Plan
 from netlimits.model import Around, Ends, Machine, Run, Setup

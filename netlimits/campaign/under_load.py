@@ -7,22 +7,24 @@ at work then. Every stream has to outlive the transactions, else the run is inva
 
 Both figures are of the same seconds. What the streams carried is what arrived while the
 transactions ran, as the kernel of each receiving end counts it (`evidence.sample.arrivals`); which
-connections those are, and when they began by the clock of either host, `bulk_streams` tells. On a
-busy host the streams themselves begin late: transactions that had the path to themselves at first
+connections those are, the looks tell: the busiest ones, since the connection of the transactions
+carries next to nothing; their first data is seen at both ends, which tells the hosts' clocks apart.
+On a busy host the streams themselves begin late: transactions that had the path to themselves at first
 are invalid, too.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from netlimits.campaign import bulk_streams, parallel
+from netlimits.campaign import parallel
 from netlimits.errors import InputError, ToolFailure
 from netlimits.evidence.sample import arrivals
-from netlimits.evidence.sample.snapshots import Look
+from netlimits.evidence.sample.snapshots import Connection, Look
 from netlimits.model import Bulk, Command, Completed, Measurement, Scalar
 
 _TIMES = re.compile(
@@ -43,6 +45,32 @@ class Times:
     began: float
     ended: float
     outlived: int
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Between which looks the first data of the last stream went, in seconds of a host's clock."""
+
+    after: float = -math.inf
+    until: float = math.inf
+
+    def since(self, earliest: float) -> Begin:
+        """The same, where nothing can have gone before `earliest`, and did just then if untold."""
+        after = max(self.after, earliest)
+        return Begin(after, self.until if math.isfinite(self.until) else after)
+
+    def ahead_of(self, other: Begin) -> float:
+        """By how many seconds this host's clock is ahead of the other one's.
+
+        0 where the looks allow it: hosts of one site have one time. Otherwise the middle of what
+        they allow, or the nearest bound where there is but one.
+        """
+        least, most = self.after - other.until, self.until - other.after
+        if least <= 0 <= most or least > most:
+            return 0.0
+        if math.isfinite(least) and math.isfinite(most):
+            return (least + most) / 2
+        return least if least > 0 else most
 
 
 def directions(bulk: Bulk) -> tuple[str, ...]:
@@ -125,7 +153,7 @@ def figures(
     own = {"remote" if flow.sender == "local" else "local": flow.arrived for flow in flows}
     values: dict[str, Scalar] = {}
     for way, end in zip(directions(bulk), receivers(bulk), strict=True):
-        of_streams, least = bulk_streams.alone(looks[end], bulk.streams)
+        of_streams, least = alone(looks[end], bulk.streams)
         if end in own and 0 < least <= APART * own[end]:
             raise ToolFailure(
                 f"the transactions carried about as much to the {end} host as a bulk stream did, "
@@ -139,7 +167,7 @@ def figures(
                 "transactions ran: is the data path open, or `seconds` too short?",
                 status="invalid",
             )
-        begins = bulk_streams.begin(looks.get("local", ()), bulk.streams, sent=way == "send")
+        begins = first_data(looks.get("local", ()), bulk.streams, sent=way == "send")
         begins = begins.since(when.began)
         if (late := begins.after - (when.ended - seconds)) > 0:
             raise ToolFailure(
@@ -149,7 +177,7 @@ def figures(
             )
         ahead = 0.0
         if end == "remote":
-            ahead = bulk_streams.begin(looks[end], bulk.streams, sent=False).ahead_of(begins)
+            ahead = first_data(looks[end], bulk.streams, sent=False).ahead_of(begins)
         stop = min(arrived.stop, when.ended + ahead)
         begin = max(arrived.begin, when.ended + ahead - seconds)
         if stop - begin < seconds / 2:
@@ -169,3 +197,44 @@ def arrived(bulk: Bulk | None, measured: Mapping[str, Scalar]) -> Iterator[tuple
             "local" if way == "send" else "remote",
             parallel.number(measured, f"bulk_{way}_throughput_mbps"),
         )
+
+
+def first_data(looks: Sequence[Look], count: int, *, sent: bool) -> Begin:
+    """When the last of `count` streams began, which the looked-at host `sent`, or received."""
+    streams = list(_most(looks, sent))[:count]
+    before = -math.inf
+    for look in looks:
+        if len(streams) < count or look.at is None:
+            break
+        begun = {each.ends for each in look.connections if _carried(each, sent)}
+        if begun.issuperset(streams):
+            return Begin(before, look.at)
+        before = look.at
+    return Begin()
+
+
+def alone(looks: Sequence[Look], count: int) -> tuple[list[Look], float]:
+    """The looks with the `count` connections alone that received most, and the bytes of the least.
+
+    These are 0 where there is no connection.
+    """
+    most = _most(looks, sent=False)
+    streams = list(most)[:count]
+    of_streams = [
+        replace(look, connections=tuple(c for c in look.connections if c.ends in streams))
+        for look in looks
+    ]
+    return of_streams, min((most[ends] for ends in streams), default=0.0)
+
+
+def _most(looks: Sequence[Look], sent: bool) -> dict[tuple[str, str], float]:
+    """The bytes that each connection carried in the end, the busiest one first."""
+    most: dict[tuple[str, str], float] = {}
+    for look in looks:
+        for each in look.connections:
+            most[each.ends] = max(most.get(each.ends, 0.0), _carried(each, sent))
+    return dict(sorted(most.items(), key=lambda item: item[1], reverse=True))
+
+
+def _carried(connection: Connection, sent: bool) -> float:
+    return connection.sent if sent else connection.value("bytes_received")

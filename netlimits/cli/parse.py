@@ -26,7 +26,7 @@ def parse(results: Path) -> None:
       netlimits parse results/stateless-offloads-20260101-120000
     """
     from netlimits.archive import reader
-    from netlimits.campaign.reparse import reparse
+    from netlimits.campaign.figures.reparse import reparse
     from netlimits.importers import folder
 
     campaign = reader.open(results)

@@ -20,7 +20,7 @@ from netlimits.archive.formats import digest
 from netlimits.archive.reader import Campaign
 from netlimits.archive.records import end_fields, run_fields, unfinished
 from netlimits.archive.standing import outcomes
-from netlimits.campaign import reparse
+from netlimits.campaign.figures import reparse
 from netlimits.cli import group
 from netlimits.cli.shared import logins
 from netlimits.errors import ArchiveError

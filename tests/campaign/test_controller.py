@@ -17,7 +17,7 @@ from netlimits.archive import formats
 from netlimits.archive.raw import CONTROLLER, RawEntry
 from netlimits.archive.records import end_fields
 from netlimits.campaign.controller import Controller, controller_figures, kept_cost
-from netlimits.campaign.reparse import reparse
+from netlimits.campaign.figures.reparse import reparse
 from netlimits.model import Command, Completed, ControllerCost, Record, Run
 
 TICK = 1 / os.sysconf("SC_CLK_TCK")

@@ -14,9 +14,9 @@ import pytest
 
 import netlimits
 from netlimits.archive.raw import AFTER, BEFORE, CLIENT, GUARD, SAMPLE, RawEntry
-from netlimits.campaign import cpu_time, interpret
 from netlimits.campaign.controller import controller_figures
-from netlimits.campaign.reparse import reparse
+from netlimits.campaign.figures import cpu_time, interpret
+from netlimits.campaign.figures.reparse import reparse
 from netlimits.campaign.specifications import Specification, specified
 from netlimits.errors import ToolFailure
 from netlimits.model import Record

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from netlimits.campaign import physics, rates
-from netlimits.campaign.physics import Cap, Framing, Interface, Way
+from netlimits.campaign.figures import physics, rates
+from netlimits.campaign.figures.physics import Cap, Framing, Interface, Way
 from netlimits.campaign.specifications import specified
 from netlimits.errors import ToolFailure
 from netlimits.model import Machine, SettingUse, Setup

@@ -20,7 +20,8 @@ from waiting import BRIEF, LONG, wait
 import netlimits as nl
 from netlimits.analysis import aggregate
 from netlimits.archive.raw import AFTER, BEFORE
-from netlimits.campaign import interpret, specifications
+from netlimits.campaign import specifications
+from netlimits.campaign.figures import interpret
 from netlimits.evidence import cpu
 
 pytestmark = pytest.mark.lab

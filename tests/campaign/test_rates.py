@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netlimits.archive.raw import RawEntry
-from netlimits.campaign import rates
+from netlimits.campaign.figures import rates
 from netlimits.errors import ToolFailure
 from netlimits.experiment import pacing
 from netlimits.model import Command, Completed, Pace, ServerAddress

@@ -18,10 +18,11 @@ from netlimits.archive import parts, reader, standing
 from netlimits.archive.journal import Journal
 from netlimits.archive.reader import Campaign
 from netlimits.archive.records import unfinished
-from netlimits.campaign import creation, interpret, measurement, schedule
+from netlimits.campaign import creation, measurement, schedule
+from netlimits.campaign.figures import interpret
+from netlimits.campaign.figures.physics import Cap
+from netlimits.campaign.figures.reparse import reparse
 from netlimits.campaign.interrupt import Interrupted, Stop
-from netlimits.campaign.physics import Cap
-from netlimits.campaign.reparse import reparse
 from netlimits.campaign.session import Session
 from netlimits.campaign.specifications import specified
 from netlimits.checks.survey import survey

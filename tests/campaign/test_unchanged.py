@@ -7,7 +7,8 @@ from collections.abc import Iterable
 import pytest
 
 from netlimits.archive.raw import SETTING_AFTER, WATCH_AFTER, WATCH_BEFORE, RawEntry
-from netlimits.campaign import steps, unchanged
+from netlimits.campaign import steps
+from netlimits.campaign.figures import unchanged
 from netlimits.campaign.specifications import Specification, specified
 from netlimits.errors import ToolFailure
 from netlimits.experiment import load

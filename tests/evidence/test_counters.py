@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netlimits.campaign import ack_ratio
+from netlimits.campaign.figures import ack_ratio
 from netlimits.errors import ToolFailure
 from netlimits.evidence.counted import EVIDENCE
 from netlimits.evidence.counted._difference import growth

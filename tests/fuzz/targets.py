@@ -32,7 +32,7 @@ from netlimits.analysis import traces
 from netlimits.archive import reader, registry
 from netlimits.archive.journal import Head
 from netlimits.archive.records import run_fields, unfinished
-from netlimits.campaign import interpret
+from netlimits.campaign.figures import interpret
 from netlimits.checks import survey
 from netlimits.errors import NetlimitsError
 from netlimits.evidence import clocks, facts

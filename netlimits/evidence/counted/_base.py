@@ -1,8 +1,8 @@
 """What evidence is: something read on a host right before and right after each run.
 
 Pure: a piece of evidence makes the command and reads what it printed; `campaign.measurement` runs
-it, the raw output keeps it, `campaign.interpret` differences the two readings into figures under
-plain names.
+it, the raw output keeps it, `campaign.figures.interpret` subtracts the two readings into figures
+under plain names.
 """
 
 from __future__ import annotations

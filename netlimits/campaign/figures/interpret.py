@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from netlimits.archive.raw import AFTER, BEFORE, CLIENT, GUARD, SAMPLE, RawEntry, output
-from netlimits.campaign import ack_ratio, cpu_time, parallel, physics, rates, unchanged, under_load
+from netlimits.campaign import parallel, under_load
+from netlimits.campaign.figures import ack_ratio, cpu_time, physics, rates, unchanged
 from netlimits.campaign.specifications import LOOPBACK, Specification
 from netlimits.errors import ToolFailure
 from netlimits.evidence import sample

@@ -24,8 +24,9 @@ from netlimits.archive.logbook import Logbook
 from netlimits.archive.parts import Part
 from netlimits.archive.raw import RawEntry
 from netlimits.archive.records import end_fields
-from netlimits.campaign import interpret, specifications
+from netlimits.campaign import specifications
 from netlimits.campaign.controller import controller_figures, kept_cost
+from netlimits.campaign.figures import interpret
 from netlimits.campaign.specifications import Specification
 from netlimits.errors import ToolFailure
 from netlimits.model import Record
