@@ -21,8 +21,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import frames, run_files
+from netlimits.analysis import frames
 from netlimits.analysis.percentiles import percentiles
+from netlimits.analysis.sources import run_files
 from netlimits.analysis.summary import summary
 
 METRICS = ["throughput", "local_sd", "remote_sd"]

@@ -24,12 +24,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import contrasts, dependence, intervals, sessions
 from netlimits.analysis.acks import acks
+from netlimits.analysis.comparisons import sessions
 from netlimits.analysis.cost import UNFIT, cost, lack_of_fit
 from netlimits.analysis.pacing import pacing
 from netlimits.analysis.packet_rate import regimes
 from netlimits.analysis.spread import repeatability, spread
+from netlimits.analysis.statistics import contrasts, dependence, intervals
 
 LOW, HIGH = 93.0, 97.0
 CAMPAIGNS = 4000

@@ -29,7 +29,7 @@ from pathlib import Path
 import numpy as np
 from in_turn import carried_out
 
-from netlimits.analysis import contrasts
+from netlimits.analysis.statistics import contrasts
 from netlimits.archive.store import Archive
 from netlimits.lab import labs
 

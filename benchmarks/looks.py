@@ -18,7 +18,7 @@ from contextlib import ExitStack
 import numpy as np
 from disturbance import FIGURES, figures, serving
 
-from netlimits.analysis import contrasts
+from netlimits.analysis.statistics import contrasts
 from netlimits.evidence.sample.command import command
 from netlimits.lab import labs
 

@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 import netlimits as nl
-from netlimits.analysis import contrasts
+from netlimits.analysis.statistics import contrasts
 from netlimits.archive.store import Archive
 from netlimits.campaign import parallel
 from netlimits.lab import labs

@@ -30,8 +30,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import contrasts, mesh
+from netlimits.analysis import mesh
 from netlimits.analysis.comparison import compare, duet
+from netlimits.analysis.statistics import contrasts
 from netlimits.experiment.mesh.pairs import mesh as shape
 
 COUNT = 1000

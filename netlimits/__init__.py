@@ -21,7 +21,7 @@ _API = {
     "open": ("netlimits.archive.reader", "open"),
     "relation": ("netlimits.archive.copies", "relation"),
     "summary": ("netlimits.analysis.summary", "summary"),
-    "joined": ("netlimits.analysis.joining", "joined"),
+    "joined": ("netlimits.analysis.sources.joining", "joined"),
     "compare": ("netlimits.analysis.comparison", "compare"),
     "explain": ("netlimits.limits.explained", "explain"),
     "analysis": ("netlimits.analysis", None),

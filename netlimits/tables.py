@@ -17,7 +17,8 @@ from typing import Any
 
 import pandas as pd
 
-from netlimits.analysis import frames, spreadsheets, wording
+from netlimits.analysis import frames, wording
+from netlimits.analysis.sources import spreadsheets
 from netlimits.errors import DataError, one_line
 from netlimits.metrics import METRICS, metric
 from netlimits.model import TABLE_FORMATS

@@ -19,7 +19,8 @@ import numpy as np
 import pandas as pd
 
 import netlimits as nl
-from netlimits.analysis import aggregate, bursts, contrasts, frames
+from netlimits.analysis import aggregate, bursts, frames
+from netlimits.analysis.statistics import contrasts
 from netlimits.archive.reader import Campaign
 from netlimits.reproduce import turin_lab
 from netlimits.reproduce.claims import Assertion, Judgement, Sample, between, gain, not_shown, ratio

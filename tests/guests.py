@@ -8,7 +8,7 @@ from pathlib import Path
 from netlimits.errors import HostError
 from netlimits.experiment.hosts_file import Machine
 from netlimits.hosts.base import Host, must
-from netlimits.hosts.ssh import ssh_host
+from netlimits.hosts.ssh.channels import ssh_host
 from netlimits.lab import labs
 from netlimits.model import Command, Completed
 

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from netlimits.analysis.traces import CONTROL_PORT, trace
+from netlimits.analysis.packets.traces import CONTROL_PORT, trace
 from netlimits.errors import DataError, SettingError, ToolFailure
 from netlimits.evidence import cpu, sample
 from netlimits.evidence.counted import EVIDENCE

@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import contrasts, frames, pooling, wording
+from netlimits.analysis import frames, pooling, wording
+from netlimits.analysis.statistics import contrasts
 from netlimits.errors import DataError
 
 TOLERANCE = 0.01
@@ -48,7 +49,7 @@ def acks(
     Returns, for each series by segments per ACK: the series' factors, `ratio`'s column,
     `throughput_mbps`, the metric, `change_pct` (against the base), `reverse_pct` (the base
     against this), `anomaly`, and of all runs that belong together `mean_change_pct` with its 95 %
-    interval `change_low_pct` and `change_high_pct` (`analysis.contrasts`: within blocks where
+    interval `change_low_pct` and `change_high_pct` (`statistics.contrasts`: within blocks where
     there are any; NaN for lone runs); `config` where the frame has it. `attrs["link_limited"]` is
     False where no link limited most runs. Raises DataError for what is not there, or a series
     without the base.

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from netlimits.analysis import frames
-from netlimits.analysis.traces import CONTROL_PORT, trace
+from netlimits.analysis.packets.traces import CONTROL_PORT, trace
 from netlimits.errors import DataError
 
 __all__ = ["CONTROL_PORT", "ack_bursts", "burst_sizes", "bursts", "first_of_transactions"]

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import frames, sketches
-from netlimits.analysis.relations import Relation, Runs
+from netlimits.analysis import frames
+from netlimits.analysis.sources import sketches
+from netlimits.analysis.sources.relations import Relation, Runs
 from netlimits.metrics import COVERED_NOTED, OTHER_CPU_NOTED
 from netlimits.model import of_all
 

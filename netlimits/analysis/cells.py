@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import frames, sketches, streams, wording
-from netlimits.analysis.relations import Relation, Runs
+from netlimits.analysis import frames, wording
+from netlimits.analysis.sources import sketches, streams
+from netlimits.analysis.sources.relations import Relation, Runs
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
 from netlimits.model import OUTCOMES

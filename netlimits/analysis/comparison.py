@@ -29,25 +29,16 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri, stdtrit
 
-from netlimits.analysis import (
-    caveats,
-    contrasts,
-    defaults,
-    frames,
-    intervals,
-    remarks,
-    sessions,
-    sides,
-    survivors,
-    wording,
-)  # fmt: skip
-from netlimits.analysis.contrasts import FALSE_DISCOVERIES, Contrast
-from netlimits.analysis.relations import Relation, Runs, literal, quoted
-from netlimits.analysis.sessions import Sessions
-from netlimits.analysis.sides import FAILED, RECOVERED, Configured, Key, listed
-from netlimits.analysis.sketches import sketched
-from netlimits.analysis.streams import ConfigurationRuns
-from netlimits.analysis.survivors import FEWER, MORE
+from netlimits.analysis import caveats, defaults, frames, wording
+from netlimits.analysis.comparisons import remarks, sessions, sides, survivors  # fmt: skip
+from netlimits.analysis.comparisons.sessions import Sessions
+from netlimits.analysis.comparisons.sides import FAILED, RECOVERED, Configured, Key, listed
+from netlimits.analysis.comparisons.survivors import FEWER, MORE
+from netlimits.analysis.sources.relations import Relation, Runs, literal, quoted
+from netlimits.analysis.sources.sketches import sketched
+from netlimits.analysis.sources.streams import ConfigurationRuns
+from netlimits.analysis.statistics import contrasts, intervals
+from netlimits.analysis.statistics.contrasts import FALSE_DISCOVERIES, Contrast
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
 from netlimits.metrics import metric as metric_named

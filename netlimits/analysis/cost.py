@@ -33,8 +33,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import caveats, dependence, frames, intervals, pooling, wording
-from netlimits.analysis.intervals import ENOUGH
+from netlimits.analysis import caveats, frames, pooling, wording
+from netlimits.analysis.statistics import dependence, intervals
+from netlimits.analysis.statistics.intervals import ENOUGH
 from netlimits.errors import DataError
 from netlimits.metrics import metric
 

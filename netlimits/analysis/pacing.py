@@ -12,9 +12,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from netlimits.analysis import frames, intervals, pooling, wording
+from netlimits.analysis import frames, pooling, wording
 from netlimits.analysis.goodput import bits_per_second
 from netlimits.analysis.headers import BYTES
+from netlimits.analysis.statistics import intervals
 from netlimits.analysis.summary import IMPROVEMENT, summary
 from netlimits.errors import DataError
 

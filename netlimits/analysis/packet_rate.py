@@ -27,7 +27,8 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import stdtrit
 
-from netlimits.analysis import frames, intervals, pooling
+from netlimits.analysis import frames, pooling
+from netlimits.analysis.statistics import intervals
 from netlimits.errors import DataError
 
 FEWEST_GROUPS = 3

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from netlimits.analysis import cells, frames, pooling
-from netlimits.analysis.relations import Runs
-from netlimits.analysis.sketches import sketched
+from netlimits.analysis.sources.relations import Runs
+from netlimits.analysis.sources.sketches import sketched
 
 
 def percentiles(

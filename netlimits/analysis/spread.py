@@ -24,9 +24,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from netlimits.analysis import cells, frames, intervals, pooling, wording
-from netlimits.analysis.relations import Relation, Runs
-from netlimits.analysis.sketches import sketched
+from netlimits.analysis import cells, frames, pooling, wording
+from netlimits.analysis.sources.relations import Relation, Runs
+from netlimits.analysis.sources.sketches import sketched
+from netlimits.analysis.statistics import intervals
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
 

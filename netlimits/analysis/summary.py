@@ -5,7 +5,7 @@ interval is Student's t over the runs of its cell; from six runs on the median s
 with its order-statistic interval, and where either lies outside the other's, or runs stand in
 groups far apart (`intervals.of_several_kinds`), the table says that they are of more than one
 kind; and that an interval is too narrow where runs depend on one another (`dependence`). What one
-size gains over another is told by `analysis.improvements`. `coverage.py` of the benchmarks shows
+size gains over another is told by `comparisons.improvements`. `coverage.py` of the benchmarks shows
 what each interval covers.
 
 A row that is itself the mean of several runs (`aggregated_runs` of an imported file) counts as so
@@ -24,20 +24,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import (
-    caveats,
-    dependence,
-    frames,
-    improvements,
-    intervals,
-    pooling,
-    wording,
-)
+from netlimits.analysis import caveats, frames, pooling, wording
 from netlimits.analysis.cells import Cell, Grid, Key, cells, grid
-from netlimits.analysis.improvements import Improvement, Pairing, Request
-from netlimits.analysis.intervals import ENOUGH, RARE, Interval
-from netlimits.analysis.relations import Runs
-from netlimits.analysis.sketches import sketched
+from netlimits.analysis.comparisons import improvements
+from netlimits.analysis.comparisons.improvements import Improvement, Pairing, Request
+from netlimits.analysis.sources.relations import Runs
+from netlimits.analysis.sources.sketches import sketched
+from netlimits.analysis.statistics import dependence, intervals
+from netlimits.analysis.statistics.intervals import ENOUGH, RARE, Interval
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
 

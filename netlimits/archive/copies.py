@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from netlimits.analysis.column_roles import roles
-from netlimits.analysis.relations import Relation, answer
+from netlimits.analysis.sources.column_roles import roles
+from netlimits.analysis.sources.relations import Relation, answer
 from netlimits.archive import frames
 from netlimits.archive.logbook import Logbook
 from netlimits.archive.parts import ATTEMPTS

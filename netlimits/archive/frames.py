@@ -23,8 +23,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from netlimits import __version__
-from netlimits.analysis import spreadsheets
-from netlimits.analysis.column_roles import ColumnNames, roles
+from netlimits.analysis.sources import spreadsheets
+from netlimits.analysis.sources.column_roles import ColumnNames, roles
 from netlimits.archive import columns, formats, parts
 from netlimits.archive.columns import ATTEMPTS, INTERIM, KEY, Chunk, Stretch
 from netlimits.archive.history import History

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from netlimits.analysis.relations import Relation
-from netlimits.analysis.traces import trace
+from netlimits.analysis.packets.traces import trace
+from netlimits.analysis.sources.relations import Relation
 from netlimits.archive import frames, logbook, raw, relation
 from netlimits.archive.logbook import Logbook
 from netlimits.errors import ArchiveError, DataError
@@ -91,7 +91,7 @@ class Campaign(Logbook):
     def packets(
         self, run: int, attempt: int | None = None, role: str | None = None
     ) -> pd.DataFrame:
-        """Return the packet trace of a run, as `analysis.traces.trace` has it, cut to its MSS.
+        """Return the packet trace of a run, as `packets.traces.trace` has it, cut to its MSS.
 
         Args:
             run: The run's number.

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from netlimits.analysis.relations import answer, quoted
+from netlimits.analysis.sources.relations import answer, quoted
 from netlimits.archive import columns, frames
 from netlimits.archive.columns import ATTEMPTS, Chunk, Stretch
 from netlimits.archive.parts import Part

@@ -9,8 +9,8 @@ Both figures are of the same seconds. What the streams carried is what arrived w
 transactions ran, as the kernel of each receiving end counts it (`evidence.sample.arrivals`); which
 connections those are, the looks tell: the busiest ones, since the connection of the transactions
 carries next to nothing; their first data is seen at both ends, which tells the hosts' clocks apart.
-On a busy host the streams themselves begin late: transactions that had the path to themselves at first
-are invalid, too.
+On a busy host the streams themselves begin late: transactions that had the path to themselves at
+first are invalid, too.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def table(
         list_metrics(source)
         return
     from netlimits import tables
-    from netlimits.analysis import improvements
+    from netlimits.analysis.comparisons import improvements
 
     if isinstance(options["improvement"], dict):
         improvements.refuse_absent(source.frame, options["improvement"])

@@ -12,7 +12,7 @@ from netlimits.model import Command, Trace
 def command(interface: str, trace: Trace, seconds: float, leave_out: int | None) -> Command:
     """tcpdump on an interface, for `seconds` at most; `leave_out` is a port of no interest.
 
-    Numbers are absolute (-S) and times epoch seconds (-tt): analysis.traces reads both.
+    Numbers are absolute (-S) and times epoch seconds (-tt): analysis.packets.traces reads both.
     """
     argv = (
         *("timeout", "-s", "INT", f"{seconds:g}", "tcpdump", "-i", interface, "-nn", "-S", "-tt"),

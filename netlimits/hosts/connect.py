@@ -17,9 +17,9 @@ from netlimits.errors import ConnectError, HostError
 from netlimits.hosts.base import Host
 from netlimits.hosts.local import local_host
 from netlimits.hosts.patience import Patience
-from netlimits.hosts.ssh import ssh_host
+from netlimits.hosts.ssh.channels import ssh_host
+from netlimits.hosts.ssh.wire import Abort
 from netlimits.hosts.threads import at_once
-from netlimits.hosts.wire import Abort
 from netlimits.model import Machine
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 5.0

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netlimits.analysis import contrasts, frames
+from netlimits.analysis import frames
+from netlimits.analysis.statistics import contrasts
 from netlimits.limits import mediators, statements
 from netlimits.limits.base import OPEN, PROVEN, REFUTED, LimitClass
 from netlimits.limits.classes import CLASSES

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
 
 REPLICATES = 6
-"""Blocks from which on an interval holds for runs with outliers (analysis.contrasts)."""
+"""Blocks from which on an interval holds for runs with outliers (analysis.statistics.contrasts)."""
 NOTHING: Mapping[str, Sequence[str]] = {}
 Doses = Callable[[Verdict, Sequence[RunFigures]], Sequence[Intervention]]
 """The changes to make in a configuration, of its verdict and its runs' figures."""

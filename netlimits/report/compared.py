@@ -11,7 +11,8 @@ import pandas as pd
 from markupsafe import Markup
 
 from netlimits import tables
-from netlimits.analysis import comparison, sides, survivors, wording
+from netlimits.analysis import comparison, wording
+from netlimits.analysis.comparisons import sides, survivors
 from netlimits.archive.reader import Campaign
 from netlimits.charts.ratios import ratios
 from netlimits.metrics import metric

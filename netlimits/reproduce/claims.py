@@ -19,8 +19,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import contrasts, frames, wording
-from netlimits.analysis.intervals import ENOUGH
+from netlimits.analysis import frames, wording
+from netlimits.analysis.statistics import contrasts
+from netlimits.analysis.statistics.intervals import ENOUGH
 
 Verdict = Literal["holds", "does not hold", "undecided", "too few blocks", "cannot show it"]
 INFINITE = float("inf")

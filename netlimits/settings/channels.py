@@ -2,23 +2,31 @@
 
 A driver has `combined` ones or `rx` and `tx`. Changing them builds the queues anew: the link may
 go down and qdiscs that an mq root holds for them come and go. What /sys and /proc/irq held of each
-queue goes too, RPS, XPS and the CPUs of its interrupts, and the RSS table may: all of that is read
-and restored with them.
+queue goes too, RPS, XPS and the CPUs of its interrupts, and the RSS table may (`ethtool -x`): all
+of that is read and restored with them.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
-from netlimits.settings import _rss
 from netlimits.settings._base import State
 from netlimits.settings._quantities import Quantities
 from netlimits.units.cpus import CPU_LIST
+
+_READ_RSS = r"""ethtool -x "$1" 2>/dev/null | sed -n 's/^ *[0-9][0-9]*: *\([0-9 ]*\)$/rss \1/p'
+"""
+"""A script that prints the rows of the table; nothing where the driver has none."""
+
+_RSS_TABLE = re.compile(r"(\d{1,5}( \d{1,5}){0,4095})?", re.ASCII)
+
+_RSS_ROW = re.compile(r"^rss (?P<queues>[0-9 ]+)$", re.MULTILINE)
 
 _NUMBERS_OF_INTERRUPTS = r"""
 numbers() {
@@ -32,7 +40,7 @@ numbers() {
 
 _READ = (
     'ethtool -l "$1" || exit\n'
-    + _rss.READ
+    + _READ_RSS
     + _NUMBERS_OF_INTERRUPTS
     + r"""
 (cd "/sys/class/net/$1/queues" && grep -s "" rx-*/rps_cpus rx-*/rps_flow_cnt tx-*/xps_cpus \
@@ -84,12 +92,12 @@ class Channels(Quantities):
         show = Command(("ethtool", self.show, completed.command.argv[-1]))
         numbers = Quantities.state(self, replace(completed, command=show))
         queues = {match["name"]: match["value"] for match in _LINE.finditer(completed.stdout)}
-        return {**numbers, "queues": queues, "rss": _rss.table(completed.stdout)}
+        return {**numbers, "queues": queues, "rss": _rss_table(completed.stdout)}
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
         """As of other numbers; SettingError for an RSS table that could not be restored."""
         commands = Quantities.change(self, interface, state, wanted)
-        if commands and state and state["rss"] and not _rss.words(state["rss"]):
+        if commands and state and state["rss"] and not rss_words(state["rss"]):
             raise SettingError(
                 f"{interface} has an RSS table that `ethtool -X` cannot make again once a change "
                 f"of channels has replaced it; run `ethtool -X {interface} default` first, or "
@@ -101,7 +109,7 @@ class Channels(Quantities):
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         """The numbers, then what the queues and interrupts held that is not as it was found."""
         numbers = Quantities.undo(self, interface, original, state)
-        words, queues = _rss.words(original["rss"]), original["queues"]
+        words, queues = rss_words(original["rss"]), original["queues"]
         rings = sum(original["now"].get(name, 0) for name in ("rx", "combined"))
         is_default = words == ("equal", str(rings))  # which comes with the numbers
         differs = not numbers and original["rss"] != state["rss"] if state else not is_default
@@ -117,7 +125,7 @@ class Channels(Quantities):
         """Yield each number, table, queue file or interrupt's CPUs that is not as it was."""
         numbers = Quantities.differences(self, original, state)
         if original["rss"] != state["rss"]:
-            what = [" ".join(_rss.words(each["rss"])) for each in (state, original)]
+            what = [" ".join(rss_words(each["rss"])) for each in (state, original)]
             numbers = (*numbers, f"RSS table is {what[0]}, was {what[1]}")
         before, now = original["queues"], state["queues"]
         return numbers or tuple(
@@ -129,7 +137,7 @@ class Channels(Quantities):
     def faults(self, state: State) -> Iterator[str]:
         """Names that are none of these, and values that they do not take."""
         yield from Quantities.faults(self, state)
-        if not _rss.TABLE.fullmatch(state["rss"]):
+        if not _RSS_TABLE.fullmatch(state["rss"]):
             yield f"{state['rss'][:40]!r} is no RSS table"
         queues: Mapping[str, str] = state["queues"]
         cpus = re.compile(CPU_LIST["pattern"])
@@ -146,6 +154,31 @@ def _by_hand(interface: str, queues: Mapping[str, str], state: State) -> Iterato
         if " " not in name and now.get(name) != value:
             path = f"/sys/class/net/{interface}/queues/{name}"
             yield Command(("tee", path), sudo=True, stdin=value)
+
+
+def _rss_table(printed: str) -> str:
+    """Return the queue of each entry, separated by blanks; "" where there is no table."""
+    return " ".join(" ".join(match["queues"] for match in _RSS_ROW.finditer(printed)).split())
+
+
+def rss_words(table: str) -> tuple[str, ...]:
+    """Return the words of `ethtool -X` that make a table; none if there are none."""
+    queues = [int(queue) for queue in table.split()]
+    if not queues:
+        return ()
+    if _in_turn(queues):
+        first = min(queues)
+        start = ("start", str(first)) if first else ()
+        return ("equal", str(max(queues) - first + 1), *start)
+    if queues == sorted(queues):
+        count = Counter(queues)
+        return ("weight", *(str(count[queue]) for queue in range(max(queues) + 1)))
+    return ()
+
+
+def _in_turn(queues: list[int]) -> bool:
+    first, last = min(queues), max(queues)
+    return all(queue == first + at % (last - first + 1) for at, queue in enumerate(queues))
 
 
 CHANNELS = Channels(

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from netlimits.analysis import contrasts, frames
+from netlimits.analysis import frames
+from netlimits.analysis.statistics import contrasts
 from netlimits.analysis.summary import summary
 
 

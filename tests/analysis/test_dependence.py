@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from scipy.special import ndtr
 
-from netlimits.analysis import dependence
 from netlimits.analysis.comparison import compare
 from netlimits.analysis.cost import cost
-from netlimits.analysis.dependence import LEVEL, Blocks
+from netlimits.analysis.statistics import dependence
+from netlimits.analysis.statistics.dependence import LEVEL, Blocks
 from netlimits.analysis.summary import summary
 
 ALIKE, SLOW = "because consecutive runs are alike", "slow runs fail"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from netlimits.analysis import intervals, walsh
+from netlimits.analysis.statistics import intervals, walsh
 
 
 def test_a_mean_is_scipy_s() -> None:

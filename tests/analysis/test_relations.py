@@ -10,10 +10,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from netlimits.analysis import caveats, relations, sketches
+from netlimits.analysis import caveats
 from netlimits.analysis.comparison import compare, duet
 from netlimits.analysis.percentiles import percentiles
-from netlimits.analysis.relations import Relation
+from netlimits.analysis.sources import relations, sketches
+from netlimits.analysis.sources.relations import Relation
 from netlimits.analysis.spread import spread
 from netlimits.analysis.summary import summary
 from netlimits.errors import DataError

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from netlimits.analysis import run_files
+from netlimits.analysis.sources import run_files
 from netlimits.errors import DataError
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netlimits.analysis import run_files, spreadsheets
+from netlimits.analysis.sources import run_files, spreadsheets
 from netlimits.experiment.configurations import cell
 from netlimits.export import FORMATS
 from netlimits.export.base import Runs

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netlimits.analysis import pcap, tcpdump
-from netlimits.analysis.traces import COLUMNS, NEAR, trace
+from netlimits.analysis.packets import pcap, tcpdump
+from netlimits.analysis.packets.traces import COLUMNS, NEAR, trace
 from netlimits.errors import DataError
 from netlimits.reproduce import published
 

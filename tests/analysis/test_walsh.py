@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netlimits.analysis import walsh
+from netlimits.analysis.statistics import walsh
 
 VALUES = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60)
 COARSE = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=60)

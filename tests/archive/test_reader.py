@@ -7,7 +7,7 @@ from recorded import TRACES, recorded
 import netlimits as nl
 from netlimits.analysis import frames
 from netlimits.analysis.bursts import bursts, first_of_transactions
-from netlimits.analysis.traces import trace
+from netlimits.analysis.packets.traces import trace
 from netlimits.errors import ArchiveError, DataError
 
 

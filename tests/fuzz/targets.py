@@ -28,7 +28,7 @@ from types import ModuleType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from netlimits import checks
-from netlimits.analysis import traces
+from netlimits.analysis.packets import traces
 from netlimits.archive import reader, registry
 from netlimits.archive.journal import Head
 from netlimits.archive.records import run_fields, unfinished
@@ -38,9 +38,10 @@ from netlimits.errors import NetlimitsError
 from netlimits.evidence import clocks, facts
 from netlimits.evidence.counted import EVIDENCE
 from netlimits.experiment import document, expressions, hosts_file, load, plan, resolution
-from netlimits.hosts import hostkeys, streams
+from netlimits.hosts import streams
 from netlimits.hosts.scripted import ScriptedHost
-from netlimits.hosts.sshconfig import Endpoint
+from netlimits.hosts.ssh import hostkeys
+from netlimits.hosts.ssh.sshconfig import Endpoint
 from netlimits.importers import read as read_imported
 from netlimits.importers.base import Given
 from netlimits.model import Command, Completed, Machine

@@ -18,7 +18,7 @@ from waiting import LONG
 
 from netlimits.hosts.local import local_host
 from netlimits.hosts.login import LoginHost
-from netlimits.hosts.ssh import ssh_host
+from netlimits.hosts.ssh.channels import ssh_host
 from netlimits.model import Machine
 
 _SSHD = """\

@@ -14,7 +14,7 @@ import pytest
 
 from netlimits.errors import ConnectError, ConnectionLost, HostError
 from netlimits.hosts.patience import Patience
-from netlimits.hosts.ssh import ssh_host
+from netlimits.hosts.ssh.channels import ssh_host
 from netlimits.model import Command
 
 pytestmark = pytest.mark.lab

@@ -113,7 +113,7 @@ def test_a_killed_controller_leaves_no_server_behind(kind, request, ps):
 
 @pytest.mark.lab
 def test_a_lost_connection_ends_the_server_and_stop_still_answers(lab, ps):
-    from netlimits.hosts.ssh import ssh_host
+    from netlimits.hosts.ssh.channels import ssh_host
 
     host = ssh_host(lab.machine())
     try:

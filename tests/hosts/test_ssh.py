@@ -18,9 +18,10 @@ import pytest
 from waiting import LONG, wait
 
 from netlimits.errors import ConnectError, ConnectionLost, HostError, SessionRefused
-from netlimits.hosts import leftovers, ssh
+from netlimits.hosts import leftovers
 from netlimits.hosts.connect import connect_all
-from netlimits.hosts.ssh import SshLogin, ssh_host
+from netlimits.hosts.ssh import channels
+from netlimits.hosts.ssh.channels import SshLogin, ssh_host
 from netlimits.model import Command, Machine
 
 pytestmark = pytest.mark.lab
@@ -311,7 +312,7 @@ def test_a_connection_that_breaks_under_a_command_is_told(lab, ps):
 LOSER = """
 import os, signal, socket, sys
 from pathlib import Path
-from netlimits.hosts.ssh import ssh_host
+from netlimits.hosts.ssh.channels import ssh_host
 from netlimits.model import Command, Machine
 host = ssh_host(Machine("sender", ssh="far", ssh_config=Path(sys.argv[1])))
 sshd = host.run(Command(("sh", "-c", "ps -o ppid= -p $(ps -o ppid= -p $PPID)"))).stdout
@@ -379,7 +380,7 @@ def test_a_wait_that_is_interrupted_anywhere_leaves_the_bell_to_be_rung():
     def alarm(number, frame):
         raise Alarm
 
-    bell = ssh._Bell()
+    bell = channels._Bell()
     before = signal.signal(signal.SIGALRM, alarm)
     try:
         for _ in range(2000):

@@ -9,9 +9,9 @@ import pytest
 from waiting import LONG
 
 from netlimits.errors import ConnectError
-from netlimits.hosts.hostkeys import load_known
-from netlimits.hosts.keys import OurKeys
-from netlimits.hosts.sshconfig import Endpoint, SshConfig, _criteria, split
+from netlimits.hosts.ssh.hostkeys import load_known
+from netlimits.hosts.ssh.keys import OurKeys
+from netlimits.hosts.ssh.sshconfig import Endpoint, SshConfig, _criteria, split
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from waiting import LONG
 
-from netlimits.hosts.wire import MOST, Abort, Wire
+from netlimits.hosts.ssh.wire import MOST, Abort, Wire
 
 LATER = 3600.0
 

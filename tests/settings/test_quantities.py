@@ -14,7 +14,8 @@ from netlimits.errors import SettingError
 from netlimits.hosts.scripted import answer
 from netlimits.model import Completed
 from netlimits.restore.originals import typed
-from netlimits.settings import _rss, setting
+from netlimits.settings import setting
+from netlimits.settings.channels import rss_words
 
 SETTINGS = {name: setting(name) for name in ("ring", "coalesce", "channels")}
 
@@ -190,7 +191,7 @@ rss 1     1     1     1     1     1     1     1
     ],
 )
 def test_an_rss_table_is_said_in_ethtools_words(table: str, words: str):
-    assert " ".join(_rss.words(table)) == words
+    assert " ".join(rss_words(table)) == words
 
 
 def test_an_rss_table_comes_back_after_the_numbers_or_they_are_not_changed():

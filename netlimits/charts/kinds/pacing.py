@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from netlimits.analysis import frames, intervals, wording
-from netlimits.analysis.intervals import ENOUGH
+from netlimits.analysis import frames, wording
 from netlimits.analysis.pacing import paced
 from netlimits.analysis.pacing import pacing as pacing_frame
 from netlimits.analysis.pacing import ratios as ratios_frame
+from netlimits.analysis.statistics import intervals
+from netlimits.analysis.statistics.intervals import ENOUGH
 from netlimits.analysis.summary import means, summary
 from netlimits.charts._colours import GREY, KNOWN
 from netlimits.charts._labels import heading

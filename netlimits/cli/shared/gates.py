@@ -72,7 +72,8 @@ class Condition:
 
     def broken(self, rows: pd.DataFrame) -> Iterator[str]:
         """Yield its rows that are worse, failed, or ended fewer runs, and sessions that differ."""
-        from netlimits.analysis import comparison, sides, survivors
+        from netlimits.analysis import comparison
+        from netlimits.analysis.comparisons import sides, survivors
 
         factors = rows.attrs["factors"]
         for row in rows.to_dict("records"):

@@ -180,7 +180,7 @@ def _configurations(machines: Mapping[str, Machine]) -> set[Path]:
 
     Raises ConnectError for one that cannot be read.
     """
-    from netlimits.hosts.sshconfig import SshConfig
+    from netlimits.hosts.ssh.sshconfig import SshConfig
 
     named = {machine.ssh_config for machine in machines.values() if machine.ssh_config}
     return {path.absolute() for file in named for path in SshConfig(file).read}

@@ -138,14 +138,14 @@ def opened(path: Path, *others: Path, needed: Needed | None = None) -> Results:
         return Results(path, frame if columns is None else to_last_attempts(frame), campaign)
     if not path.exists():
         raise DataError(f"{path}: there is no such folder or file")
-    from netlimits.analysis import run_files
+    from netlimits.analysis.sources import run_files
 
     return Results(path, run_files.load(path))
 
 
 def _joined(parts: Sequence[tuple[str, Results]], each: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """The campaigns' frames as one: `campaign` says whose a row is, runs are numbered on."""
-    from netlimits.analysis import joining
+    from netlimits.analysis.sources import joining
 
     numbered, before = {}, 0
     for (name, part), frame in zip(parts, each, strict=True):

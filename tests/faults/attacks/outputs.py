@@ -13,7 +13,7 @@ import re
 import pandas as pd
 from faults.attacks.base import Family, Held
 
-from netlimits.analysis import run_files, spreadsheets
+from netlimits.analysis.sources import run_files, spreadsheets
 from netlimits.errors import DataError
 from netlimits.experiment.configurations import cell
 from netlimits.tables import render

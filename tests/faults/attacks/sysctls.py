@@ -11,7 +11,7 @@ from undoing import ListLog
 
 from netlimits.errors import SettingError
 from netlimits.experiment.hosts_file import Machine
-from netlimits.hosts.ssh import ssh_host
+from netlimits.hosts.ssh.channels import ssh_host
 from netlimits.model import sysctl_tree
 from netlimits.restore.changes import Changes
 from netlimits.settings import setting

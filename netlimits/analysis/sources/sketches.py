@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from netlimits.analysis import frames, wording
-from netlimits.analysis.relations import Relation, Runs, answer, frame_of, quoted
+from netlimits.analysis.sources.relations import Relation, Runs, answer, frame_of, quoted
 from netlimits.metrics import metric
 from netlimits.model import OUTCOMES
 

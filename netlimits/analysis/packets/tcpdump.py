@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from netlimits.analysis import pcap
-from netlimits.analysis.pcap import Packet
+from netlimits.analysis.packets import pcap
+from netlimits.analysis.packets.pcap import Packet
 from netlimits.errors import DataError
 
 TIMES = (

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from netlimits.analysis import column_roles
+from netlimits.analysis.sources import column_roles
 from netlimits.errors import DataError
 
 

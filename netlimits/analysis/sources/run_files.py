@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from netlimits.analysis import spreadsheets
+from netlimits.analysis.sources import spreadsheets
 from netlimits.errors import DataError, one_line
 
 FILE_LIMIT = 2 * 2**30

@@ -15,7 +15,7 @@ import paramiko
 from paramiko.auth_strategy import AuthSource, AuthStrategy, InMemoryPrivateKey
 
 from netlimits.errors import one_line
-from netlimits.hosts.sshconfig import SIZE_LIMIT, Endpoint
+from netlimits.hosts.ssh.sshconfig import SIZE_LIMIT, Endpoint
 from netlimits.model.named_file import bounded
 
 

@@ -22,11 +22,11 @@ from typing import Any
 import paramiko
 
 from netlimits.errors import ConnectError, one_line
-from netlimits.hosts.hostkeys import KnownOnly, changed, load_known
-from netlimits.hosts.keys import OurKeys
 from netlimits.hosts.patience import Patience
-from netlimits.hosts.sshconfig import Endpoint, SshConfig
-from netlimits.hosts.wire import Abort, Wire
+from netlimits.hosts.ssh.hostkeys import KnownOnly, changed, load_known
+from netlimits.hosts.ssh.keys import OurKeys
+from netlimits.hosts.ssh.sshconfig import Endpoint, SshConfig
+from netlimits.hosts.ssh.wire import Abort, Wire
 
 KEEP_ALIVE = 15
 """Seconds of silence after which a sign of life is sent."""

@@ -22,8 +22,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from netlimits.analysis import frames, streams
+from netlimits.analysis import frames
 from netlimits.analysis.cells import Grid, Streamed
+from netlimits.analysis.sources import streams
 from netlimits.metrics import Metric
 
 ENOUGH = 10

@@ -7,9 +7,10 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from netlimits.analysis import frames, joining, pooling, sketches, wording
-from netlimits.analysis.relations import Relation
-from netlimits.analysis.streams import ConfigurationRuns
+from netlimits.analysis import frames, pooling, wording
+from netlimits.analysis.sources import joining, sketches
+from netlimits.analysis.sources.relations import Relation
+from netlimits.analysis.sources.streams import ConfigurationRuns
 from netlimits.errors import DataError
 from netlimits.model import OUTCOMES
 

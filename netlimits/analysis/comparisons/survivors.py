@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from netlimits.analysis import contrasts
+from netlimits.analysis.statistics import contrasts
 
 FEWER, MORE = "fewer", "more"
 """Verdicts: after ended fewer, or more, of its runs ok than before, and more than chance."""

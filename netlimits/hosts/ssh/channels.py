@@ -12,10 +12,10 @@ import paramiko
 from netlimits.errors import ConnectError, ConnectionLost, SessionRefused
 from netlimits.hosts.login import LoginHost
 from netlimits.hosts.patience import Patience
-from netlimits.hosts.reach import Reach
-from netlimits.hosts.sshconfig import SshConfig
+from netlimits.hosts.ssh.reach import Reach
+from netlimits.hosts.ssh.sshconfig import SshConfig
+from netlimits.hosts.ssh.wire import Abort
 from netlimits.hosts.streams import CHUNK, Exchange
-from netlimits.hosts.wire import Abort
 from netlimits.model import Machine
 
 _FULL = 0.005

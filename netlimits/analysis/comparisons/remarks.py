@@ -6,10 +6,11 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from netlimits.analysis import dependence, intervals, survivors
-from netlimits.analysis.contrasts import FALSE_DISCOVERIES
-from netlimits.analysis.sessions import Sessions
-from netlimits.analysis.sides import Key, listed
+from netlimits.analysis.comparisons import survivors
+from netlimits.analysis.comparisons.sessions import Sessions
+from netlimits.analysis.comparisons.sides import Key, listed
+from netlimits.analysis.statistics import dependence, intervals
+from netlimits.analysis.statistics.contrasts import FALSE_DISCOVERIES
 from netlimits.metrics import Metric
 
 INTERLEAVED = (

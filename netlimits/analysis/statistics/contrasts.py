@@ -22,8 +22,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from netlimits.analysis import intervals
-from netlimits.analysis.intervals import ENOUGH, Interval
+from netlimits.analysis.statistics import intervals
+from netlimits.analysis.statistics.intervals import ENOUGH, Interval
 
 FALSE_DISCOVERIES = 0.05
 """The share of what a table calls more than chance that may be chance."""

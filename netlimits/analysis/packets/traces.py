@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from netlimits.analysis import pcap, tcpdump
-from netlimits.analysis.pcap import Packet
+from netlimits.analysis.packets import pcap, tcpdump
+from netlimits.analysis.packets.pcap import Packet
 from netlimits.errors import DataError
 
 CONTROL_PORT = 12865

@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from netlimits.analysis import frames, sketches, wording
-from netlimits.analysis.relations import Relation, answer, frame_of, literal, quoted
-from netlimits.analysis.sketches import RUNS, Key
+from netlimits.analysis import frames, wording
+from netlimits.analysis.sources import sketches
+from netlimits.analysis.sources.relations import Relation, answer, frame_of, literal, quoted
+from netlimits.analysis.sources.sketches import RUNS, Key
 from netlimits.model import OUTCOMES
 
 BATCH = 1 << 20

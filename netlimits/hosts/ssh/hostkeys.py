@@ -15,7 +15,7 @@ import paramiko
 from paramiko.hostkeys import HostKeyEntry, HostKeys, InvalidHostKey
 
 from netlimits.errors import ConnectError
-from netlimits.hosts.sshconfig import Endpoint
+from netlimits.hosts.ssh.sshconfig import Endpoint
 from netlimits.model.named_file import whole
 
 KNOWN_LIMIT = 64 * 2**20

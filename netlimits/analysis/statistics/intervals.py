@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit
 
-from netlimits.analysis import walsh
+from netlimits.analysis.statistics import walsh
 
 ENOUGH = 6
 """Runs, or blocks, from which on an interval needs no assumption about their kind."""

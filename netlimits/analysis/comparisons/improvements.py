@@ -1,7 +1,7 @@
 """What one value of a factor gains over another, in each configuration that has both.
 
 An improvement is a ratio, turned so that better is above 1, with the interval of
-`analysis.contrasts`: within blocks where the campaign has any. A metric without a better direction,
+`statistics.contrasts`: within blocks where there are any. A metric without a better direction,
 such as a number of calls, has none.
 """
 
@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import contrasts, frames, pooling, wording
+from netlimits.analysis import frames, pooling, wording
 from netlimits.analysis.cells import Cell, Key
-from netlimits.analysis.contrasts import FALSE_DISCOVERIES, Contrast
-from netlimits.analysis.intervals import ENOUGH
+from netlimits.analysis.statistics import contrasts
+from netlimits.analysis.statistics.contrasts import FALSE_DISCOVERIES, Contrast
+from netlimits.analysis.statistics.intervals import ENOUGH
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
 

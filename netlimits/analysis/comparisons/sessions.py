@@ -20,10 +20,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtr, stdtrit
 
-from netlimits.analysis import contrasts
-from netlimits.analysis.contrasts import NONE, Contrast
-from netlimits.analysis.relations import Relation, Runs
-from netlimits.analysis.streams import ConfigurationRuns
+from netlimits.analysis.sources.relations import Relation, Runs
+from netlimits.analysis.sources.streams import ConfigurationRuns
+from netlimits.analysis.statistics import contrasts
+from netlimits.analysis.statistics.contrasts import NONE, Contrast
 
 CAMPAIGN = "campaign"
 """The column that tells sessions apart, in frames of several campaigns."""

@@ -1,8 +1,8 @@
 """Runs in DuckDB: more of them than memory holds.
 
 An analysis of a relation is the same as of a frame: what tells configurations apart is judged by a
-frame of two rows of each kind there is (analysis.sketches), and figures come as arrays of all runs
-of a cell, one column at a time (analysis.streams). What is only counted, DuckDB counts.
+frame of two rows of each kind there is (`sketches`), and figures come as arrays of all runs
+of a cell, one column at a time (`streams`). What is only counted, DuckDB counts.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""What a comparison rests on: its two sides, sessions, runs that are missing, and its notes."""

@@ -1,0 +1,1 @@
+"""Statistics of runs: intervals, contrasts, and whether runs are independent."""

@@ -1,0 +1,1 @@
+"""Hosts over SSH, on paramiko: configuration, keys, the way to the login, and channels."""
