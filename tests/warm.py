@@ -27,7 +27,7 @@ from typing import Any
 
 AS_MODULE = ["-m", "netlimits"]
 _HEAVY = (
-    *("click", "jinja2", "jsonschema", "msgspec", "paramiko", "psutil", "tenacity", "yamlcore"),
+    *("click", "jinja2", "jsonschema", "msgspec", "paramiko", "psutil", "yamlcore"),
     *("numpy", "pandas", "pyarrow.parquet", "scipy.stats", "scipy.optimize"),
     *("matplotlib.figure", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg"),
 )

@@ -32,6 +32,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import stdtrit
 
 from netlimits.analysis import caveats, frames, pooling, wording
 from netlimits.analysis.statistics import dependence, intervals
@@ -273,8 +274,6 @@ def _fit(
     kib: np.ndarray, ns: np.ndarray, blocks: np.ndarray | None, confidence: float, about: str
 ) -> dict[str, Any]:
     """The weighted fit of ns on 1 and kib, refused where it would mean nothing."""
-    import statsmodels.api as sm
-
     sizes, place = np.unique(kib, return_inverse=True)
     if len(sizes) < 2:
         raise DataError(
@@ -293,27 +292,34 @@ def _fit(
             f"{about}: packets of {sizes[0] * 1024:g} to {sizes[-1] * 1024:g} bytes are too alike "
             f"to tell the two costs apart (condition number {condition:.0f}, above {HARMFUL:.0f})"
         )
-    hat = np.einsum("ij,ji->i", root, np.linalg.pinv(root))
+    inverse = np.linalg.pinv(root)
+    hat = np.einsum("ij,ji->i", root, inverse)
     if hat.max() > 1 - 1e-9:
         lone = kib[int(hat.argmax())] * 1024
         raise DataError(f"{about}: one run alone has {lone:g} bytes and decides a cost; repeat it")
-    fit = sm.WLS(ns, design, weights=means[place] ** -2.0).fit(cov_type="HC3", use_t=True)
-    (packet, byte), limits = fit.params, fit.conf_int(1 - confidence)
-    without = None if blocks is None else _without(root, ns / means[place], blocks)
+    shares, weights = ns / means[place], means[place] ** -2.0
+    costs = inverse @ shares
+    errors = shares - root @ costs
+    without = None if blocks is None else _without(root, shares, blocks)
     if without is not None:
-        each = zip((packet, byte), without.T, strict=True)
+        each = zip(costs, without.T, strict=True)
         limits = [intervals.jackknife(whole, part, confidence)[1:3] for whole, part in each]
+    else:  # HC3
+        half = np.sqrt(((inverse * errors / (1 - hat)) ** 2).sum(axis=1))
+        half *= stdtrit(len(kib) - 2, (1 + confidence) / 2)
+        limits = list(zip(costs - half, costs + half, strict=True))
+    spread = weights @ (ns - np.average(ns, weights=weights)) ** 2
     return {
         "n": len(kib),
         "sizes": len(sizes),
-        "packet_ns": packet,
+        "packet_ns": costs[0],
         "packet_ns_low": limits[0][0],
         "packet_ns_high": limits[0][1],
-        "kib_ns": byte,
+        "kib_ns": costs[1],
         "kib_ns_low": limits[1][0],
         "kib_ns_high": limits[1][1],
         "condition": condition,
-        "r2": fit.rsquared,
+        "r2": 1 - float(errors @ errors / spread),
     }
 
 

@@ -8,10 +8,10 @@ cut, and those that were made are closed.
 
 from __future__ import annotations
 
+import itertools
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-
-import tenacity
 
 from netlimits.errors import ConnectError, HostError
 from netlimits.hosts.base import Host
@@ -69,21 +69,17 @@ def within_budget(connect: Callable[[], Host], seconds: float) -> tuple[Host, in
     Pauses grow from a quarter of a second to five. What time does not mend (a host key that is
     unknown, a key of ours that is refused) is not tried again. Raises the last error.
     """
-    tries = tenacity.Retrying(
-        stop=tenacity.stop_after_delay(seconds),
-        wait=tenacity.wait_exponential(_FIRST_PAUSE, max=_LONGEST_PAUSE),
-        retry=tenacity.retry_if_exception(_may_pass),
-        reraise=True,
-    )
-    host = tries(connect)
-    return host, int(tries.statistics["attempt_number"])
-
-
-def _may_pass(error: BaseException) -> bool:
-    """Whether trying again later may help; a login that was cut off at once counts as refused."""
-    if isinstance(error, ConnectError):
-        return error.transient
-    return isinstance(error, HostError)
+    limit, pause = time.monotonic() + seconds, _FIRST_PAUSE
+    for number in itertools.count(1):
+        try:
+            return connect(), number
+        except HostError as error:  # a login that was cut off at once counts as refused
+            lasting = isinstance(error, ConnectError) and not error.transient
+            if lasting or time.monotonic() >= limit:
+                raise
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+    raise AssertionError("it returns or raises")
 
 
 @contextmanager
