@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -129,20 +129,12 @@ def windows(frame: Runs) -> str:
     """
     if not {"window_s", "elapsed_s"} <= set(frame.columns):
         return ""
-    if isinstance(frame, Relation):
-        share = "window_s / nullif(elapsed_s, 0)"
-        short = f"where {frame.ok} and {share} < {WHOLE}"
-        of, runs, least, most = frame.counted(
-            short=f"count(*) filter ({short})",
-            runs=f"count(*) filter (where {frame.ok})",
-            least=f"min({share}) filter ({short})",
-            most=f"max({share}) filter ({short})",
-        ).values()
-    else:
-        ok = frames.usable(_of(frame, ("window_s", "elapsed_s")))
-        shares = pd.to_numeric(ok["window_s"]) / pd.to_numeric(ok["elapsed_s"])
-        part = shares[shares < WHOLE]
-        of, runs, least, most = len(part), len(ok), part.min(), part.max()
+    share = "window_s / nullif(elapsed_s, 0)"
+    if not isinstance(frame, Relation):
+        frame = frames.usable(_of(frame, ("window_s", "elapsed_s")))
+    of, runs, least, most = _flagged(
+        frame, share, lambda ok: _numbers(ok["window_s"]) / _numbers(ok["elapsed_s"]), "<", WHOLE
+    )
     if not of:
         return ""
     low, high = (f"{100 * share:.0f}" for share in (least, most))
@@ -237,20 +229,15 @@ def disturbance(runs: Runs) -> str:
     """A sentence on how many ok runs had other traffic on their link, and how much; "" for none."""
     if "disturbed_pct" not in runs.columns:
         return ""
-    if isinstance(runs, Relation):
-        share = "try_cast(disturbed_pct as double)"
-        of, count, most = runs.counted(
-            disturbed=f"count(*) filter (where {runs.ok} and {share} > 0)",
-            runs=f"count(*) filter (where {runs.ok})",
-            most=f"max({share}) filter (where {runs.ok} and {share} > 0)",
-        ).values()
-        return _disturbance(of, count, most) if of else ""
-    shares = pd.to_numeric(runs["disturbed_pct"], errors="coerce")  # words tell no share
-    ok = runs["status"] == "ok" if "status" in runs.columns else shares.notna() | True
-    disturbed = shares[ok & (shares > 0)]
-    if disturbed.empty:
+    of, count, _, most = _flagged(
+        runs, _number("disturbed_pct"), lambda ok: _numbers(ok["disturbed_pct"]), ">", 0
+    )
+    if not of:
         return ""
-    return _disturbance(len(disturbed), int(ok.sum()), float(disturbed.max()))
+    return (
+        f"{of} of {count} runs had other traffic on their link, up to "
+        f"{most:.2g} % of their own (disturbed_pct)"
+    )
 
 
 def other_programs(runs: Runs) -> str:
@@ -258,19 +245,13 @@ def other_programs(runs: Runs) -> str:
     columns = [name for name in OTHERS if name in runs.columns]
     if not columns:
         return ""
-    if isinstance(runs, Relation):
-        shares = (f"coalesce(try_cast({name} as double), 0)" for name in columns)
-        most = f"greatest({', '.join(shares)})"
-        of, count, highest = runs.counted(
-            shared=f"count(*) filter (where {runs.ok} and {most} > {OTHER_CPU_NOTED})",
-            runs=f"count(*) filter (where {runs.ok})",
-            most=f"max({most}) filter (where {runs.ok})",
-        ).values()
-    else:
-        ok = runs[runs["status"] == "ok"] if "status" in runs.columns else runs
-        percentages = ok[columns].apply(pd.to_numeric, errors="coerce").max(axis="columns")
-        of, count = int((percentages > OTHER_CPU_NOTED).sum()), len(ok)
-        highest = percentages.max()
+    of, count, _, highest = _flagged(
+        runs,
+        f"greatest({', '.join(f'coalesce({_number(name)}, 0)' for name in columns)})",
+        lambda ok: ok[columns].apply(_numbers).max(axis="columns"),
+        ">",
+        OTHER_CPU_NOTED,
+    )
     if not of:
         return ""
     return (
@@ -283,17 +264,13 @@ def covered(runs: Runs) -> str:
     """Say in how many ok runs the throughput is of a part of the time; "" for none."""
     if "covered_pct" not in runs.columns:
         return ""
-    if isinstance(runs, Relation):
-        share = "try_cast(covered_pct as double)"
-        of, count, least = runs.counted(
-            short=f"count(*) filter (where {runs.ok} and {share} < {COVERED_NOTED})",
-            runs=f"count(*) filter (where {runs.ok})",
-            least=f"min({share}) filter (where {runs.ok})",
-        ).values()
-    else:
-        ok = runs[runs["status"] == "ok"] if "status" in runs.columns else runs
-        shares = pd.to_numeric(ok["covered_pct"], errors="coerce")
-        of, count, least = int((shares < COVERED_NOTED).sum()), len(ok), shares.min()
+    of, count, least, _ = _flagged(
+        runs,
+        _number("covered_pct"),
+        lambda ok: _numbers(ok["covered_pct"]),
+        "<",
+        COVERED_NOTED,
+    )
     if not of:
         return ""
     return (
@@ -302,8 +279,37 @@ def covered(runs: Runs) -> str:
     )
 
 
-def _disturbance(of: int, runs: int, most: float) -> str:
-    return (
-        f"{of} of {runs} runs had other traffic on their link, up to "
-        f"{most:.2g} % of their own (disturbed_pct)"
-    )
+def _flagged(
+    runs: Runs,
+    sql: str,
+    share: Callable[[pd.DataFrame], pd.Series[Any]],
+    sign: Literal["<", ">"],
+    limit: float,
+) -> tuple[int, int, float, float]:
+    """Return how many ok runs have a share beyond a limit, of how many; the least and the most.
+
+    The share is an expression in `sql`, for a relation, and a function of a frame.
+    """
+    if isinstance(runs, Relation):
+        flagged = f"filter (where {runs.ok} and {sql} {sign} {limit})"
+        of, count, least, most = runs.counted(
+            flagged=f"count(*) {flagged}",
+            runs=f"count(*) filter (where {runs.ok})",
+            least=f"min({sql}) {flagged}",
+            most=f"max({sql}) {flagged}",
+        ).values()
+        return of, count, least, most
+    ok = runs[runs["status"] == "ok"] if "status" in runs.columns else runs
+    shares = share(ok)
+    shares = shares[shares < limit if sign == "<" else shares > limit]
+    return len(shares), len(ok), shares.min(), shares.max()
+
+
+def _number(name: str) -> str:
+    """A column's numbers in SQL; words are none."""
+    return f"try_cast({name} as double)"
+
+
+def _numbers(column: pd.Series[Any]) -> pd.Series[Any]:
+    """A column's numbers; words are none."""
+    return pd.to_numeric(column, errors="coerce")
