@@ -120,7 +120,7 @@ def _write_sequel(
     results: Results, path: Path | None, suspects: tuple[str, ...], chosen: tuple[str, ...]
 ) -> None:
     """Write the experiment of the next campaign, and name it; how long it takes is an aside."""
-    from netlimits.cli.shared.plan_summary import lasting
+    from netlimits.cli.shared.lines import lasting
     from netlimits.experiment import load
     from netlimits.experiment.plan import Plan, seeded
     from netlimits.limits import CLASSES, sequel

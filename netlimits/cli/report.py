@@ -14,7 +14,7 @@ from netlimits.cli.shared import drawing, entries
 from netlimits.cli.shared.options import RESULTS
 from netlimits.cli.shared.outputs import OutputFile, refuse_folder
 from netlimits.cli.shared.results import Results, opened
-from netlimits.cli.table import summary_of
+from netlimits.cli.shared.summaries import summary_of
 from netlimits.errors import DataError, InputError, NetlimitsError
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _page(results: Results) -> Page:
 def _compared(results: Results, missing: list[str]) -> list[Answer]:
     """Of a duet, how its second side differs from the first; nothing of other campaigns."""
     from netlimits.analysis.comparison import THRESHOLD
-    from netlimits.cli.compare import BothSides
+    from netlimits.cli.shared.both_sides import BothSides
     from netlimits.report import compared
 
     if results.campaign is None or not results.campaign.experiment.sides:

@@ -34,3 +34,15 @@ def say_warnings(findings: Sequence[Finding]) -> None:
     for finding in findings:
         if finding.severity == "warning":
             echo(f"warning: {one_line(str(finding))}", err=True)
+
+
+def lasting(seconds: float) -> str:
+    """Two units at most: `20 min 12 s`."""
+    units = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
+    left = max(1, round(seconds))
+    parts: list[str] = []
+    for name, size in units:
+        number, left = divmod(left, size)
+        if number or parts:
+            parts.append(f"{number} {name}")
+    return " ".join(parts[:2])

@@ -225,7 +225,7 @@ def end(failed: Sequence[DataError], what: str) -> None:
 
 def list_metrics(results: Results) -> None:
     """Print the metrics that there are, in place of a table or charts."""
-    from netlimits.cli.describe import metrics_of
+    from netlimits.cli.shared.sections import metrics_of
 
     for line in metrics_of(results.frame):
         echo(line)

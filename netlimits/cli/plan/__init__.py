@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from netlimits.cli import echo
-from netlimits.cli.shared import plan_summary, planned_runs
+from netlimits.cli.plan import plan_summary, planned_runs
 from netlimits.cli.shared.hosts import aside
 from netlimits.cli.shared.options import AT_ONCE, JSON, PATIENCE, SET, pairs
 from netlimits.cli.shared.outputs import OutputFile

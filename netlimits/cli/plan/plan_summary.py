@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from netlimits.cli import echo
+from netlimits.cli.shared.lines import lasting
 from netlimits.errors import one_line
 
 if TYPE_CHECKING:
@@ -124,15 +125,3 @@ def print_summary(summary: Mapping[str, Any]) -> None:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def lasting(seconds: float) -> str:
-    """Two units at most: `20 min 12 s`."""
-    units = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
-    left = max(1, round(seconds))
-    parts: list[str] = []
-    for name, size in units:
-        number, left = divmod(left, size)
-        if number or parts:
-            parts.append(f"{number} {name}")
-    return " ".join(parts[:2])

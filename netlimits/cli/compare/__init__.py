@@ -6,14 +6,14 @@ import json
 import math
 import sys
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from netlimits.cli import echo, quoted
-from netlimits.cli.shared import gates
+from netlimits.cli.compare import gates
+from netlimits.cli.shared.both_sides import BothSides, each_part
 from netlimits.cli.shared.options import JSON, LIST, separated
 from netlimits.cli.shared.outputs import refuse_file, refuse_folder
 from netlimits.cli.shared.results import Results, list_metrics, opened
@@ -188,81 +188,6 @@ def _statuses(table: pd.DataFrame, strict: bool) -> Iterator[int]:
             yield UNCLEAR_STATUS
 
 
-@dataclass(frozen=True)
-class BothSides:
-    """Two campaigns, or, where `after` is none, the sides of the duet `before`."""
-
-    before: Results
-    after: Results | None = None
-    sessions_differ_by: float | None = None
-
-    @property
-    def sides(self) -> tuple[str, str]:
-        """What the sides are called: those of a duet by their names, campaigns by their folders."""
-        if self.after:
-            return _called(self.before), _called(self.after)
-        assert self.before.campaign
-        first, second = self.before.campaign.experiment.sides
-        return first, second
-
-    @property
-    def name(self) -> str:
-        """What is compared with the baseline."""
-        return self.sides[1]
-
-    @property
-    def title(self) -> str:
-        """What is compared with what."""
-        duet = "" if self.after else f"{self.before.path}: "
-        return f"{duet}{self.sides[1]} against {self.sides[0]}"
-
-    def table(self, of: Sequence[str], threshold: float) -> pd.DataFrame:
-        """The comparison's rows, with its notes and those on runs that are not there yet."""
-        from netlimits.analysis import comparison
-
-        if self.after:
-            table = comparison.compare(
-                self.before.having(of),
-                self.after.having(of),
-                of,
-                threshold,
-                among=_factors(self.before, self.after),
-                sessions_differ_by=self.sessions_differ_by,
-            )
-        else:
-            assert self.before.campaign
-            experiment = self.before.campaign.experiment
-            derived = experiment.derived
-            among = [name for name in _factors(self.before) or () if name not in derived]
-            table = comparison.duet(
-                self.before.having(of), of, threshold, among=among, called=self.sides
-            )
-        table.attrs["notes"] = (*self._unfinished(), *table.attrs["notes"])
-        return table
-
-    def _unfinished(self) -> Iterator[str]:
-        for results in _each(self.before, self.after):
-            if results.campaign:
-                left, planned = results.campaign.left(results.frame)
-                if left:
-                    yield (
-                        f"{results.path}: {left} of {planned} runs are left; they count once they "
-                        f"are there: netlimits resume {quoted(results.path)}"
-                    )
-
-
-def _each(*sides: Results | None) -> Iterator[Results]:
-    """Yield the results of each campaign or file of the sides."""
-    for side in sides:
-        if side:
-            yield from [part for _, part in side.parts] or [side]
-
-
-def _called(side: Results) -> str:
-    """Return the name of a side: its folders."""
-    return " and ".join(str(results.path) for results in _each(side))
-
-
 def _comparisons(
     baseline: Results, after: Sequence[Path], together: bool, sessions_differ_by: float | None
 ) -> Iterator[BothSides]:
@@ -285,18 +210,6 @@ def _comparisons(
         yield BothSides(baseline)
     for first, *others in [after] if together and after else [(path,) for path in after]:
         yield BothSides(baseline, opened(first, *others), sessions_differ_by)
-
-
-def _factors(*sides: Results) -> list[str] | None:
-    """The factors and derived values of all campaigns; None for files, which do not tell."""
-    from netlimits.experiment import resolution
-
-    names: list[str] = []
-    for side in _each(*sides):
-        if side.campaign is None or side.campaign.imported:
-            return None
-        names += resolution.names(side.campaign.experiment)
-    return list(dict.fromkeys(names))
 
 
 def _judged(
@@ -329,12 +242,12 @@ def _write_page(
             _hosts(comparison),
             _campaigns(comparison),
             comparison.after is None,
-            len([*_each(comparison.before, comparison.after)]) > 2,
+            len([*each_part(comparison.before, comparison.after)]) > 2,
         )
         for comparison, table in parts
     ]
     text = render(compared.page(each, failures, f"netlimits {__version__}"))
-    last = [*_each(parts[-1][0].before, parts[-1][0].after)][-1]
+    last = [*each_part(parts[-1][0].before, parts[-1][0].after)][-1]
     file = Path(name) if name else Path(PAGE)
     try:
         if not name and last.campaign:  # as all that a campaign leaves: its owner's alone
@@ -354,7 +267,7 @@ def _campaigns(comparison: BothSides) -> dict[str, Campaign]:
         return {"": comparison.before.campaign}
     return {
         str(results.path): results.campaign
-        for results in _each(comparison.before, comparison.after)
+        for results in each_part(comparison.before, comparison.after)
         if results.campaign
     }
 
@@ -368,7 +281,7 @@ def _hosts(comparison: BothSides) -> list[str]:
     """Return what differs between the hosts of the first and the last campaign, a line each."""
     from netlimits.evidence import facts
 
-    first, *_, last = [*_each(comparison.before, comparison.after)] * 2
+    first, *_, last = [*each_part(comparison.before, comparison.after)] * 2
     if first.campaign is None or last.campaign is None:
         return []
     archives = first.campaign.archive, last.campaign.archive

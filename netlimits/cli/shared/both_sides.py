@@ -1,0 +1,100 @@
+"""The two sides of a comparison: campaigns, files, or those of a duet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from netlimits.cli import quoted
+from netlimits.cli.shared.results import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class BothSides:
+    """Two campaigns, or, where `after` is none, the sides of the duet `before`."""
+
+    before: Results
+    after: Results | None = None
+    sessions_differ_by: float | None = None
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """What the sides are called: those of a duet by their names, campaigns by their folders."""
+        if self.after:
+            return called(self.before), called(self.after)
+        assert self.before.campaign
+        first, second = self.before.campaign.experiment.sides
+        return first, second
+
+    @property
+    def name(self) -> str:
+        """What is compared with the baseline."""
+        return self.sides[1]
+
+    @property
+    def title(self) -> str:
+        """What is compared with what."""
+        duet = "" if self.after else f"{self.before.path}: "
+        return f"{duet}{self.sides[1]} against {self.sides[0]}"
+
+    def table(self, of: Sequence[str], threshold: float) -> pd.DataFrame:
+        """The comparison's rows, with its notes and those on runs that are not there yet."""
+        from netlimits.analysis import comparison
+
+        if self.after:
+            table = comparison.compare(
+                self.before.having(of),
+                self.after.having(of),
+                of,
+                threshold,
+                among=_factors(self.before, self.after),
+                sessions_differ_by=self.sessions_differ_by,
+            )
+        else:
+            assert self.before.campaign
+            experiment = self.before.campaign.experiment
+            derived = experiment.derived
+            among = [name for name in _factors(self.before) or () if name not in derived]
+            table = comparison.duet(
+                self.before.having(of), of, threshold, among=among, called=self.sides
+            )
+        table.attrs["notes"] = (*self._unfinished(), *table.attrs["notes"])
+        return table
+
+    def _unfinished(self) -> Iterator[str]:
+        for results in each_part(self.before, self.after):
+            if results.campaign:
+                left, planned = results.campaign.left(results.frame)
+                if left:
+                    yield (
+                        f"{results.path}: {left} of {planned} runs are left; they count once they "
+                        f"are there: netlimits resume {quoted(results.path)}"
+                    )
+
+
+def each_part(*sides: Results | None) -> Iterator[Results]:
+    """Yield the results of each campaign or file of the sides."""
+    for side in sides:
+        if side:
+            yield from [part for _, part in side.parts] or [side]
+
+
+def called(side: Results) -> str:
+    """Return the name of a side: its folders."""
+    return " and ".join(str(results.path) for results in each_part(side))
+
+
+def _factors(*sides: Results) -> list[str] | None:
+    """The factors and derived values of all campaigns; None for files, which do not tell."""
+    from netlimits.experiment import resolution
+
+    names: list[str] = []
+    for side in each_part(*sides):
+        if side.campaign is None or side.campaign.imported:
+            return None
+        names += resolution.names(side.campaign.experiment)
+    return list(dict.fromkeys(names))
