@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import netlimits
+from netlimits.cli import COMMANDS
 
 PACKAGE = Path(netlimits.__file__).parent
 SCRIPT = Path(__file__).parents[1] / "scripts" / "layers.py"
@@ -165,6 +166,22 @@ def test_no_function_imports_a_module_of_ours_except_in_cli():
         for module, line in ours(function)
     ]
     assert not deferred, deferred
+
+
+def test_no_command_imports_another():
+    """What several of them use is in cli.shared."""
+    commands = {module.removeprefix("netlimits.") for module, _ in COMMANDS.values()}
+    wrong = [
+        f"{name}:{line} {module}"
+        for name, path in modules().items()
+        for module, line in ours(parsed(path))
+        if name.partition(".")[0] == "cli"
+        and any(f"{module}.".startswith(f"{each}.") for each in commands)
+        and not any(
+            f"{name}.".startswith(f"{each}.") for each in commands if module.startswith(each)
+        )
+    ]
+    assert not wrong, wrong
 
 
 def test_a_process_at_work_loads_neither_pandas_nor_pyarrow():

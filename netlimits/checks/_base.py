@@ -97,7 +97,8 @@ class Check(Protocol):
     """What was looked at, as the table's column says it."""
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """What to ask the host; nothing that changes it."""
+        """What to ask the host; nothing that changes it. By default nothing at all."""
+        return ()
 
     def findings(
         self, site: Site, role: str, completed: tuple[Completed, ...]

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from netlimits.checks._base import Finding, Site
-from netlimits.model import Command, Completed
+from netlimits.checks._base import Check, Finding, Site
+from netlimits.model import Completed
 
 TOLERABLE = 0.1
 """Seconds: interim results are rates over about a second."""
 
 
-class Clock:
+class Clock(Check):
     """Compares the clocks by the offsets that were measured before (`Site.clocks`)."""
 
     name = "clock"
-
-    def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """No commands."""
-        return ()
 
     def findings(
         self, site: Site, role: str, completed: tuple[Completed, ...]

@@ -9,9 +9,9 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 
-from netlimits.checks._base import Finding, Site
+from netlimits.checks._base import Check, Finding, Site
 from netlimits.experiment import resolution
-from netlimits.model import Command, Completed, Family, Setup
+from netlimits.model import Completed, Family, Setup
 from netlimits.tools import Transfer, tool
 
 ETHERNET = 14
@@ -20,14 +20,10 @@ TCP_HEADERS = {4: 40, 6: 60}
 """Bytes of a packet that are neither data nor TCP options, by the version of IP."""
 
 
-class Fragments:
+class Fragments(Check):
     """Judges from plan and facts alone, at the host that the clients run on."""
 
     name = "packet size"
-
-    def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """No commands."""
-        return ()
 
     def findings(
         self, site: Site, role: str, completed: tuple[Completed, ...]

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from netlimits.checks._base import Finding, Site
-from netlimits.model import Command, Completed
+from netlimits.checks._base import Check, Finding, Site
+from netlimits.model import Completed
 
 
-class Kernels:
+class Kernels(Check):
     """Judges from the facts alone."""
 
     name = "kernel"
-
-    def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """No commands."""
-        return ()
 
     def findings(
         self, site: Site, role: str, completed: tuple[Completed, ...]
