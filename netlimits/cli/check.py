@@ -14,8 +14,7 @@ import click
 
 from netlimits.cli import echo
 from netlimits.cli.shared.options import HOSTS, JSON, PATIENCE, SET, pairs
-from netlimits.cli.shared.plan_findings import findings_beside
-from netlimits.cli.shared.sides import Against, against_options, experiment_of
+from netlimits.cli.shared.sides import Against, against_options, experiment_of, findings_beside
 from netlimits.errors import escaped
 
 if TYPE_CHECKING:

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from netlimits import __version__
-from netlimits.cli import echo, quoted
-from netlimits.cli.shared import drawing, entries
+from netlimits.cli import echo
+from netlimits.cli.shared import page
 from netlimits.cli.shared.options import RESULTS
 from netlimits.cli.shared.outputs import OutputFile, refuse_folder
-from netlimits.cli.shared.results import Results, opened
-from netlimits.cli.shared.summaries import summary_of
-from netlimits.errors import DataError, InputError, NetlimitsError
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from markupsafe import Markup
-
-    from netlimits.archive.reader import Campaign
-    from netlimits.report.page import Answer, Exhibit, Page
+from netlimits.errors import InputError
 
 
 @click.command()
@@ -48,176 +36,4 @@ def report(results: Path, out: Path | None) -> None:
         raise InputError(f"{results}: a report is made of a campaign's folder")
     if out is None:
         refuse_folder(results)
-    echo(write(results, out))
-
-
-def write(results: Path, out: Path | None = None) -> Path:
-    """Write the page of a campaign's folder, and return its file. Raises InputError."""
-    from netlimits.model.folder import Folder
-    from netlimits.report.page import render
-
-    text = render(_page(opened(results)))
-    file = out or results / "report.html"
-    try:
-        if out is None:  # as all that a campaign leaves: its owner's alone
-            Folder(results).write(file.name, text)
-        else:
-            file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{file}: cannot be written: {error.strerror or error}") from error
-    return file
-
-
-def _page(results: Results) -> Page:
-    """The page of a campaign."""
-    from netlimits.report import contents
-    from netlimits.report.answers import answers
-    from netlimits.report.page import Page
-    from netlimits.tables import is_summary
-
-    campaign = results.campaign
-    assert campaign
-    running = campaign.state()["running"] or {"run": None, "attempt": None}
-    present = running["run"], running["attempt"]  # it is under way, and no failure
-    records = [r for r in campaign.records() if (r.run.number, r.attempt) != present]
-    missing: list[str] = []
-    summaries = list(_summaries(results, missing))
-    failures, more = contents.failures(records)
-    run, steps = contents.steps(campaign, records)
-    lines, files = contents.repeat(campaign)
-    return Page(
-        title=campaign.experiment.name,
-        question=campaign.experiment.question,
-        source=campaign.experiment.source,
-        summary=contents.summary(campaign, records),
-        answers=answers(
-            [table for _, table in summaries if is_summary(table)],
-            _verdicts(campaign, missing),
-            campaign.experiment.derived,
-            quoted(results.path),
-            _compared(results, missing),
-        ),
-        tables=[_exhibit(title, table) for title, table in summaries],
-        figures=list(_figures(drawing.marked(results), missing)),
-        missing=missing,
-        failures=failures,
-        more_failures=more,
-        hosts=list(contents.hosts(campaign)),
-        changes=list(contents.changes(campaign)),
-        run=run,
-        steps=steps,
-        repeat=lines,
-        files=files,
-        made_by=f"netlimits {__version__}",
-    )
-
-
-def _compared(results: Results, missing: list[str]) -> list[Answer]:
-    """Of a duet, how its second side differs from the first; nothing of other campaigns."""
-    from netlimits.analysis.comparison import THRESHOLD
-    from netlimits.cli.shared.both_sides import BothSides
-    from netlimits.report import compared
-
-    if results.campaign is None or not results.campaign.experiment.sides:
-        return []
-    both = BothSides(results)
-    first, second = both.sides
-    more = f"Within blocks; every ratio: netlimits compare {quoted(results.path.name)}"
-    try:
-        table = both.table((), THRESHOLD)
-    except NetlimitsError as error:
-        missing.append(f"The sides cannot be compared: {error}.")
-        return []
-    return list(compared.answers(table, f"{second} against {first}: ", more))
-
-
-def _verdicts(campaign: Campaign, missing: list[str]) -> pd.DataFrame | None:
-    """What limited each configuration; nothing where no run is ok, which the page says anyway."""
-    from netlimits.limits import explained
-
-    try:
-        return explained.explain(campaign)
-    except DataError:
-        pass
-    except NetlimitsError as error:
-        missing.append(f"What limited it cannot be told: {error}.")
-    return None
-
-
-def _summaries(results: Results, missing: list[str]) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The tables that `netlimits table` makes; why one could not be made goes to `missing`."""
-    chosen: list[entries.Entry] = []
-    try:
-        chosen = entries.tables(results.report, {}, results.frame)
-    except NetlimitsError as error:
-        missing.append(f"Tables are missing: {error}.")
-    for entry in chosen:
-        try:
-            yield entry.get("title", ""), summary_of(results, entry)
-        except NetlimitsError as error:
-            missing.append(f"A table is missing: {error}.")
-
-
-def _figures(results: Results, missing: list[str]) -> Iterator[Exhibit]:
-    """The charts that `netlimits figures` draws, with their tables; `missing` as for tables."""
-    from netlimits.report.page import Exhibit
-    from netlimits.report.svg import inline
-
-    chosen: list[entries.Entry] = []
-    try:
-        chosen = entries.charts(results.report, {}, results.frame)
-    except NetlimitsError as error:
-        missing.append(f"Charts are missing: {error}.")
-    number = 0
-    for entry in chosen:
-        failed: list[DataError] = []
-        notes: list[str] = []
-        for chart in drawing.drawings_of(results, entry, failed, notes.append):
-            number += 1
-            title = _title(chart)
-            try:
-                svg = inline(chart.figure(), f"chart-{number}", title)
-            except NetlimitsError as error:
-                missing.append(f"Chart {chart.kind} is missing: {error}.")
-                continue
-            yield Exhibit(title, _beside(chart, notes, missing), svg)
-        missing += [f"A chart is missing: {error}." for error in failed]
-
-
-def _title(chart: drawing.Drawing) -> str:
-    """The chart's own title, or its kind and metric; with the run where it shows a single one."""
-    from netlimits.metrics import metric
-
-    of = chart.options.get("of")
-    words = [chart.kind.replace("_", " ")]
-    words += [metric(name).title for name in ([of] if isinstance(of, str) else of or ())]
-    title = chart.options.get("title") or ": ".join([words[0].capitalize(), ", ".join(words[1:])])
-    return " – ".join(
-        part for part in (title.removesuffix(": "), chart.data.attrs.get("run")) if part
-    )
-
-
-def _beside(chart: drawing.Drawing, notes: list[str], missing: list[str]) -> Markup:
-    """The table beside a chart, with what is said of the chart under it."""
-    from markupsafe import Markup
-
-    from netlimits.report.alternatives import alternative
-
-    try:
-        table = alternative(chart.kind, chart.data, chart.options)
-        table.attrs["notes"] = (*notes, *table.attrs["notes"])
-        return _exhibit("", table).table
-    except NetlimitsError as error:
-        missing.append(f"The table beside chart {chart.kind} is missing: {error}.")
-        return Markup()
-
-
-def _exhibit(title: str, table: pd.DataFrame) -> Exhibit:
-    """A frame as a table of the page, intervals and notes with it."""
-    from markupsafe import Markup
-
-    from netlimits import tables
-    from netlimits.report.page import Exhibit
-
-    # Markup: `render` escapes every cell
-    return Exhibit(title, Markup(tables.render(table, "html", "statistic" in table)))  # noqa: S704
+    echo(page.write(results, out))

@@ -19,8 +19,14 @@ from netlimits.cli.plan import plan_summary, planned_runs
 from netlimits.cli.shared.hosts import aside
 from netlimits.cli.shared.options import AT_ONCE, JSON, PATIENCE, SET, pairs
 from netlimits.cli.shared.outputs import OutputFile
-from netlimits.cli.shared.plan_findings import LARGE, findings_beside
-from netlimits.cli.shared.sides import Against, against_options, experiment_of, pairs_at_once
+from netlimits.cli.shared.sides import (
+    LARGE,
+    Against,
+    against_options,
+    experiment_of,
+    findings_beside,
+    pairs_at_once,
+)
 from netlimits.errors import InputError, escaped
 
 if TYPE_CHECKING:
