@@ -30,8 +30,11 @@ def in_order(session: Session, stop: Stop, on_progress: Callable[[Progress], Non
     """
     before = standing.outcomes(session.archive)
     runs, again = cached(lambda: pending(session.plan, before))
-    planned = [session.specification(run).seconds for run in runs]
-    tally = Tally(before.counts, len(planned), sum(planned))
+    count, seconds = 0, 0.0
+    for run in runs:  # a stream: a plan may have a million
+        count += 1
+        seconds += session.specification(run).seconds
+    tally = Tally(before.counts, count, seconds)
     on_progress(progress := tally.progress())
     for run in again():
         record = _run(session, stop, run, before.attempts.get(run.number, 0), tally, on_progress)
