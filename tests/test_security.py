@@ -60,7 +60,8 @@ SCRIPTS = {
     "campaign/parallel.py": "quotes every word: test_parallel_streams_quote_every_word",
     "hosts/in_turn.py": "quotes every word: test_commands_in_turn_quote_every_word",
     "hosts/local.py": "opens `exec sh` and nothing else",
-    "hosts/reach.py": "the user's own ProxyCommand, which ssh(1) hands to a shell too",
+    "hosts/ssh/reach.py": "the user's own ProxyCommand, which ssh(1) hands to a shell too",
+    "settings/_cpu_sets.py": "the scripts of irq and rps, constants of these modules",
     "restore/guard/commands.py": "one function, whose callers pass constants",
 }
 """Where a script is no constant, and why that is right."""

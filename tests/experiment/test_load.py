@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netlimits.errors import DocumentError, InputError
-from netlimits.experiment import load, resolution
+from netlimits.experiment import load, resolution, schema
+from netlimits.experiment.validation import shape
 from netlimits.model import Around, Experiment, Pace, Setup, Trace
 
 STATELESS = Path(__file__).parents[2] / "experiments" / "stateless-offloads.yaml"
@@ -285,7 +286,9 @@ def test_several_tools_are_chosen_by_a_factor(monkeypatch: pytest.MonkeyPatch):
     class Other(type(tools.TOOLS[0])):  # type: ignore[misc]
         name = "other"
 
-    monkeypatch.setattr(tools, "TOOLS", (*tools.TOOLS, Other()))
+    every = (*tools.TOOLS, Other())
+    for module in (tools, schema, shape):
+        monkeypatch.setattr(module, "TOOLS", every)
     both = "experiment: a\nmeasure:\n  netperf: {seconds: 1}\n  other: {seconds: 2}\n"
     with pytest.raises(DocumentError, match=r"choose by a factor: tool: \[netperf, other\]"):
         read(both)
