@@ -30,8 +30,8 @@ from confusion import shown
 from making import Situation, SituationLab, lab_of
 
 from netlimits.limits.base import OPEN, PROVEN
-from netlimits.limits.doses import RESOURCES
-from netlimits.limits.sensitivity import RULED_OUT
+from netlimits.limits.ladder.doses import RESOURCES
+from netlimits.limits.ladder.sensitivity import RULED_OUT
 
 LIST = Path(__file__).with_name("diagnose.yaml")
 SEED = 20261126

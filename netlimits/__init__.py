@@ -26,7 +26,7 @@ _API = {
     "explain": ("netlimits.limits.explained", "explain"),
     "analysis": ("netlimits.analysis", None),
     "limited_by": ("netlimits.limits.explained", "limited_by"),
-    "sensitivities": ("netlimits.limits.sensitivity", "sensitivities"),
+    "sensitivities": ("netlimits.limits.ladder.sensitivity", "sensitivities"),
     "charts": ("netlimits.charts", None),
     "published": ("netlimits.reproduce.published", None),
     "reproduce": ("netlimits.reproduce", None),

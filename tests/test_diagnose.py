@@ -14,8 +14,8 @@ from waiting import LONG
 
 import netlimits as nl
 from netlimits.limits import CLASSES
-from netlimits.limits.diagnosis_schema import SCHEMA
-from netlimits.limits.workloads import TITLES
+from netlimits.limits.ladder.diagnosis_schema import SCHEMA
+from netlimits.limits.ladder.workloads import TITLES
 
 making = benchmark.module("making")
 benchmark.module("confusion")

@@ -142,7 +142,7 @@ CHARTS: tuple[ChartKind, ...] = (
          table="analysis.acks.acks"),
     ChartKind("sensitivities", "sensitivities", "runs",
          options={"title": None},
-         table="limits.sensitivity.sensitivities"),
+         table="limits.ladder.sensitivity.sensitivities"),
     ChartKind("highest_average", "aggregate", "intervals", along=("by",),
          options={"window_s": None, "by": "mtu", "series": (), "link": None, "cap": None,
                   "title": None, "pool": ()},

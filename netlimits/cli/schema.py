@@ -1,4 +1,4 @@
-"""`netlimits schema`: the JSON Schema of experiment files."""
+"""`netlimits schema`: the JSON Schema of experiment files, and of a diagnosis."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ from netlimits.cli import echo
 
 
 @click.command()
-def schema() -> None:
-    """Print the JSON Schema of experiment files, for editors and other checkers.
+@click.argument("what", type=click.Choice(["experiment", "diagnose"]), default="experiment")
+def schema(what: str) -> None:
+    """Print the JSON Schema of experiment files, or of what `diagnose --json` prints.
 
     \b
-    Example, with a first line in the experiment that the YAML language server understands:
+    Examples, with a first line in the experiment that the YAML language server understands:
       netlimits schema > netlimits.schema.json
       # yaml-language-server: $schema=netlimits.schema.json
+      netlimits schema diagnose > answer.schema.json
     """
     from netlimits.experiment.schema import document_schema
+    from netlimits.limits.ladder.diagnosis_schema import SCHEMA
 
-    echo(json.dumps(document_schema(), indent=2, ensure_ascii=False))
+    shown = SCHEMA if what == "diagnose" else document_schema()
+    echo(json.dumps(shown, indent=2, ensure_ascii=False))

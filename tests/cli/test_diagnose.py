@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from netlimits.cli import main
-from netlimits.limits.doses import RESOURCES
+from netlimits.limits.ladder.doses import RESOURCES
 
 
 def netlimits(capsys, *words: str) -> tuple[int, str, str]:

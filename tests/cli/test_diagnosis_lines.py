@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from netlimits.cli.diagnosis_lines import commands, lines
-from netlimits.limits.diagnosis import Help
+from netlimits.cli.diagnose.diagnosis_lines import commands, lines
+from netlimits.limits.ladder.diagnosis import Help
 from netlimits.model import Machine
 
 KNOWN = {"of_bound_pct": 99.94, "rtt_us": 46.72}

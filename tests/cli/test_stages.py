@@ -7,7 +7,7 @@ import time
 import pytest
 
 from netlimits.checks import Finding
-from netlimits.cli.stages import CLOSING, Budget, _levels_of, refuse_short
+from netlimits.cli.diagnose.stages import CLOSING, Budget, _levels_of, refuse_short
 from netlimits.errors import InputError
 from netlimits.experiment import load
 from netlimits.experiment.plan import Plan, seeded

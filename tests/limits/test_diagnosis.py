@@ -9,8 +9,8 @@ import pytest
 
 import netlimits as nl
 from netlimits.errors import DataError
-from netlimits.limits.diagnosis import Help, as_json, judged, workloads
-from netlimits.limits.diagnosis_schema import SCHEMA
+from netlimits.limits.ladder.diagnosis import Help, as_json, judged, workloads
+from netlimits.limits.ladder.diagnosis_schema import SCHEMA
 
 
 def verdict(name: str = "undetermined", state: str = "undetermined", near: str = "") -> dict:

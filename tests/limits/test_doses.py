@@ -7,8 +7,8 @@ from limits.test_verdicts import BY_CLASS, TCP, UDP
 
 from netlimits.limits.changes import CHANGES
 from netlimits.limits.classes import CLASSES
-from netlimits.limits.doses import RESOURCES, candidates, resource, ruled_out
 from netlimits.limits.figures import RunFigures
+from netlimits.limits.ladder.doses import RESOURCES, candidates, resource, ruled_out
 from netlimits.limits.verdicts import of_run
 
 BUSY = {f"{end}_process_cpu_pct": 97.0 for end in ("local", "remote")}

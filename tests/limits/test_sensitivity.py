@@ -11,7 +11,7 @@ from limits.test_verdicts import BY_CLASS
 
 import netlimits as nl
 from netlimits.errors import DataError
-from netlimits.limits.sensitivity import judged
+from netlimits.limits.ladder.sensitivity import judged
 
 WINDOW = BY_CLASS["receive-window"][0]
 

@@ -6,7 +6,7 @@ import pytest
 
 from netlimits.experiment import load
 from netlimits.experiment.plan import Plan, seeded
-from netlimits.limits.workloads import able, observation, seconds
+from netlimits.limits.ladder.workloads import able, observation, seconds
 from netlimits.tools import WORKLOADS
 
 NAMES = [each.name for each in WORKLOADS]

@@ -11,7 +11,7 @@ from netlimits.cli import echo, quoted
 
 if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
-    from netlimits.limits.diagnosis import Help
+    from netlimits.limits.ladder.diagnosis import Help
     from netlimits.model import Machine
 
 _WIDTH = 96
@@ -105,7 +105,7 @@ def lines(answer: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    from netlimits.limits.workloads import TITLES
+    from netlimits.limits.ladder.workloads import TITLES
 
     costs = [_short(row["cpu_us"][end]) for end in ("send", "receive")]
     limit = f"{row['limit']}{_detail(row)} ({row['state']})"
@@ -127,7 +127,7 @@ def _detail(row: Mapping[str, Any]) -> str:
 
 def _open(row: Mapping[str, Any]) -> Iterator[str]:
     """Yield what is known of a workload whose limit is open."""
-    from netlimits.limits.workloads import TITLES
+    from netlimits.limits.ladder.workloads import TITLES
 
     each = [
         f"{of['resource']} {of['state']}"
@@ -170,7 +170,7 @@ def _short(value: float | None) -> str:
 
 
 def _ladder(rungs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    from netlimits.limits.workloads import TITLES
+    from netlimits.limits.ladder.workloads import TITLES
 
     if not rungs:
         return
@@ -193,8 +193,8 @@ def _ladder(rungs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def say_plan(workloads: Sequence[str], no_changes: bool) -> None:
     """Print what would be run and changed, without a login."""
-    from netlimits.limits.doses import RESOURCES
-    from netlimits.limits.workloads import observation
+    from netlimits.limits.ladder.doses import RESOURCES
+    from netlimits.limits.ladder.workloads import observation
     from netlimits.tools import MEASURING
 
     echo("# First each workload as the hosts are:")

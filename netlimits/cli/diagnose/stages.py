@@ -11,9 +11,10 @@ from pathlib import Path
 from secrets import randbits
 from typing import TYPE_CHECKING, Any
 
-from netlimits.cli import echo, logins
-from netlimits.cli.hosts import all_logged_in
-from netlimits.cli.lines import say_warnings
+from netlimits.cli import echo
+from netlimits.cli.shared import logins
+from netlimits.cli.shared.hosts import all_logged_in
+from netlimits.cli.shared.lines import say_warnings
 from netlimits.errors import CheckError, InputError
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from netlimits.campaign.interrupt import Stop
     from netlimits.checks import Finding
     from netlimits.checks.survey import Survey
-    from netlimits.cli.conduct import Conduct
+    from netlimits.cli.shared.conduct import Conduct
     from netlimits.experiment.plan import Plan
     from netlimits.hosts.base import Host
     from netlimits.limits.base import Intervention
@@ -34,7 +35,7 @@ CLOSING = 8.0
 """Seconds for what follows the last run: restoring hosts, verdicts, the report."""
 MOST_DOSES, ENOUGH_BLOCKS, FEWEST_BLOCKS = 6, 6, 2
 """Doses of a workload at most; blocks for which some of them are given up, since the intervals of
-four are half as wide again (analysis.contrasts); and the fewest."""
+four are half as wide again (analysis.statistics.contrasts); and the fewest."""
 SAFE = 0.85
 """Of the time left, what the first blocks may take, timed by the observation: doses take longer."""
 _LINE = re.compile(r"^\S+:\d+: ")
@@ -109,7 +110,8 @@ class Stages:
 
     def _fitting(self, observed: Campaign, refused: set[str], folder: Path) -> Plan | None:
         """Return the plan with as many doses as leave ENOUGH_BLOCKS; None without a dose."""
-        from netlimits.limits import doses, sequel, workloads
+        from netlimits.limits import sequel
+        from netlimits.limits.ladder import doses, workloads
         from netlimits.limits.proof import INTERVENTION, NONE
 
         def chosen(verdict: Any, runs: Any) -> Sequence[Intervention]:
@@ -136,7 +138,7 @@ class Stages:
         from netlimits.archive import logbook
         from netlimits.experiment.plan import SEED_BITS
         from netlimits.limits.base import OPEN
-        from netlimits.limits.sensitivity import sensitivities
+        from netlimits.limits.ladder.sensitivity import sensitivities
 
         campaign = logbook.open(folder)
         blocks = int(self.budget.left / (len(campaign.plan.configurations) * self._a_run))

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import diagnosis_lines, direction, echo
-from netlimits.cli.conduct import Conduct
-from netlimits.cli.hosts import all_logged_in, machines_of
-from netlimits.cli.options import GUARD, JSON, PATIENCE, progress_options, separated
-from netlimits.cli.outputs import OutputFolder
-from netlimits.cli.stages import Budget, Stages, refuse_short, say
+from netlimits.cli import echo
+from netlimits.cli.diagnose import diagnosis_lines, direction
+from netlimits.cli.diagnose.stages import Budget, Stages, refuse_short, say
+from netlimits.cli.shared.conduct import Conduct
+from netlimits.cli.shared.hosts import all_logged_in, machines_of
+from netlimits.cli.shared.options import GUARD, JSON, PATIENCE, progress_options, separated
+from netlimits.cli.shared.outputs import OutputFolder
 from netlimits.errors import InputError, LabError, did_you_mean
 
 if TYPE_CHECKING:

@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netlimits.analysis import frames, intervals
+from netlimits.analysis import frames
+from netlimits.analysis.statistics import intervals
 from netlimits.errors import DataError
 from netlimits.limits import explained, proof
 from netlimits.limits.base import OPEN, PROVEN, REFUTED
-from netlimits.limits.doses import NO_SIGN, RESOURCES, Resource, resource, ruled_out
 from netlimits.limits.evidence import evidence_of
 from netlimits.limits.figures import RunFigures
-from netlimits.limits.sensitivity import RULED_OUT, WORKLOAD, sensitivities
+from netlimits.limits.ladder.doses import NO_SIGN, RESOURCES, Resource, resource, ruled_out
+from netlimits.limits.ladder.sensitivity import RULED_OUT, WORKLOAD, sensitivities
+from netlimits.limits.ladder.workloads import TITLES
 from netlimits.limits.verdicts import UNDETERMINED, of_configuration, of_run
-from netlimits.limits.workloads import TITLES
 from netlimits.model import SettingUse
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from netlimits.limits.sensitivity import WORKLOAD
+from netlimits.limits.ladder.sensitivity import WORKLOAD
 from netlimits.tools import MEASURING, WORKLOADS
 
 SECONDS = 1

@@ -7,13 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netlimits.cli import diagnosis_lines, quoted
-from netlimits.cli.stages import A_RUN, Stages, say
+from netlimits.cli import quoted
+from netlimits.cli.diagnose import diagnosis_lines
+from netlimits.cli.diagnose.stages import A_RUN, Stages, say
 from netlimits.errors import InputError, one_line
 
 if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
-    from netlimits.limits.diagnosis import Help
+    from netlimits.limits.ladder.diagnosis import Help
 
 RUNGS = 3
 """Changes that help, kept one upon the other at most."""
@@ -27,8 +28,8 @@ def answer(
     stages: Stages, wanted: Sequence[str], tool: str, no_changes: bool
 ) -> tuple[bool, dict[str, Any]]:
     """Carry out one direction; return True if all its runs are ok, and the answer as JSON."""
-    from netlimits.cli import report
-    from netlimits.limits import workloads
+    from netlimits.cli.shared import page
+    from netlimits.limits.ladder import workloads
 
     names = workloads.able(tool, wanted)
     if not names:
@@ -51,8 +52,7 @@ def answer(
         say("a dose of each resource that the counters do not rule out")
         campaign = stages.dose(observed, folder) or observed
     ladder = [] if no_changes else _ladder(stages, campaign, text)
-    page = report.write(campaign.path)
-    say(f"report: {quoted(page)}")
+    say(f"report: {quoted(page.write(campaign.path))}")
     state = campaign.state()
     return state["ok"] == state["planned"], row(campaign, names, ladder, stages.left_out)
 
@@ -67,7 +67,7 @@ def row(
 
     Beside what was `left_out` it says which workloads have no run that is ok, and why runs failed.
     """
-    from netlimits.limits import diagnosis
+    from netlimits.limits.ladder import diagnosis
 
     state, rows = campaign.state(), diagnosis.workloads(campaign)
     silent = [name for name in wanted if name not in {each["workload"] for each in rows}]
@@ -91,7 +91,7 @@ def row(
 
 def _ladder(stages: Stages, campaign: Campaign, text: Text) -> list[Help]:
     """Keep the change that helps most, and find the next limit, while the budget lasts."""
-    from netlimits.limits import diagnosis
+    from netlimits.limits.ladder import diagnosis
 
     rungs: list[Help] = []
     kept: dict[tuple[str, str], dict[str, Any]] = {}

@@ -13,12 +13,13 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from netlimits.analysis import contrasts, frames
+from netlimits.analysis import frames
+from netlimits.analysis.statistics import contrasts
 from netlimits.errors import DataError
 from netlimits.limits import explained, mediators, proof
 from netlimits.limits.base import OPEN, PROVEN
-from netlimits.limits.doses import Resource, resource
 from netlimits.limits.evidence import evidence_of
+from netlimits.limits.ladder.doses import Resource, resource
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +60,7 @@ def sensitivities(results: Campaign | pd.DataFrame) -> pd.DataFrame:
             "no run was made with a change: `netlimits diagnose` makes such runs, and so does the "
             "experiment that `netlimits explain RESULTS --next FILE` writes"
         )
-    blocks = contrasts.blocks(frame)
+    blocks = frames.blocks(frame)
     names = proof.factors(frame)
     names = [WORKLOAD] if WORKLOAD in names else names
     rows = []
