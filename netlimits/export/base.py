@@ -10,7 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from netlimits.analysis import frames, spreadsheets, wording
+from netlimits.analysis import frames, wording
+from netlimits.analysis.sources import spreadsheets
 from netlimits.metrics import IDENTITY, Metric, metric
 
 

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from netlimits.analysis import frames, intervals
+from netlimits.analysis import frames
 from netlimits.analysis.acks import CONFIG, TOLERANCE
 from netlimits.analysis.acks import acks as acks_frame
-from netlimits.analysis.intervals import ENOUGH
+from netlimits.analysis.statistics import intervals
+from netlimits.analysis.statistics.intervals import ENOUGH
 from netlimits.charts._colours import SeriesStyle, series_styles
 from netlimits.charts._labels import heading, log_axis, two_lines
 from netlimits.charts._marks import Marks

@@ -11,9 +11,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from netlimits.analysis import caveats, frames, wording
-from netlimits.analysis.intervals import ENOUGH
 from netlimits.analysis.percentiles import percentiles
 from netlimits.analysis.spread import spread
+from netlimits.analysis.statistics.intervals import ENOUGH
 from netlimits.charts._colours import SeriesStyle, series_styles
 from netlimits.charts._labels import heading, log_axis, thousands
 from netlimits.charts._marks import Marks

@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator
 
 from netlimits.analysis import caveats, frames, wording
-from netlimits.analysis.intervals import ENOUGH
 from netlimits.analysis.spread import spread as spread_frame
+from netlimits.analysis.statistics.intervals import ENOUGH
 from netlimits.charts._colours import series_styles
 from netlimits.charts._labels import (
     goodput_bound,
