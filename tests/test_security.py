@@ -142,7 +142,7 @@ def test_commands_in_turn_quote_every_word(words: list[str]):
     show = Command(
         ("python3", "-IS", "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *words)
     )
-    ran = subprocess.run(in_turn.together([show, show], "0" * 32).argv, capture_output=True)
+    ran = subprocess.run(in_turn.batch([show, show], "0" * 32).argv, capture_output=True)
     printed = [line for line in ran.stdout.decode().splitlines() if line.startswith("[")]
     assert [json.loads(line) for line in printed] == [words, words]
 

@@ -1,4 +1,4 @@
-"""A command that runs beside others, in a kept shell of its own."""
+"""Background commands: each runs in a kept shell of its own, beside others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netlimits.model import Command, Completed
 
 
 class BackgroundCommand:
-    """A running command; as `hosts.base.Server`."""
+    """A running command; implements `base.Server`."""
 
     def __init__(
         self,
@@ -22,7 +22,10 @@ class BackgroundCommand:
         give_back: Callable[[Shell], None],
         end: Callable[[Shell], None],
     ) -> None:
-        """Start it in the shell, which is given back when it is over; `end` ends it before."""
+        """Start `command` in `shell`.
+
+        `give_back` takes the shell when the command is over; `end` ends the command early.
+        """
         self._shell, self._give_back, self._end = shell, give_back, end
         self._turn = Lock()
         self._over = False
@@ -33,21 +36,19 @@ class BackgroundCommand:
         except BaseException:
             give_back(shell)
             raise
-        DRAIN.add(self._look)
+        DRAIN.add(self._poll)
 
     @property
     def stderr(self) -> str:
-        """What it has printed to standard error so far."""
-        self._look()
+        self._poll()
         return self._completed.stderr if self._completed else self._shell.stderr
 
     def alive(self) -> bool:
-        """Whether it still runs."""
-        self._look()
+        self._poll()
         return not self._over
 
     def stop(self) -> Completed:
-        """End it if need be, and hand over what came of it. Raises ConnectionLost as `run`."""
+        """End the command if it still runs and return its result. Raises ConnectionLost."""
         if self.alive():
             until = time.monotonic() + STALL
             while not self._over and not self._shell.began and time.monotonic() < until:
@@ -61,8 +62,8 @@ class BackgroundCommand:
         assert self._completed
         return self._completed
 
-    def _look(self) -> float | None:
-        """Read what is there, unless somebody is at it; when to look again."""
+    def _poll(self) -> float | None:
+        """Read the available output, unless another thread does; return when to poll again."""
         began = time.monotonic()
         if self._turn.acquire(blocking=False):
             try:
@@ -82,7 +83,7 @@ class BackgroundCommand:
             if not self._shell.reached_end(wait):
                 return
             self._completed = self._shell.completed()
-        except BaseException as error:  # handed over, to be raised where it is asked for
+        except BaseException as error:  # `stop` raises it
             self._error = error
         self._give_back(self._shell)
         self._over = True

@@ -1,9 +1,9 @@
-"""The one seam: a Host runs commands. Everything else in netlimits is pure.
+"""The interface of every host. Only a Host acts; the rest of netlimits is pure.
 
-`Host.run` waits for a command and keeps both of its streams; `Host.serve` starts a process that
-lives until it is stopped or until our connection to the host goes away, whichever comes first,
-so that a killed controller leaves no server behind. Implementations: ssh, local, scripted.
-Deadlines are kept on the host (`timeout`), so a hung command dies even when we are gone.
+`Host.run` waits for a command and keeps its output. `Host.serve` starts a process that lives until
+it is stopped or the connection to the host ends, so that a killed controller leaves no server
+behind. Implementations: `ssh`, `local`, `scripted`. The host itself enforces the deadlines
+(`timeout`), so a command that hangs ends even when the controller is gone.
 """
 
 from __future__ import annotations
@@ -16,77 +16,111 @@ from netlimits.hosts.patience import Patience
 from netlimits.model import Command, Completed
 
 OUTPUT_LIMIT = 16 * 2**20
-"""Bytes kept of each stream of one command; the rest is drained and dropped (`truncated`)."""
+"""Bytes kept of each stream of one command; the rest is dropped (`Completed.truncated`)."""
 
 KILL_GRACE = 2.0
-"""Seconds between SIGTERM and SIGKILL for a command that outlived its deadline."""
+"""Seconds between SIGTERM and SIGKILL for a command that exceeded its deadline."""
 
 
 class Server(Protocol):
-    """A process started with `Host.serve`."""
+    """A process started with `Host.serve` or `Host.background`."""
 
     @property
     def stderr(self) -> str:
-        """What it has printed to standard error so far."""
+        """Standard error so far."""
 
     def alive(self) -> bool:
-        """Whether the process still runs."""
+        """Return True while the process runs."""
 
     def stop(self) -> Completed:
-        """End the process group and hand over what it printed. Stopping twice is harmless."""
+        """End the process group and return its output. Stopping twice is harmless.
+
+        Raises:
+            ConnectionLost: If a background command's host is unreachable by then.
+        """
 
 
 class Host(Protocol):
-    """A machine that commands run on. `name` is its role, `patience` how long it may take."""
+    """A machine that commands run on.
+
+    A new kind of host implements every method; `ScriptedHost` is the shortest example.
+
+    Attributes:
+        name: The host's role in the experiment, such as `sender`. Errors name it.
+
+    Example:
+        host = connect(Machine(role="sender", ssh="vm1"))
+        completed = must(host.run(Command(("uname", "-r"), deadline=10)))
+        print(completed.stdout)
+        host.close()
+    """
 
     name: str
 
     @property
     def patience(self) -> Patience:
-        """What its steps and answers may take."""
+        """The time limits for reaching the host."""
 
     def run(self, command: Command) -> Completed:
-        """Run `command` to its end or its deadline.
+        """Run `command` until it ends or its deadline passes.
 
-        An exit status other than 0 is an answer, not an error. Raises ConnectionLost when the
-        host goes away meanwhile. Any exception that interrupts the wait (a KeyboardInterrupt)
-        ends the command on the host before it is passed on.
+        Any exception that interrupts the wait, such as KeyboardInterrupt, ends the command on the
+        host before it propagates.
+
+        Args:
+            command: The argument vector, its standard input and its deadline in seconds.
+
+        Returns:
+            Output and exit status. A status other than 0 is a result, not an error; see `must`.
+
+        Raises:
+            ConnectionLost: If the host becomes unreachable.
+            HostError: If sudo refuses the command.
+            InputError: If no host could run it, such as one without a deadline.
         """
 
     def run_in_turn(self, commands: Sequence[Command]) -> list[Completed]:
-        """Run commands that end at once, one after the other, in one round trip where that goes.
+        """Run short commands one after the other, in one round trip if possible.
 
-        As `run` for each; their outputs and exit statuses are their own.
+        Args:
+            commands: Commands that end at once and need no input.
+
+        Returns:
+            One result per command, in their order.
+
+        Raises:
+            ConnectionLost: If the host becomes unreachable.
         """
 
     def begin_in_turn(self, commands: Sequence[Command]) -> Callable[[], list[Completed]]:
-        """Have the same begin, without waiting; what is returned waits, and hands over what came.
+        """Start what `run_in_turn` runs, without waiting, so that several hosts work concurrently.
 
-        So that several hosts do theirs at the same time. It has to be called, unless the host is
-        closed; there, where that does not go, the commands are run.
+        Returns:
+            A function that waits and returns the results. Call it, unless the host is closed.
+            If `begins(commands)` is False, the commands run only then.
         """
 
     def begins(self, commands: Sequence[Command]) -> bool:
-        """Whether `begin_in_turn` has these begin without waiting for any."""
+        """Return True if `begin_in_turn` starts these commands without waiting for any."""
 
     def serve(self, command: Command) -> Server:
-        """Start `command` in the background, tied to our connection, as the login itself.
+        """Start `command` in the background, as the login user, tied to the connection.
 
-        Its deadline is not used: it lives until it is stopped.
+        Its deadline is ignored: it lives until it is stopped or the connection ends.
         """
 
     def background(self, command: Command) -> Server:
-        """Run `command` beside others, to its end or its deadline, for what ends by itself.
+        """Run `command` beside others until it ends or its deadline passes.
 
-        Cheaper to start than `serve`, but only the deadline ends it when our connection is gone.
-        `stop` ends it if need be, and hands over what came of it; ConnectionLost as `run`.
+        Cheaper than `serve`, for commands that end by themselves: after a lost connection only the
+        deadline ends it. `Server.stop` ends it early and returns its output.
         """
 
     def shells(self) -> Sequence[int]:
-        """Return the ids of the host's processes that are parents of this connection's commands."""
+        """Return the process ids on the host that are parents of this connection's commands."""
 
     def cut_short(self) -> None:
-        """End the commands that other threads run here, whose `run` returns then."""
+        """End the commands that other threads run here; their `run` returns."""
 
     def abandon(self) -> None:
         """Give up a lost connection: calls that wait for it return at once."""
@@ -96,14 +130,18 @@ class Host(Protocol):
 
 
 def must(completed: Completed) -> Completed:
-    """`completed` itself, if it exited 0 within its deadline. Raises CommandFailed otherwise."""
+    """Return `completed` if it exited 0 within its deadline.
+
+    Raises:
+        CommandFailed: If it did not, with the command and the start of its output.
+    """
     if completed.status == 0 and not completed.timed_out:
         return completed
     printed = (completed.stderr.strip() or completed.stdout.strip() or "it printed nothing")[:300]
-    what = (
+    reason = (
         f"did not end within {completed.command.deadline:g} s"
         if completed.timed_out
         else f"exited {completed.status}"
     )
     command = " ".join(completed.command.argv)
-    raise CommandFailed(f"`{command}` {what}: {one_line(printed)}", completed=completed)
+    raise CommandFailed(f"`{command}` {reason}: {one_line(printed)}", completed=completed)

@@ -1,9 +1,8 @@
-"""From machines to hosts: all of them at once, and all closed again; one of them anew.
+"""Turn machines into connected hosts, all at once, and close them; or reconnect one.
 
-At the start a host that cannot be reached is an error at once. Later, in the middle of a campaign,
-what time may mend (a link that is down, an sshd that restarts, a host that boots) is tried again
-as long as there is patience. Whoever waits here can be interrupted: logins that are under way are
-cut, and those that were made are closed.
+At the start an unreachable host is an error at once. In the middle of a campaign, what time may fix
+(a link that is down, an sshd that restarts, a host that boots) is tried again within the patience.
+Every wait can be interrupted: logins in progress are cut, and finished ones are closed.
 """
 
 from __future__ import annotations
@@ -26,7 +25,16 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 5.0
 
 
 def connect(machine: Machine, patience: Patience | None = None) -> Host:
-    """The machine as a host, connected. Raises ConnectError or HostError."""
+    """Connect to a machine and return it as a host.
+
+    Args:
+        machine: The machine of one role, from a hosts file.
+        patience: Time limits; the default is a minute for each step.
+
+    Raises:
+        ConnectError: If the login fails; one line says what to do.
+        HostError: If the host lacks a program that every host needs.
+    """
     outcome = logins({machine.role: machine}, patience)[machine.role]
     if isinstance(outcome, HostError):
         raise outcome
@@ -36,7 +44,7 @@ def connect(machine: Machine, patience: Patience | None = None) -> Host:
 def logins(
     machines: Mapping[str, Machine], patience: Patience | None = None
 ) -> dict[str, Host | HostError]:
-    """Role -> the machine as a host, or the error of its login; some connect at a time."""
+    """Return each role's host, or the error of its login. Up to `MOST` connect at a time."""
     abort, hosts = Abort(), list[Host]()
 
     def attempt(machine: Machine) -> Host | HostError:
@@ -64,10 +72,10 @@ def _host(machine: Machine, patience: Patience | None, abort: Abort) -> Host:
 
 
 def within_budget(connect: Callable[[], Host], seconds: float) -> tuple[Host, int]:
-    """The host that `connect` returns, tried for up to so many seconds, and the number of tries.
+    """Call `connect` for up to `seconds`; return its host and the number of tries.
 
-    Pauses grow from a quarter of a second to five. What time does not mend (a host key that is
-    unknown, a key of ours that is refused) is not tried again. Raises the last error.
+    Pauses grow from a quarter of a second to five. Errors that time does not fix (an unknown host
+    key, a refused key of ours) are raised at once. Raises the last error.
     """
     limit, pause = time.monotonic() + seconds, _FIRST_PAUSE
     for number in itertools.count(1):
@@ -86,7 +94,7 @@ def within_budget(connect: Callable[[], Host], seconds: float) -> tuple[Host, in
 def logged_in(
     machines: Mapping[str, Machine], patience: Patience | None = None
 ) -> Iterator[dict[str, Host | HostError]]:
-    """The hosts that `logins` returns; all are closed at the end, even if closing one fails."""
+    """Yield the hosts and errors of `logins`; close all hosts at the end, even after an error."""
     outcomes = logins(machines, patience)
     with ExitStack() as stack:
         hosts = [host for host in outcomes.values() if not isinstance(host, HostError)]
@@ -98,9 +106,9 @@ def logged_in(
 def connect_all(
     machines: Mapping[str, Machine], patience: Patience | None = None
 ) -> Iterator[dict[str, Host]]:
-    """Every machine's host by role, connected in parallel; closed at the end.
+    """Yield every machine's host by role, connected in parallel; close them at the end.
 
-    Raises the first role's error when any fails, with every other connection closed.
+    If any login fails, close the others and raise the first role's error.
     """
     with logged_in(machines, patience) as outcomes:
         hosts = {}

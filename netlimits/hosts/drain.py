@@ -1,8 +1,8 @@
-"""One thread that reads what programs print while nobody waits for them.
+"""One thread that reads the output of programs nobody waits for at the moment.
 
-Servers, and commands beside others, live as long as a run or a campaign. A thread for each would be
-two or three for each host, and of a thousand hosts thousands; there is little to read, so one looks
-at all of them in turn. Whoever waits for a program reads it itself meanwhile.
+Servers and background commands live as long as a run or a campaign. A thread for each would make
+two or three per host, thousands for a thousand hosts; there is little to read, so one thread polls
+all of them. Whoever waits for a program reads its output meanwhile.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ from collections.abc import Callable
 from threading import Lock, Thread
 
 SOON, LATER = 0.05, 0.25
-"""Seconds until a program is looked at again that has just printed something, or nothing."""
+"""Seconds until a program is polled again: it has just printed something, or nothing."""
 
 SHARE = 0.1
-"""Of its time, what looking may take."""
+"""Maximum share of the thread's time that polling may take."""
 
 
 class Drain:
-    """What is looked at until it says that nothing more will come; less often while all is silent.
+    """Polls functions until they return None; less often while all programs are silent.
 
-    A bare lock: Ctrl-C in the middle of a `threading.Condition` may leave that one's lock taken.
+    It uses a bare lock: Ctrl-C inside a `threading.Condition` may leave the condition's lock taken.
     """
 
     def __init__(self) -> None:
-        self._looks: list[Callable[[], float | None]] = []
+        self._polls: list[Callable[[], float | None]] = []
         self._lock = Lock()
         self._works = False
 
-    def add(self, look: Callable[[], float | None]) -> None:
-        """Call `look`, which must not wait, again and again.
+    def add(self, poll: Callable[[], float | None]) -> None:
+        """Call `poll` repeatedly; it must not block.
 
-        It gives the seconds after which it wants to be called again, None for never.
+        It returns the seconds until it wants to be called again, or None for never.
         """
         with self._lock:
-            self._looks.append(look)
+            self._polls.append(poll)
             idle, self._works = not self._works, True
         if idle:
             Thread(target=self._work, name="drain", daemon=True).start()
@@ -43,18 +43,18 @@ class Drain:
     def _work(self) -> None:
         while True:
             with self._lock:
-                looks = [*self._looks]
-                if not looks:
+                polls = [*self._polls]
+                if not polls:
                     self._works = False
                     return
             began = time.monotonic()
-            again = {look: look() for look in looks}
-            if over := [look for look, seconds in again.items() if seconds is None]:
+            pauses = {poll: poll() for poll in polls}
+            if over := [poll for poll, seconds in pauses.items() if seconds is None]:
                 with self._lock:
-                    self._looks = [look for look in self._looks if look not in over]
-            pause = min((seconds for seconds in again.values() if seconds), default=0.0)
+                    self._polls = [poll for poll in self._polls if poll not in over]
+            pause = min((seconds for seconds in pauses.values() if seconds), default=0.0)
             time.sleep(max(pause, (time.monotonic() - began) / SHARE))
 
 
 DRAIN = Drain()
-"""That of this process."""
+"""The drain of this process."""

@@ -1,9 +1,9 @@
-"""Programs that a lost connection leaves running on its host: a client, samplers, servers.
+"""End programs that a lost connection left running on its host: clients, samplers, servers.
 
-sshd ends no program when its connection is gone, and may not know of that for minutes. What runs on
-would be measured beside the next attempt. Whatever we begin is a child of a `sh` of ours, whose
-process is known since it was opened. Its id may belong to another process by now: only one whose
-command line is `sh` without arguments, as ours are, is taken for it.
+sshd does not end programs when a connection breaks, and may not notice for minutes. A program that
+still runs would disturb the next attempt. Every program of ours is a child of a `sh` whose process
+id is known since it was opened. Another process may have that id by now, so only one whose command
+line is `sh` without arguments counts as ours.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ kill -s KILL $left
 
 
 def end(host: Host, shells: Sequence[int]) -> None:
-    """End what was begun on a host in these shells, over a new connection. Raises HostError."""
+    """End every program started in these shells, over a new connection. Raises HostError."""
     if shells:
         tries = f"{10 * KILL_GRACE + 10:.0f}"
         words = ("sh", "-c", _END, "leftovers", tries, *map(str, shells))

@@ -17,13 +17,15 @@ _END = 1.0
 
 
 _GONE = Exchange(0, b"", b"", True, True)
-"""What a stream that was closed gives."""
+"""The result of every exchange with a closed stream."""
 
 
 class LocalStream:
-    """A child's pipes; as `streams.Stream`. In a session of its own: Ctrl-C is ours to handle.
+    """A child's pipes; implements `streams.Stream`.
 
-    One thread may close it while another waits for output: what is closed is not touched again.
+    The child has a session of its own, so that Ctrl-C reaches only the controller. One thread may
+    close
+    the pipes while another waits for output; nothing touches a closed pipe again.
     """
 
     def __init__(self, program: str) -> None:
@@ -50,7 +52,7 @@ class LocalStream:
         self._lock = threading.Lock()
 
     def exchange(self, data: memoryview, wait: float) -> Exchange:
-        """As `Stream.exchange`, with poll(2)."""
+        """Exchange with poll(2)."""
         poll = select.poll()
         with self._lock:
             if self._closed:
@@ -64,7 +66,7 @@ class LocalStream:
             return _GONE if self._closed else self._exchange(data, ready)
 
     def _exchange(self, data: memoryview, ready: set[int]) -> Exchange:
-        """Read and write what is ready."""
+        """Read and write the descriptors that are ready."""
         output = {fd: self._read(fd) for fd in self._open & ready}
         sent = 0
         if data and not self._stdin.closed and self._stdin.fileno() in ready:
@@ -85,7 +87,6 @@ class LocalStream:
         return data
 
     def finish(self) -> None:
-        """Close the child's standard input."""
         with self._lock, contextlib.suppress(BrokenPipeError):
             self._stdin.close()
 
@@ -107,24 +108,21 @@ class LocalStream:
 
 
 class LocalLogin:
-    """This machine, as whoever runs us; as `streams.Login`."""
+    """This machine, as the current user; implements `streams.Login`."""
 
     def __init__(self) -> None:
         self._closed = ""
 
     def open(self, program: str, seconds: float) -> LocalStream:
-        """Start a program: at once."""
         return LocalStream(program)
 
     def lost(self) -> str:
-        """Nothing, until it is closed."""
         return self._closed
 
     def close(self) -> None:
-        """Start no program from now on."""
         self._closed = "the host was closed"
 
 
 def local_host(name: str = "local", patience: Patience | None = None) -> LoginHost:
-    """This machine as a host. Raises HostError when it lacks the programs that we need."""
+    """Return this machine as a host. Raises HostError if it lacks a program that we need."""
     return LoginHost(name, LocalLogin(), patience)

@@ -1,17 +1,17 @@
-# Kept open on a host in place of `sh` (perl.py), to do what the lines of shell.py do with `timeout`:
+# Kept open on a host in place of `sh` (perl.py). It does what the lines of shell.py do with `timeout`:
 # run commands under a deadline, in sessions of their own, and mark both outputs. A command's Perl is
-# evaluated right here, where its files are read and its clocks looked at without any process.
-# It ends when its input does.
+# evaluated in this process, so that reading files and clocks starts no other.
+# It ends when its input ends.
 package Kept;
 use POSIX ();
 use Socket ();
 use Time::HiRes ();
 
-# in a fork, whose memory is not tidied up, which would copy it first
+# in a fork: exit without freeing memory, which would copy it first
 BEGIN { *CORE::GLOBAL::exit = sub { flushed(); POSIX::_exit($_[0] // 0) } }
 
-# Both outputs are kept back until a process begins, which flushes them, or the last command is over:
-# each packet that a reading takes costs more than the reading.
+# Both outputs are buffered until a process starts, which flushes them, or the last command is over:
+# a packet costs more than the reading it carries.
 open(my $errors, ">&", *STDERR) or die;
 *STDERR = *$errors{IO};
 
@@ -26,7 +26,7 @@ my $ends = POSIX::SigSet->new(POSIX::SIGALRM(), POSIX::SIGTERM());
 
 sub status { $? & 127 ? 128 + ($? & 127) : $? >> 8 }
 
-# at the deadline, or when told so: ends what runs, at last with KILL, and the steps after it
+# at the deadline or at TERM: ends the running process, finally with KILL, and skips later steps
 sub ended {
     return unless $busy;
     ($over, $late) = (1, $_[0] eq "ALRM");
@@ -35,7 +35,7 @@ sub ended {
     $child ? kill TERM => $child, -$child : die "ended\n";
 }
 
-# the process that a fork becomes: a program with its words, or what a sub does
+# in a fork: runs a program with its arguments, or a sub
 sub become {
     my ($input, $first, @words) = @_;
     $SIG{$_} = "DEFAULT" for qw(ALRM TERM);
@@ -50,7 +50,7 @@ sub become {
     program($first, @words);
 }
 
-# becomes a program with its words, in a process that was begun for it
+# replaces a process that was started for it by a program
 sub program {
     my ($first) = @_;
     exec { $first } @_;
@@ -59,7 +59,7 @@ sub program {
     exit($missing ? 127 : 126);
 }
 
-# begins one: no end is told between the fork and what is known of it
+# starts one; signals are blocked between the fork and the assignment of its id
 sub begun {
     my ($fork, @command) = @_;
     die "ended\n" if $over;
@@ -91,11 +91,11 @@ sub output {
     (status(), $text);
 }
 
-# the line that a program answers to one, without its end. It is kept open for the same line, until
-# the `state` is another. Nothing where it gives none: what is wrong is for `output` to show.
+# the line that a program answers to `line`, without its end. The program stays open for the same
+# line, until `state` changes. Nothing if it answers nothing: `output` then shows the error.
 sub answer {
     my ($state, $line, @command) = @_;
-    my $kept = delete $open{$line};  # what is cut off in its midst is not asked again
+    my $kept = delete $open{$line};  # a program that is interrupted is not used again
     $kept = undef if $kept && $kept->[0] ne $state;
     my (undef, $to, $from) = @{ $kept ||= [$state, opened(@command)] };
     local $SIG{PIPE} = "IGNORE";
@@ -105,14 +105,14 @@ sub answer {
     $answer;
 }
 
-# both ends of a program's pipes; it ends when they are closed
+# starts a program and returns both its pipes; it ends when they are closed
 sub opened {
     pipe(my $in, my $to) && pipe(my $from, my $out) or die "pipe: $!\n";
     flushed();
     defined(my $pid = fork) or die "fork: $!\n";
     if (!$pid) {
         close $_ for $to, $from;
-        exit 0 if fork;  # nobody has to wait for it
+        exit 0 if fork;  # no process has to wait for it
         open STDOUT, ">&", $out;
         open my $null, ">", "/dev/null";
         POSIX::dup2(fileno $null, 2);
@@ -122,14 +122,14 @@ sub opened {
     ($to, $from);
 }
 
-# asks an interface's driver as ethtool does (linux/ethtool.h): changes the request to the answer
+# a sub that asks an interface's driver as ethtool does (linux/ethtool.h): it overwrites the request
 sub driver {
     my ($interface) = @_;
     socket my $device, 2, 2, 0 or die "socket: $!\n";
     sub { ioctl $device, 0x8946, my $name = pack "a16 P x16", $interface, $_[0] };
 }
 
-# the names of a set that a driver has numbers or switches of; none where it has no such set
+# the names of a driver's set of counters or switches; none if it has no such set
 sub strings {
     my ($driver, $which) = @_;
     my $set = pack "L2 Q L", 0x37, 0, 1 << $which, 0;
@@ -138,7 +138,7 @@ sub strings {
     $driver->($names) ? unpack "x12 (Z32)$count", $names : ();
 }
 
-# the sub of a text, which is compiled once
+# the sub of a text, compiled once
 sub known { $perl{$_[0]} //= compiled($_[0]) }
 
 sub step {
@@ -161,7 +161,7 @@ while (defined(my $line = <STDIN>)) {
     my ($mark, @fields) = unpack "(N/a*)*", $request;
     printed("$nonce$$\n");
     $SIG{ALRM} = sub {
-        flushed();  # whoever waits is told who it is that does not end
+        flushed();  # the controller learns the process id of a command that does not end soon
         $SIG{ALRM} = \&ended;
         Time::HiRes::alarm($deadline);
     };

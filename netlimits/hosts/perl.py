@@ -1,19 +1,22 @@
-"""A Perl kept open on a host that has one, in place of a `sh`: what is read costs no process.
+"""A Perl kept open on a host that has one, in place of a `sh`: readings need no process.
 
-It does what the lines of shell.py do with `sh` and `timeout`, and marks outputs alike, so that one
-class speaks with both (`Shell`). A command's own Perl (`Command.perl`) is evaluated right in it,
-which reads files and looks at clocks without a process; whatever has none is a program there too.
+It does what the lines of shell.py do with `sh` and `timeout`, and marks outputs in the same way, so
+`Shell` speaks with both. A command's own Perl (`Command.perl`) is evaluated in it, where it reads
+files and clocks without a process. A command without Perl runs as a program.
 
-Such Perl is the body of a sub: it gets its arguments, prints, and gives its exit status. It may
-call `Kept::ran` for the status of a program (or of a sub in a process of its own), and
-`Kept::output` for the status and what a program printed; both end with the command's deadline.
-`Kept::answer` is the line that a program answers to one, kept open for the next, and
-`Kept::known` the sub of a text, which is compiled once. `Kept::driver` asks a NIC's driver as
-ethtool does, and `Kept::strings` for the names of a set of its numbers or switches.
+Such Perl is the body of a sub: it gets its arguments, prints, and returns its exit status. It may
+call:
 
-A command is told as a line (the nonce in two parts, the size, the deadline, the grace) and then so
-many bytes, each word after its length: the mark between commands, and of each command how many
-words follow, its Perl (which may be empty), and its words.
+- `Kept::ran`: the exit status of a program, or of a sub in a process of its own;
+- `Kept::output`: the status and the output of a program; the command's deadline ends both;
+- `Kept::answer`: the line that a program answers to a line; the program stays open for the next;
+- `Kept::known`: the sub of a text, compiled once;
+- `Kept::driver`: a request to a NIC's driver, as ethtool makes it;
+- `Kept::strings`: the names of a driver's set of counters or switches.
+
+A request is a line (the nonce in two parts, the size, the deadline, the grace) and then so many
+bytes, each word after its length: the mark between commands, and for each command the number of
+words that follow, its Perl (which may be empty), and its words.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ from netlimits.hosts.shell import (
 from netlimits.model import Command
 
 _ARGUMENTS = 4
-"""Words before the arguments of a script: `sh -c SCRIPT NAME`."""
+"""Number of words before the arguments of a script: `sh -c SCRIPT NAME`."""
 
 
 @cache
@@ -46,19 +49,19 @@ def _program() -> str:
 
 
 def preamble(nonce: str) -> str:
-    """How `sh` becomes Perl; it ends where there is none, and when Perl does.
+    """Return the lines with which `sh` starts Perl; `sh` ends when Perl does, or if there is none.
 
-    `sh` waits for it: sshd keeps silent about a program that was killed, as long as another one
-    that it began holds its outputs.
+    `sh` does not exec: sshd does not report that a program was killed while another one that it
+    started holds its outputs.
     """
     perl = shlex.join(("perl", "-e", _program(), nonce[:16], nonce[16:]))
     return f"{SURROUNDINGS}{perl} $$ >&3 2>&4 3>&- 4>&-; exit\n"
 
 
 def script(command: Command, nonce: str, sudo: bool = False) -> bytes:
-    """The request for one command, or for each of several in turn; through sudo if asked.
+    """Return the request for one command, or for several in turn; through sudo if asked.
 
-    Raises InputError for one that cannot be run.
+    Raises InputError for a command that cannot be run.
     """
     refuse_endless(command)
     words(command.argv)
@@ -74,7 +77,7 @@ def script(command: Command, nonce: str, sudo: bool = False) -> bytes:
 
 
 def _fields(command: Command, sudo: bool) -> tuple[str, ...]:
-    """A command's Perl and its arguments; without Perl, the program and its arguments."""
+    """Return a command's Perl and its arguments; without Perl, the program and its arguments."""
     argv = (*command.within, *(SUDO if sudo else ()), *command.argv)
     if command.perl and argv[:2] == ("sh", "-c"):
         return command.perl, *argv[_ARGUMENTS:]
@@ -84,7 +87,7 @@ def _fields(command: Command, sudo: bool) -> tuple[str, ...]:
 
 
 def takes(commands: Sequence[Command]) -> bool:
-    """Whether it can run them: it feeds none."""
+    """Return True if a Perl can run the commands: it passes no standard input."""
     return not any(command.stdin for command in commands)
 
 

@@ -1,7 +1,7 @@
-"""A host for tests: it answers from a script, remembers what it was asked, and knows nothing else.
+"""A host for tests: it answers from a script and records its commands.
 
-A command that the script does not answer is an AssertionError, not an empty answer, so that a
-test says everything that its subject may ask for.
+A command that the script does not answer is an AssertionError, not an empty answer, so that a test
+states everything its subject may run.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from netlimits.hosts.patience import Patience
 from netlimits.model import Command, Completed
 
 Answer = Completed | str | BaseException
-"""A whole Completed, or what a successful command prints, or what is raised."""
+"""A Completed, the output of a successful command, or an exception to raise."""
 
 Script = Callable[[Command], Answer | None] | Mapping[str, Answer | Sequence[Answer]]
 """A function (None: no answer), which may keep a state, or a table by command line.
 
-A table's key is the argument vector quoted for a shell: `ethtool -k eth0`. A list answers the
-first time, the second time and so on; there is nothing after its last.
+A table's key is the argument vector quoted for a shell: `ethtool -k eth0`. A list has the answers
+of the first time, the second time and so on; after its last there is none.
 """
 
 
 def answer(
     command: Command, stdout: str = "", stderr: str = "", status: int = 0, host: str = "scripted"
 ) -> Completed:
-    """A Completed for `command`."""
+    """Return a Completed for `command`."""
     return Completed(host, command, status, stdout, stderr, seconds=0.001)
 
 
 class ScriptedServer:
-    """As `hosts.base.Server`; lives until it is stopped."""
+    """Implements `base.Server`; lives until it is stopped."""
 
     def __init__(self, completed: Completed) -> None:
         self._completed = completed
@@ -40,21 +40,18 @@ class ScriptedServer:
 
     @property
     def stderr(self) -> str:
-        """The scripted answer's."""
         return self._completed.stderr
 
     def alive(self) -> bool:
-        """Whether it was not stopped yet."""
         return not self.stopped
 
     def stop(self) -> Completed:
-        """Hand over the scripted answer."""
         self.stopped = True
         return self._completed
 
 
 class ScriptedHost:
-    """As `hosts.base.Host`. `ran` and `served` are what was asked of it, in order."""
+    """Implements `base.Host`. `ran` and `served` are the commands it got, in order."""
 
     def __init__(self, script: Script, name: str = "scripted") -> None:
         self.name = name
@@ -67,52 +64,47 @@ class ScriptedHost:
         self._times: dict[str, int] = {}
 
     def run(self, command: Command) -> Completed:
-        """The script's answer. Raises AssertionError when it has none."""
+        """Return the script's answer. Raises AssertionError if it has none."""
         self.ran.append(command)
         return self._answer(command)
 
     def run_in_turn(self, commands: Sequence[Command]) -> list[Completed]:
-        """The script's answer to each."""
         return [self.run(command) for command in commands]
 
     def begin_in_turn(self, commands: Sequence[Command]) -> Callable[[], list[Completed]]:
-        """The script's answers, once they are waited for."""
         return lambda: self.run_in_turn(commands)
 
     def begins(self, commands: Sequence[Command]) -> bool:
-        """Whatever they are."""
         return True
 
     def serve(self, command: Command) -> ScriptedServer:
-        """A server whose `stop` gives the script's answer."""
+        """Return a server whose `stop` returns the script's answer."""
         self.served.append(command)
         server = ScriptedServer(self._answer(command))
         self.servers.append(server)
         return server
 
     def background(self, command: Command) -> ScriptedServer:
-        """The script's answer, at once."""
         return self.serve(command)
 
     def shells(self) -> Sequence[int]:
-        """None: nothing runs on."""
         return ()
 
     def cut_short(self) -> None:
-        """Does nothing: every command is over at once."""
+        """Do nothing: every command is over at once."""
 
     def abandon(self) -> None:
-        """Does nothing: nobody waits."""
+        """Do nothing: no call waits."""
 
     def close(self) -> None:
-        """Stop the servers and refuse everything from now on."""
+        """Stop the servers and refuse every later command."""
         self.closed = True
         for server in self.servers:
             server.stop()
 
     @property
     def lines(self) -> list[str]:
-        """What was run, as command lines."""
+        """The commands it ran, as command lines."""
         return [shlex.join(command.argv) for command in self.ran]
 
     def _answer(self, command: Command) -> Completed:

@@ -1,9 +1,9 @@
-"""A server tied to our connection: it ends when we say so, and when we are gone.
+"""A server tied to the connection: it ends when it is stopped, or when the controller is gone.
 
-The `sh` that starts the server then waits for it, while a second one reads our end of the
-connection. That end closes when the server is to stop, when the connection breaks, and when this
-process dies, however it dies; the reader then ends the server's process group. What the server
-prints is read meanwhile (`drain`), so that a talkative one never waits for us.
+The `sh` that starts the server waits for it, while a second one reads our end of the connection.
+That end closes when the server is to stop, when the connection breaks, and when this process dies
+in any way; the reader then ends the server's process group. `drain` reads the server's output
+meanwhile, so that a server that prints much never blocks.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from netlimits.hosts.streams import LAST, STALL, TICK, Broken, Login, Talk
 from netlimits.model import Command, Completed
 
 GONE = 255
-"""A server's status when the connection broke before it ended: what `ssh` says in that case."""
+"""A server's status if the connection broke before it ended, as for `ssh`."""
 
 
 def script(command: Command, nonce: str, *, sudo: bool = False) -> bytes:
-    """The compound line that starts a server and waits for it, or for our end to close.
+    """Return the compound line that starts a server and waits for it, or for our end to close.
 
-    Through sudo, root's process is not ours to end: such a command must end by itself.
+    Through sudo the process is root's and cannot be ended by us: such a command must end by itself.
     """
     argv = (*SUDO, *command.argv) if sudo else command.argv
     start = b"exec setsid " + words(argv) + b" </dev/null >&3 2>&4 3>&- 4>&- 5>&-\n} &\n"
@@ -43,10 +43,10 @@ def script(command: Command, nonce: str, *, sudo: bool = False) -> bytes:
 
 
 class SessionServer:
-    """A running server; as `hosts.base.Server`."""
+    """A running server; implements `base.Server`."""
 
     def __init__(self, login: Login, name: str, command: Command, patience: Patience) -> None:
-        """Start it. Raises HostError when the host does not let us, InputError for bad words."""
+        """Start it. Raises HostError if the host refuses, InputError for words no program takes."""
         self._name = name
         self._command = command
         self._login = login
@@ -70,10 +70,10 @@ class SessionServer:
         self._opening = time.monotonic() - self._started
         self._turn = threading.Lock()
         self._gone = False
-        DRAIN.add(self._look)
+        DRAIN.add(self._poll)
 
-    def _look(self) -> float | None:
-        """Read what is there, unless somebody is at it; when to look again."""
+    def _poll(self) -> float | None:
+        """Read the available output, unless another thread does; return when to poll again."""
         printed = False
         if self._turn.acquire(blocking=False):
             try:
@@ -83,7 +83,7 @@ class SessionServer:
         return None if self._gone else SOON if printed else LATER
 
     def _step(self, wait: float) -> bool:
-        """Read all that comes until there is nothing for so long; whether anything came."""
+        """Read until nothing comes for `wait` seconds; return True if anything came."""
         moved, any_moved = True, False
         try:
             while moved and not self._gone:
@@ -96,16 +96,14 @@ class SessionServer:
 
     @property
     def stderr(self) -> str:
-        """What it has printed to standard error so far."""
-        self._look()
+        self._poll()
         return self._talk.err.text
 
     def alive(self) -> bool:
-        """Whether the process still runs, as far as the connection tells."""
-        return self._look() is not None
+        return self._poll() is not None
 
     def stop(self) -> Completed:
-        """End the process group and hand over what it printed; status 255 if it cannot be known."""
+        """End the process group and return its output; status 255 if its end is unknown."""
         if self._completed is None:
             self._stream.finish()
             until = time.monotonic() + 2 * KILL_GRACE + STALL + self._opening
@@ -116,8 +114,8 @@ class SessionServer:
             self._stream.close()
             talk = self._talk
             status = exit_status(talk.out.marks[-1]) if len(talk.out.marks) >= LAST else None
-            ended = status is not None
-            note = "" if ended else f"\n{self._login.lost() or 'the host did not say how it ended'}"
+            reason = self._login.lost() or "the host did not report how it ended"
+            note = f"\n{reason}" if status is None else ""
             self._completed = Completed(
                 host=self._name,
                 command=self._command,

@@ -1,13 +1,14 @@
 """The tools' servers: started when a run needs them, ended with the campaign.
 
-They listen on the data address alone where the tool can: nuttcp and nttcp cannot (SECURITY.md).
+They listen only on the data address where the tool can do that; nuttcp and nttcp cannot
+(SECURITY.md).
 
-A server that lasts for the campaign may be another's, which is left alone; one that lasts for a
-run is always ours, since another's would not end with the run.
+A server that lasts for the campaign may belong to somebody else, and then stays. A server that
+lasts for one run is always ours, since another one would not end with the run.
 
-A server that cannot take a port again while connections of the last one to it are in TIME_WAIT
-(nttcp, for a minute) gets a port of its own at each start, the first below its customary one that
-is free; where the experiment says the `port`, the start waits for it.
+Some servers cannot use a port again while connections of the previous one are in TIME_WAIT (nttcp,
+for a minute). Such a server gets a new port at each start, the first free one below its usual port;
+if the experiment sets `port`, the start waits for that port.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol
 
 from netlimits.errors import HostError
-from netlimits.hosts import sockets
 from netlimits.hosts.base import Host, Server, must
 from netlimits.model import Command, Completed, ServerAddress
 
@@ -25,11 +25,13 @@ TIME_WAIT = 60.0
 """Seconds that the kernel keeps a closed connection's port (TCP_TIMEWAIT_LEN)."""
 
 PORTS = 30
-"""How many ports below its own a server may take where it needs another one each time."""
+"""Number of ports below its usual one that a server may use if it needs a new one each time."""
+
+LISTENING = Command(("ss", "-Hltn"), deadline=10)
 
 
 class Program(Protocol):
-    """A program with a server: the part of a tool (tools.Tool) that is used here."""
+    """The part of a tool (tools.Tool) that starts servers."""
 
     name: str
     server_program: str
@@ -37,14 +39,14 @@ class Program(Protocol):
     reuses_port: bool
 
     def server(self, options: Mapping[str, Any], ends: ServerAddress) -> Command:
-        """The command that serves there."""
+        """Return the command that serves at `ends`."""
 
 
 class Servers:
     """The servers of one campaign, by tool and role.
 
-    What is kept of a host has one thread at a time, that of the run which the host is in; `stop`
-    comes after the last run.
+    Only the thread of the run that uses a host touches that host's servers; `stop` comes after the
+    last run.
     """
 
     def __init__(self) -> None:
@@ -62,12 +64,12 @@ class Servers:
     ) -> ServerAddress:
         """Make sure that a tool's server listens at `ends` of a host, or on a port near it.
 
-        Returns where it listens. Raises HostError, and whatever `check` raises when it is time to
-        stop, while a port is waited for.
+        Returns the address where it listens. Raises HostError, and whatever `check` raises to stop
+        the wait for a port.
         """
         key, command = (tool.name, host.name), tool.server(options, ends)
         if key in self._running and self._commands[key] != command:
-            self._running.pop(key).stop()  # other options, say other CPUs, make another server
+            self._running.pop(key).stop()  # other options, such as other CPUs, need a new server
         if key in self._running and self._running[key].alive():
             return self._ends[key]
         self._commands[key] = command
@@ -78,7 +80,9 @@ class Servers:
             if tool.server_lasts == "campaign" and command == tool.server({}, ends):
                 return ends
             raise HostError(
-                f"port {ends.port} of {ends.address} is taken by another server", host=host.name
+                f"another server listens on port {ends.port} of {ends.address}; stop it "
+                f"(`ss -ltnp` shows it), or set another `port` in the experiment",
+                host=host.name,
             )
         self._ends[key] = ends
         server = self._running[key] = host.serve(command)
@@ -88,10 +92,10 @@ class Servers:
             if not alive or time.monotonic() > deadline:
                 completed = self._running.pop(key).stop()
                 printed = completed.complaint
-                if alive and not must(host.run(sockets.LISTENING)).stdout.strip():
+                if alive and not must(host.run(LISTENING)).stdout.strip():
                     raise HostError(
-                        f"`{' '.join(sockets.LISTENING.argv)}` lists no socket at all, so nobody "
-                        f"can see whether {tool.server_program} listens; run it there by hand",
+                        f"`{' '.join(LISTENING.argv)}` lists no socket at all, so netlimits "
+                        f"cannot see whether {tool.server_program} listens; run it there by hand",
                         host=host.name,
                     )
                 raise HostError(
@@ -105,34 +109,67 @@ class Servers:
     def _free(
         self, host: Host, ends: ServerAddress, check: Callable[[], None], *, fixed: bool
     ) -> ServerAddress:
-        """The ends with a port that no old connection uses. Raises HostError if there is none."""
+        """Return the ends with a port that no old connection uses. Raises HostError for none."""
         ports = [ends.port] if fixed else range(ends.port, ends.port - PORTS, -1)
-        deadline = time.monotonic() + TIME_WAIT + host.patience.seconds
+        waited = TIME_WAIT + host.patience.seconds
+        deadline = time.monotonic() + waited
         while True:
-            taken = sockets.ports(must(host.run(sockets.near(ports[-1], ports[0]))))
+            taken = local_ports(must(host.run(sockets_on(ports[-1], ports[0]))))
             free = next((port for port in ports if port not in taken), None)
             if free is not None:
                 return ServerAddress(ends.address, free, ends.extra)
             if time.monotonic() > deadline:
                 which = f"port {ends.port} is" if fixed else f"{PORTS} ports up to {ends.port} are"
-                raise HostError(f"{which} taken, and stays so", host=host.name)
+                raise HostError(
+                    f"{which} taken, and stayed so for {waited:.0f} s; stop what uses them "
+                    "(`ss -tanp` shows it)",
+                    host=host.name,
+                )
             check()
             time.sleep(0.5)
 
     def run_is_over(self, tool: Program, host: Host) -> Completed | None:
-        """End the tool's server if it was for one run; returns what it printed, else None."""
+        """End the tool's server if it was for one run; return its output, else None."""
         key = (tool.name, host.name)
         if key in self._running and tool.server_lasts == "run":
             return self._running.pop(key).stop()
         return None
 
     def stop(self) -> None:
-        """End every running server."""
         for server in self._running.values():
             server.stop()
         self._running.clear()
 
 
 def _listens(host: Host, ends: ServerAddress) -> bool:
-    listed = must(host.run(sockets.LISTENING))
-    return sockets.listens(listed, ends.address, ends.port)
+    return listens(must(host.run(LISTENING)), ends.address, ends.port)
+
+
+def sockets_on(first: int, last: int) -> Command:
+    """Return the command that lists every TCP socket on these local ports, in any state."""
+    return Command(("ss", "-Htan", f"( sport >= :{first} and sport <= :{last} )"), deadline=10)
+
+
+def local_ports(completed: Completed) -> set[int]:
+    """Return the local ports of the sockets that `ss` listed."""
+    rows = (line.split() for line in completed.stdout.splitlines())
+    ends = (row[3].rpartition(":")[2] for row in rows if len(row) > 3)
+    return {int(port) for port in ends if port.isascii() and port.isdigit()}
+
+
+def listens(completed: Completed, address: str, port: int) -> bool:
+    """Return True if something listens on `port` of `address`, or of every address.
+
+    Raises HostError if `ss` printed anything but sockets.
+    """
+    anywhere = {"*", "0.0.0.0", "[::]", "::"}  # noqa: S104 - names of the wildcard, not a bind
+    for line in completed.stdout.splitlines():
+        fields = line.split()
+        if len(fields) < 4 or fields[0] != "LISTEN":
+            raise HostError(f"`ss -Hltn` printed no sockets, but: {completed.complaint}")
+        bound, _, bound_port = fields[3].rpartition(":")
+        if bound_port == str(port) and (
+            bound.strip("[]").split("%")[0] == address or bound in anywhere
+        ):
+            return True
+    return False

@@ -1,12 +1,12 @@
 """A `sh` kept open, and commands run in it: a round trip each, where a login costs 90 ms.
 
-Each command is one compound line for the shell, every word quoted, run under coreutils'
-`timeout` in a process group of its own. `timeout` keeps the deadline on the host, so a hung
-command dies even when we are gone. Both outputs are marked at the start, by the process that
-becomes `timeout`, and at the end with a random word of that command's own; what stands between is
-the command's. Each mark is a packet or two, so there are no others. Whatever the command
-leaves behind in its process group is killed when it ends, so that nothing of ours runs on and no
-late output reaches the next command.
+Each command is one compound line for the shell, every word quoted, run under coreutils' `timeout`
+in a process group of its own. `timeout` enforces the deadline on the host, so a command that hangs
+ends even when the controller is gone. Both outputs are marked with a random word of that command's
+own, at the start by the process that becomes `timeout`, and at the end; the text between is the
+command's. Each mark costs a packet or two, so there are no others. Whatever the command leaves in
+its process group is killed when it ends, so that nothing of ours runs on and no late output
+reaches the next command.
 
 The shell's own complaints ("Killed") go to /dev/null; commands get the streams as 3 and 4.
 """
@@ -40,44 +40,44 @@ from netlimits.hosts.streams import (
 from netlimits.model import Command, Completed
 
 SUDO = ("sudo", "-n", "--")
-"""Before the one command that needs root, so that sudoers can name exactly that command."""
+"""Words before the one command that needs root, so that sudoers can name exactly that command."""
 
 ROOTS_PATH = ":/usr/local/sbin:/usr/sbin:/sbin"
-"""Where ethtool, tc and netserver are, which only root's login looks for them in."""
+"""Directories of ethtool, tc and netserver, which are only in root's PATH."""
 
 _NEEDED = ("timeout", "setsid", "base64", "flock")
 # busybox has a timeout that kills the command and leaves its children; it knows no --version.
 _WHOLE_GROUP = "timeout --version || missing=$missing/timeout"
 
 _SLOW = "; if it is only slow, give it longer: --patience"
-_ENDLESS = "; does a start-up file there run what does not end?"
+_ENDLESS = "; does a start-up file there run a program without end?"
 
 _BLINK = 0.005
 _MARK = "printf '%s%s\\n' {nonce} {word} >&{fd}\n"
 
 
 def mark(nonce: str, word: str, *fds: int) -> str:
-    """Shell lines that mark outputs 3 and 4 (or just one of them).
+    """Return shell lines that mark outputs 3 and 4 (or just one of them).
 
-    The nonce is written in two parts, so that who prints our lines back marks nothing.
+    The nonce is written in two parts, so that a program that echoes our lines marks nothing.
     """
     parts = f"{nonce[:16]}''{nonce[16:]}"
     return "".join(_MARK.format(nonce=parts, word=word, fd=fd) for fd in fds or (3, 4))
 
 
 def beginning(nonce: str) -> bytes:
-    """Shell lines that mark outputs 3 and 4 with the process that reads them, without a process."""
+    """Return shell lines that mark outputs 3 and 4 with their own process id, without a process."""
     return b"read -r me _ </proc/self/stat\n" + mark(nonce, "$me").encode()
 
 
 SURROUNDINGS = (
     f"exec 3>&1 4>&2 >/dev/null 2>&1\nLC_ALL=C PATH=$PATH{ROOTS_PATH}\nexport LC_ALL PATH\n"
 )
-"""What every `sh` of ours reads first: our streams, plain messages, full PATH."""
+"""First lines of every `sh` of ours: our streams, plain messages, full PATH."""
 
 
 def preamble(nonce: str) -> str:
-    """How a `sh` is prepared, and says who we are and what it lacks."""
+    """Return the lines that prepare a `sh` and print the user, the process and missing programs."""
     missing = "; ".join(
         f"command -v {name} >/dev/null || missing=$missing/{name}" for name in _NEEDED
     )
@@ -87,7 +87,7 @@ def preamble(nonce: str) -> str:
 
 
 def words(argv: tuple[str, ...]) -> bytes:
-    """An argument vector quoted for `sh`. Raises InputError for what no program can be given."""
+    """Quote an argument vector for `sh`. Raises InputError for one that no program can be given."""
     if not argv or not argv[0]:
         raise InputError("a command without a program")
     line = " ".join(map(shlex.quote, argv))
@@ -97,7 +97,7 @@ def words(argv: tuple[str, ...]) -> bytes:
 
 
 def encoded(text: str) -> bytes:
-    """UTF-8, and bytes that Python read as surrogates unchanged. Raises InputError."""
+    """Encode as UTF-8; bytes that Python read as surrogates stay. Raises InputError."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -107,13 +107,13 @@ def encoded(text: str) -> bytes:
 
 
 def brief(argv: tuple[str, ...]) -> str:
-    """The command as a message shows it: on one line, not too long."""
+    """Return the command for a message: on one line, at most 120 characters."""
     line = one_line(shlex.join(argv))
     return line if len(line) <= 120 else line[:119] + "…"
 
 
 def called(argv: tuple[str, ...]) -> str:
-    """Return how a message calls a command: a script of ours by its name, if it has one."""
+    """Return how a message names a command: a script of ours by its name, if it has one."""
     if argv[:2] != ("sh", "-c"):
         return f"`{brief(argv)}`"
     name = argv[3] if len(argv) > 3 else ""
@@ -121,9 +121,9 @@ def called(argv: tuple[str, ...]) -> str:
 
 
 def script(command: Command, nonce: str, sudo: bool = False) -> bytes:
-    """The compound line for one command, through sudo if asked.
+    """Return the compound line for one command, through sudo if asked.
 
-    Raises InputError for one that cannot be run.
+    Raises InputError for a command that cannot be run.
     """
     refuse_endless(command)
     feed = b"</dev/null "
@@ -163,7 +163,7 @@ class Greeting(NamedTuple):
 
 
 class Language(NamedTuple):
-    """How what is kept open is prepared from `sh`, and how it is told a command."""
+    """How to prepare a kept process, starting from `sh`, and how to request a command from it."""
 
     preamble: Callable[[str], str]
     script: Callable[[Command, str, bool], bytes]
@@ -173,9 +173,9 @@ SH = Language(preamble, script)
 
 
 class Shell:
-    """A `sh` on a host. One command at a time; `usable` until something went wrong under it.
+    """A `sh` on a host, or another program that speaks `language`. It runs one command at a time.
 
-    Or whatever else understands its `language`.
+    `usable` is True until something goes wrong in it.
     """
 
     def __init__(
@@ -198,16 +198,16 @@ class Shell:
         finally:
             if not self.usable:
                 self._stream.close()
-        # A second login, to end something, takes about as long as this one took.
+        # A second login, to end a command, takes about as long as this one took.
         self._again = 2 * (time.monotonic() - began)
 
     def run(self, command: Command) -> Completed:
-        """Run a command; as `Host.run`. Raises HostError where sudo refuses it."""
+        """Run a command, as `Host.run` does. Raises HostError if sudo refuses it."""
         self.begin(command)
         return self.wait()
 
     def wait(self) -> Completed:
-        """Wait for the command that has begun; as `run`."""
+        """Wait for the command that has begun and return its result."""
         try:
             while not self.reached_end(TICK):
                 pass
@@ -219,7 +219,7 @@ class Shell:
         return self.completed()
 
     def begin(self, command: Command) -> None:
-        """Have a command begin, whose end `wait` waits for, or `reached_end` a little."""
+        """Start a command; `wait` or repeated `reached_end` wait for its end."""
         command = self._patience.allow(command)
         nonce = secrets.token_hex(16)
         sudo = command.sudo and self.uid != 0
@@ -229,7 +229,7 @@ class Shell:
         late = self._patience.seconds
         talk.allow(command.deadline + KILL_GRACE + late, stretch=late)
         try:
-            with suppress(Broken):  # it will be so again where its end is waited for
+            with suppress(Broken):  # waiting for its end raises it again
                 talk.step(0.0)
         except BaseException:
             self._interrupt()
@@ -237,20 +237,20 @@ class Shell:
 
     @property
     def began(self) -> bool:
-        """Whether the host has told the process of the command that runs here."""
+        """True once the host has reported the process of the running command."""
         return self._running is not None and self._running.marks > 0
 
     @property
     def stderr(self) -> str:
-        """What the command that runs here has printed to standard error so far."""
+        """Standard error of the running command so far."""
         return self._running.err.text if self._running else ""
 
     def moved_since(self, began: float) -> bool:
-        """Whether the command that runs here has printed anything since, by the monotonic clock."""
+        """Return True if the command has printed anything since then, by the monotonic clock."""
         return self._running is not None and self._running.moved_at >= began
 
     def reached_end(self, wait: float) -> bool:
-        """Whether the command is over, after one look. Raises ConnectionLost."""
+        """Return True if the command is over, after waiting once. Raises ConnectionLost."""
         assert self._running
         try:
             return self._running.reached(LAST, wait)
@@ -258,13 +258,13 @@ class Shell:
             raise self._lost(self._command, self._running, self._why(error)) from None
 
     def completed(self) -> Completed:
-        """What came of the command that is over. Raises HostError where sudo refuses it."""
+        """Return the result of the command that is over. Raises HostError if sudo refused it."""
         talk, command = self._running, self._command
         assert talk
         sudo = command.sudo and self.uid != 0
         status = exit_status(talk.out.marks[-1])
         if status is None:
-            raise self._lost(command, talk, "is answered with what is no exit status")
+            raise self._lost(command, talk, "ended without an exit status")
         self.usable = True
         if sudo:
             _refuse_refusal(command, talk.err.text, self.name)
@@ -276,20 +276,20 @@ class Shell:
             stdout=talk.out.text,
             stderr=talk.err.text,
             seconds=round(seconds, 6),
-            # the deadline was kept by the host's clock, and this is ours
+            # the host's clock kept the deadline, and this is the controller's
             timed_out=status in (124, 137) and seconds >= 0.9 * command.deadline,
             truncated=talk.out.truncated or talk.err.truncated,
         )
 
     def end(self) -> None:
-        """End the command that another thread runs here, whose `run` then returns."""
+        """End the command that another thread runs here; its `run` then returns."""
         if pid := self.pid():
-            self._tell(pid)
+            self._terminate(pid)
 
-    def _tell(self, pid: int) -> None:
-        """Tell a process to end, from a second program, and wait until it has been told.
+    def _terminate(self, pid: int) -> None:
+        """Send SIGTERM to a process, from a second program, and wait until it is sent.
 
-        What is told late would meet the next command, where one process runs them all.
+        A late signal would hit the next command, where one process runs all of them.
         """
         killer = self._login.open(f"exec kill -TERM {pid}", STALL + self._again)
         try:
@@ -301,7 +301,7 @@ class Shell:
             killer.close()
 
     def pid(self) -> int | None:
-        """The process of the command that another thread runs here, once the host has told it."""
+        """Return the process of the command that another thread runs here, once it is known."""
         until = time.monotonic() + STALL + self._again
         while (talk := self._running) is None or not talk.marks:
             if time.monotonic() > until:
@@ -310,7 +310,6 @@ class Shell:
         return _number(talk.out.marks[0]) if len(talk.out.marks) < LAST else None
 
     def close(self) -> None:
-        """End the shell."""
         self.usable = False
         self._stream.close()
 
@@ -318,8 +317,8 @@ class Shell:
         if isinstance(error, Ended):
             return f"was cut off: {self._login.lost() or 'the shell on the host ended'}"
         if isinstance(error, Garbled):
-            return "is drowned in what a start-up file there goes on printing"
-        return "is not answered, long past its deadline"
+            return "is unreadable: a start-up file there prints without end; correct that file"
+        return "did not end long after its deadline"
 
     def _lost(self, command: Command, talk: Talk, what: str) -> ConnectionLost:
         printed = one_line(talk.err.text.strip()[-200:])
@@ -329,15 +328,15 @@ class Shell:
     def _interrupt(self) -> None:
         """End the running command from a second program, since the shell itself is waiting.
 
-        `timeout`, told to end, ends its whole group, and with SIGKILL after KILL_GRACE. When that
-        cannot be, the shell is given up, and the command ends at its deadline.
+        After SIGTERM `timeout` ends its whole group, with SIGKILL after KILL_GRACE. If that fails,
+        the shell is given up, and the command ends at its deadline.
         """
         assert self._running
         talk = self._running
         try:
             talk.until(1, 1.0)
             pid = int(talk.out.marks[0])
-            self._tell(pid)
+            self._terminate(pid)
             talk.until(LAST, KILL_GRACE + STALL + self._again)
             self.usable = True
         except (Broken, HostError, ValueError):
@@ -345,13 +344,13 @@ class Shell:
 
 
 def _refuse_refusal(command: Command, stderr: str, name: str) -> None:
-    """Raise HostError when the output is sudo's refusal, or when there is no sudo."""
+    """Raise HostError if the output is sudo's refusal, or if there is no sudo."""
     message = one_line(stderr)
     missing = message.startswith("timeout: failed to run command") and "sudo" in message
-    missing = missing or message.endswith(": sudo: not found")  # as the shell says it that runs it
+    missing = missing or message.endswith(": sudo: not found")  # the shell's own message
     if message.startswith("sudo: ") or "is not in the sudoers file" in message or missing:
         raise HostError(
-            f"sudo -n is refused for `{brief(command.argv)}`: {message[:200]}; "
+            f"sudo -n refuses `{brief(command.argv)}`: {message[:200]}; "
             "allow it in sudoers (NOPASSWD) or log in as root",
             host=name,
         )
@@ -376,7 +375,11 @@ def greeting(
         ) from None
     match = re.fullmatch(r"(\d{1,10}) (\d{1,10}) ([a-z0-9/]*)", talk.out.marks[0], re.ASCII)
     if match is None:
-        raise HostError("the login shell cannot run sh: it answers in other words", host=name)
+        raise HostError(
+            "the login shell cannot run sh: its answer cannot be read; try "
+            "`ssh HOST sh -c true` by hand",
+            host=name,
+        )
     if match[3]:
         programs = ", ".join(dict.fromkeys(match[3].strip("/").split("/")))
         raise HostError(f"no {programs} there; install coreutils and util-linux", host=name)
@@ -384,7 +387,7 @@ def greeting(
 
 
 def exit_status(word: str) -> int | None:
-    """The exit status in a mark; None where it is none."""
+    """Return the exit status in a mark, or None."""
     number = _number(word)
     return number if number is not None and number < 256 else None
 

@@ -1,12 +1,12 @@
-"""The inner seam: a program whose three standard streams we hold, wherever it runs.
+"""The inner interface: a program whose three standard streams we hold, wherever it runs.
 
-A `Login` opens programs, a `Stream` is one of them. SSH channels and local pipes differ in how
-one waits for them and in nothing else, so the whole protocol above sees a single method,
-`Stream.exchange`: send what goes, take what came, wait no longer than told. Both directions and
-both outputs move in the same step, so that no full pipe can hold up another.
+A `Login` opens programs, a `Stream` is one of them. SSH channels and local pipes differ only in how
+to wait for them, so the protocol above uses a single method, `Stream.exchange`: send what fits,
+receive what came, wait no longer than allowed. Both directions and both outputs move in the same
+step, so that no full pipe blocks another.
 
-`Marked` reads an output: text cut by marks, lines that start with a random word which a command
-cannot know and therefore not print.
+`Marked` reads one output: text between marks, which are lines that start with a random word. A
+command cannot know the word and therefore cannot print it.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ LINGER = 1.0
 """Seconds that a program's last output may take to arrive after the program's end."""
 
 TICK = 0.25
-"""Seconds after which a wait looks whether the program still lives: not every end makes a sound."""
+"""Seconds after which a wait checks that the program still lives: some ends cause no event."""
 
 STALL = 5.0
 """Seconds without a byte after which a program that should be done counts as hung."""
 
 LAST = 2
-"""Marks of a command or a server on each output: before it, with its process id, and after it."""
+"""Marks of a command on each output: one before it, with its process id, and one after it."""
 
 STRAYS = 2**20
-"""Bytes that may come outside of a command's output: greetings, late words of earlier commands."""
+"""Bytes allowed outside of a command's output: greetings, late output of earlier commands."""
 
 _BEFORE_LIMIT = 4096
 _LINE_LIMIT = 256
@@ -43,8 +43,8 @@ _LINE_LIMIT = 256
 class Exchange(NamedTuple):
     """The result of one exchange: bytes sent, bytes received, and whether the program ended.
 
-    `exited`: the program is gone, its last output may still be on the way. `ended`: nothing
-    more can come.
+    `exited`: the program is gone, but its last output may still arrive. `ended`: nothing more can
+    arrive.
     """
 
     sent: int
@@ -55,30 +55,30 @@ class Exchange(NamedTuple):
 
 
 class Stream(Protocol):
-    """A program's standard streams."""
+    """The standard streams of a program."""
 
     def exchange(self, data: memoryview, wait: float) -> Exchange:
-        """Send the start of `data`, take what came; wait up to `wait` seconds for anything."""
+        """Send the start of `data`, receive what came; wait up to `wait` seconds for either."""
 
     def finish(self) -> None:
-        """Close the program's standard input. Harmless when it is gone."""
+        """Close the program's standard input. Harmless when the program is gone."""
 
     def close(self) -> None:
-        """Let go of the program. Harmless when it is gone."""
+        """Release the program. Harmless when it is gone."""
 
 
 class Login(Protocol):
-    """A place where programs can be started."""
+    """A connection that can start programs."""
 
     def open(self, program: str, seconds: float) -> Stream:
-        """Start `program`, plain words that every login shell reads alike, within `seconds`.
+        """Start `program` within `seconds`; it is plain words, which every login shell reads alike.
 
-        Raises ConnectionLost when there is no connection any more, or no answer, and
-        SessionRefused where no further one may be started.
+        Raises ConnectionLost if there is no connection or no answer, and SessionRefused if the host
+        allows no further program.
         """
 
     def lost(self) -> str:
-        """Why nothing can be started any more; empty while it can."""
+        """Return why no program can be started any more; "" while it can."""
 
     def close(self) -> None:
         """Log out."""
@@ -93,7 +93,7 @@ class Ended(Broken):
 
 
 class Overdue(Broken):
-    """The program did not answer within the time allowed."""
+    """The program did not answer in time."""
 
 
 class Garbled(Broken):
@@ -101,12 +101,13 @@ class Garbled(Broken):
 
 
 class Marked:
-    """An output that is cut by marks; keeps OUTPUT_LIMIT bytes between the first and the LAST.
+    """An output with marks; keeps OUTPUT_LIMIT bytes between the first mark and the LAST.
 
-    `marks` holds what stood on each mark's line. Text outside of them belongs to nobody (a login
-    shell's greeting, a late word of an earlier command): only its start is kept, in `before`, to
-    explain a shell that never answers. More than STRAYS bytes of it, or a mark's line that does
-    not end, is no conversation: `garbled`.
+    `marks` has the rest of each mark's line. Text outside belongs to no command (a login shell's
+    greeting, late output of an earlier command): only its start is kept, in `before`, to explain a
+    shell that never answers. More than STRAYS bytes of it, or a mark's line without an end, make
+    the
+    output `garbled`.
     """
 
     def __init__(self, nonce: str, limit: int = OUTPUT_LIMIT) -> None:
@@ -121,7 +122,7 @@ class Marked:
         self._pending = b""
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes."""
+        """Process the next bytes."""
         if not data:
             return
         rest = self._pending + data
@@ -159,19 +160,19 @@ class Marked:
 
     @property
     def text(self) -> str:
-        r"""What was kept; bytes that are not UTF-8 show as `\xff`."""
+        r"""The bytes kept; those that are not UTF-8 show as `\xff`."""
         unfinished = b"" if not self.marks or len(self.marks) >= LAST else self._pending
         return (self._kept + unfinished).decode("utf-8", "backslashreplace")
 
     @property
     def preamble(self) -> str:
-        """What came before the first mark (or all, without one), on one line."""
+        """The text before the first mark (all text, if there is no mark), on one line."""
         data = self.before if self.marks else self.before + self._pending
         return one_line(data.decode("utf-8", "backslashreplace"))
 
 
 class Talk:
-    """A conversation with one program: what is still to be sent, and two outputs read together."""
+    """A conversation with one program: bytes still to send, and two outputs read together."""
 
     def __init__(self, stream: Stream, nonce: str, data: bytes = b"") -> None:
         self.out = Marked(nonce)
@@ -181,58 +182,59 @@ class Talk:
         self.sent_at = self.moved_at
         self._stream = stream
         self._exited = False
-        self._limit = self._last = math.inf
+        self._deadline = self._latest = math.inf
 
     def until(self, marks: int, seconds: float, stretch: float = 0.0) -> None:
-        """Go on until both outputs have that many marks (an end is marked on both).
+        """Continue until both outputs have so many marks.
 
-        While bytes still move `seconds` are stretched, a little at a time, by `stretch` at most.
-        Raises Overdue after it, Ended when the program is gone, Garbled when it makes no sense.
+        While bytes move, `seconds` is extended step by step, by `stretch` at most. Raises Overdue
+        after that, Ended when the program is gone, Garbled when its output makes no sense.
         """
         self.allow(seconds, stretch)
         while not self.reached(marks, seconds + stretch):
             pass
 
     def allow(self, seconds: float, stretch: float = 0.0) -> None:
-        """Have `reached` raise Overdue from then on."""
-        self._limit = time.monotonic() + seconds
-        self._last = self._limit + stretch
+        """Set the time after which `reached` raises Overdue."""
+        self._deadline = time.monotonic() + seconds
+        self._latest = self._deadline + stretch
 
     def reached(self, marks: int, wait: float) -> bool:
-        """Whether both outputs have that many marks, after one step; raises as `until`."""
+        """Return True if both outputs have so many marks after one step. Raises as `until`."""
         if self.marks < marks:
-            # one step at least: what came in time may be read late
-            _, moved = self.step(min(wait, self._limit - time.monotonic()))
+            # one step at least: output that came in time may be read late
+            _, moved = self.step(min(wait, self._deadline - time.monotonic()))
             if moved:
-                self._limit = min(self._last, max(self._limit, self.moved_at + STALL))
-            if self.marks < marks and time.monotonic() >= self._limit:
+                self._deadline = min(self._latest, max(self._deadline, self.moved_at + STALL))
+            if self.marks < marks and time.monotonic() >= self._deadline:
                 raise Overdue
         return self.marks >= marks
 
     @property
     def marks(self) -> int:
-        """Marks on both outputs."""
+        """Number of marks on both outputs."""
         return min(len(self.out.marks), len(self.err.marks))
 
     def step(self, wait: float) -> tuple[bool, bool]:
-        """One exchange of up to `wait` and TICK seconds: whether bytes went, whether any moved.
+        """Exchange once, waiting up to `wait` and TICK seconds.
 
-        Raises Ended when the program is gone and nothing more comes, Garbled for no conversation.
+        Returns whether bytes were sent, and whether any moved. Raises Ended when the program is
+        gone and nothing more comes, Garbled for senseless output.
         """
         wait = max(0.0, min(wait, LINGER / 10 if self._exited else TICK))
         began = time.monotonic()
-        now = self._stream.exchange(self.unsent, wait)
-        sent, moved = now.sent > 0, bool(now.sent or now.stdout or now.stderr)
-        if moved or (now.exited and not self._exited):
+        result = self._stream.exchange(self.unsent, wait)
+        sent, moved = result.sent > 0, bool(result.sent or result.stdout or result.stderr)
+        if moved or (result.exited and not self._exited):
             self.moved_at = time.monotonic()
         if sent:
-            self.unsent = self.unsent[now.sent :]
-            self.sent_at = began  # no later than it went
-        self.out.feed(now.stdout)
-        self.err.feed(now.stderr)
+            self.unsent = self.unsent[result.sent :]
+            self.sent_at = began  # a lower bound
+        self.out.feed(result.stdout)
+        self.err.feed(result.stderr)
         if self.out.garbled or self.err.garbled:
             raise Garbled
-        self._exited = now.exited
-        if not moved and (now.ended or (now.exited and time.monotonic() - self.moved_at >= LINGER)):
+        silent = time.monotonic() - self.moved_at >= LINGER
+        if not moved and (result.ended or (result.exited and silent)):
             raise Ended
         return sent, moved

@@ -1,8 +1,8 @@
-"""Several hosts at the same time, in threads that nobody has to wait for.
+"""Work on several hosts at the same time, in threads that an interrupt need not wait for.
 
-concurrent.futures joins its threads whatever happens, so one host that does not answer would hold
-up Ctrl-C, and the end of the process. Here the thread that waits can be interrupted at any time;
-what it leaves behind ends as soon as its host is closed.
+concurrent.futures joins its threads in any case, so one host that does not answer would hold up
+Ctrl-C and the end of the process. The thread that waits here can be interrupted at any time; the
+threads that it leaves behind end when their hosts are closed.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 MOST = 16
-"""Hosts at the same time, of which most are waited for: a campaign has two threads a host or fewer
-(their connections have one each), and an sshd drops some of many logins (MaxStartups)."""
+"""Maximum number of hosts at the same time: a campaign has at most two threads per host beside one
+for its connection, and sshd drops some of many concurrent logins (MaxStartups).
+"""
 
 LEAVE = 3.0
-"""Seconds that threads get to clear up after an interrupt, where they were told of it."""
+"""Seconds that threads get to clean up after an interrupt, if `leave` tells them."""
 
 
 def at_once(
@@ -32,11 +33,11 @@ def at_once(
     most: int = MOST,
     leave: Callable[[], None] | None = None,
 ) -> list[B]:
-    """What `act` gives for each item, at the same time, `most` of them at once.
+    """Return `act(item)` for each item, computed by up to `most` threads.
 
-    All are waited for; the first error in their order is raised then. When the wait itself is
-    interrupted, `leave` is called to cut short what is under way, no further item is begun, and
-    the interrupt goes on.
+    After all of them the first error, in the order of the items, is raised. If the wait is
+    interrupted, `leave` cuts short the calls in progress, no further item starts, and the
+    interrupt propagates.
     """
     queue: SimpleQueue[tuple[A, Future[B]]] = SimpleQueue()
     futures: list[Future[B]] = []
@@ -50,11 +51,11 @@ def at_once(
                 item, future = queue.get_nowait()
                 try:
                     future.set_result(act(item))
-                except BaseException as error:  # handed over, to be raised by who waits
+                except BaseException as error:  # the waiting thread raises it
                     future.set_exception(error)
 
     count = min(len(futures), most)
-    inline = current_thread() is not main_thread()  # which alone can be interrupted
+    inline = current_thread() is not main_thread()  # only the main thread can be interrupted
     threads = [Thread(target=work, name=f"at once {n}", daemon=True) for n in range(count - inline)]
     try:
         for thread in threads:

@@ -62,7 +62,7 @@ SCRATCH = Path("/nowhere")
 
 SPLIT = b"\n%%%%\n"
 STATUSES = (0, 0, 0, 0, 1, 137, 141, 255)
-READERS = ("checks", "evidence", "tools", "restore.guard", "campaign.parallel", "hosts.sockets")
+READERS = ("checks", "evidence", "tools", "restore.guard", "campaign.parallel", "hosts.servers")
 """Modules and packages that read what commands printed."""
 
 

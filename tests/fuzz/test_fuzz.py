@@ -65,7 +65,7 @@ def test_whatever_is_registered_is_a_target():
     } <= readers.keys()
     assert {
         "evidence.cpu.times",
-        "hosts.sockets.listens",
+        "hosts.servers.listens",
         "campaign.parallel.split",
     } <= readers.keys()
 

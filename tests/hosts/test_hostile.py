@@ -48,8 +48,8 @@ FLOODS = {
     "a mark's line that does not end": ENDLESS_MARK.replace("%s", "0"),
 }
 WORDS = {
-    "a mark of its own": (IMITATION.replace("%s", " \\n"), "answers in other words"),
-    "a number that is none": (IMITATION.replace("%s", "9" * 99 + " \\n"), "answers in other words"),
+    "a mark of its own": (IMITATION.replace("%s", " \\n"), "its answer cannot be read"),
+    "a number that is none": (IMITATION.replace("%s", "9" * 99 + " \\n"), "its answer cannot be read"),
     "an end at once": ("exit 1", "ended at once"),
 }
 SILENCES = {

@@ -112,7 +112,7 @@ def test_a_change_within_a_claim_and_what_is_read_after_it_share_a_script(host):
 
 
 def test_a_script_costs_no_shell_of_its_own_unless_it_speaks_of_itself():
-    lines = in_turn.together([sh("echo $1"), sh("echo $$"), sh("echo $0")], "N").argv[2]
+    lines = in_turn.batch([sh("echo $1"), sh("echo $$"), sh("echo $0")], "N").argv[2]
     assert lines.count("sh -c") == 2
 
 

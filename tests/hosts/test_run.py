@@ -236,7 +236,7 @@ def test_a_refused_sudo_is_told_and_other_commands_go_on(not_root):
     try:
         with pytest.raises(
             HostError,
-            match=r"receiver: sudo -n is refused for `ethtool -K eth0 gro off`: "
+            match=r"receiver: sudo -n refuses `ethtool -K eth0 gro off`: "
             r"sudo: a password is required; allow it in sudoers",
         ):
             host.run(Command(("ethtool", "-K", "eth0", "gro", "off"), sudo=True))

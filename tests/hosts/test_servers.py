@@ -51,7 +51,7 @@ def test_a_port_that_was_asked_for_is_waited_for(monkeypatch):
 def test_a_port_that_stays_taken_is_an_error(monkeypatch):
     monkeypatch.setattr("netlimits.hosts.servers.TIME_WAIT", -100.0)
     host = ScriptedHost({FIXED: [listens(5037)]}, "receiver")
-    with pytest.raises(HostError, match="port 5037 is taken, and stays so"):
+    with pytest.raises(HostError, match="port 5037 is taken, and stayed so for"):
         Servers().serve(tool("nttcp"), {"port": 5037}, host, ENDS)
     assert host.served == []
 
@@ -60,7 +60,7 @@ def test_anothers_server_is_used_where_it_is_the_same_and_takes_its_port_otherwi
     ends = ServerAddress("192.0.2.2", 12865)
     host = ScriptedHost({"ss -Hltn": [listens(12865), listens(5201)]}, "receiver")
     assert Servers().serve(tool("netperf"), {}, host, ends) == ends
-    with pytest.raises(HostError, match=r"port 5201 of .* is taken by another server"):
+    with pytest.raises(HostError, match=r"another server listens on port 5201 of"):
         Servers().serve(tool("iperf3"), {}, host, ServerAddress("192.0.2.2", 5201))
     assert host.served == []
 

@@ -100,12 +100,12 @@ def test_jumps_chain_and_each_is_resolved(lab):
 
 def test_a_jump_that_is_refused_names_the_host_behind_it(lab):
     complaint = refusal(lab.machine("far", "Host far\n ProxyJump near\n Port 1\n"))
-    assert "127.0.0.1 port 1 (through near) cannot be reached from there" in complaint
+    assert "127.0.0.1 port 1 (through near) cannot be reached from the jump host" in complaint
 
 
 def test_a_circle_of_jumps_is_told(lab):
     text = "Host far\n ProxyJump near\nHost near\n ProxyJump far\n"
-    assert "in a circle" in refusal(lab.machine("far", text))
+    assert "or in a loop" in refusal(lab.machine("far", text))
 
 
 def test_a_proxy_command_is_the_way(lab):

@@ -141,7 +141,7 @@ def test_a_hop_is_user_host_and_port(name, parts):
 def test_a_name_that_a_shell_or_ssh_would_act_on_is_refused_before_anything_runs(home, name):
     trap = home / "trap"
     text = f'Match exec "touch {trap}; echo %n %h %r"\n User x\nHost *\n ProxyCommand nc %h %p %r\n'
-    with pytest.raises(ConnectError, match="is no name of a host or user") as caught:
+    with pytest.raises(ConnectError, match="is not a host or user name") as caught:
         endpoint(home, text, name)
     assert not trap.exists()
     assert str(caught.value).isprintable()

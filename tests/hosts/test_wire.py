@@ -35,7 +35,7 @@ def test_what_is_sent_before_a_login_is_bounded(ends) -> None:
         far.sendall(bytes(65536))
         received += len(login.recv(65536))
         assert received <= MOST
-    assert login.why == "sent more than 256 KiB and no login"
+    assert login.why == "sent more than 256 KiB before the login was done"
     assert login.recv(1) == b"", "as if it had been closed"
     assert far.recv(1) == b"", "and the far end sees that"
 
@@ -45,7 +45,7 @@ def test_a_login_has_until_then_and_no_longer(ends) -> None:
     far.sendall(b"SSH-2.0-x\r\n")
     late = wire(near, seconds=-1)
     assert late.recv(100) == b""
-    assert late.why == "was not done with the login in time"
+    assert late.why == "did not complete the login in time"
 
 
 def test_after_the_login_nothing_is_counted(ends) -> None:

@@ -1,1 +1,1 @@
-"""Hosts over SSH, on paramiko: configuration, keys, the way to the login, and channels."""
+"""SSH: configuration, keys, the way to a login, and programs on its channels."""

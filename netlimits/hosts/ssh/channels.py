@@ -32,8 +32,8 @@ logging.getLogger("paramiko").addHandler(logging.NullHandler())
 class _Bell:
     """The event of a channel's buffers, which paramiko sets when data comes, and clears.
 
-    A bare lock, free when it rang: Ctrl-C in the middle of a `threading.Event` may leave that
-    one's lock taken, and then paramiko's thread, which rings, would wait for ever.
+    It is a bare lock, released when it rang: Ctrl-C inside a `threading.Event` may leave the
+    event's lock taken, and then paramiko's thread, which sets it, would wait for ever.
     """
 
     def __init__(self) -> None:
@@ -45,14 +45,14 @@ class _Bell:
             self._silent.release()
 
     def clear(self) -> None:
-        """Does nothing: when one buffer is empty, the other may still hold data."""
+        """Do nothing: when one buffer is empty, the other may still hold data."""
 
     def wait(self, seconds: float) -> None:
         self._silent.acquire(timeout=max(0.0, seconds))
 
 
 class ChannelStream:
-    """A program on an SSH channel; as `streams.Stream`."""
+    """A program on an SSH channel; implements `streams.Stream`."""
 
     def __init__(self, channel: paramiko.Channel) -> None:
         self._channel = channel
@@ -62,17 +62,16 @@ class ChannelStream:
             buffer.set_event(self._bell)  # type: ignore[arg-type]  # only set and clear are used
 
     def exchange(self, data: memoryview, wait: float) -> Exchange:
-        """As `Stream.exchange`."""
         step = self._step(data)
         if step.sent or step.stdout or step.stderr or step.ended:
             return step
-        # Room to send makes no sound, so it is looked for.
+        # paramiko signals no room to send, so poll for it.
         self._bell.wait(min(wait, _FULL) if data else wait)
         return self._step(data)
 
     def _step(self, data: memoryview) -> Exchange:
         channel = self._channel
-        # Before reading: what came before the end must not be taken for nothing.
+        # Checked before reading: output that came before the end must not be lost.
         ended = channel.closed or bool(channel.eof_received)
         exited = ended or channel.exit_status_ready()
         sent = 0
@@ -86,24 +85,22 @@ class ChannelStream:
         return Exchange(sent, out, err, exited, ended)
 
     def finish(self) -> None:
-        """Close the program's standard input."""
         with contextlib.suppress(OSError, EOFError, paramiko.SSHException):
             self._channel.shutdown_write()
 
     def close(self) -> None:
-        """Close the channel."""
         with contextlib.suppress(OSError, EOFError, paramiko.SSHException):
             self._channel.close()
 
 
 def _close(channel: paramiko.Channel) -> None:
-    """Close a channel whose connection may be gone by then: whoever waits for it is told that."""
+    """Close a channel whose connection may be gone by then; the waiting thread sees that."""
     with contextlib.suppress(paramiko.SSHException, OSError, EOFError):
         channel.close()
 
 
 class SshLogin:
-    """A login over SSH, through as many hosts as the configuration says; as `streams.Login`."""
+    """A login over SSH, through as many jump hosts as configured; implements `streams.Login`."""
 
     def __init__(
         self, machine: Machine, patience: Patience | None = None, abort: Abort | None = None
@@ -129,10 +126,9 @@ class SshLogin:
         self.transport = transport
 
     def open(self, program: str, seconds: float) -> ChannelStream:
-        """Start a program in the remote login shell. Raises ConnectionLost, SessionRefused."""
         try:
             channel = self.transport.open_session(timeout=seconds)
-            # paramiko waits for the answer for ever, unless the channel is closed meanwhile
+            # paramiko waits for the answer without a limit, unless the channel is closed
             limit = threading.Timer(seconds, _close, (channel,))
             limit.daemon = True
             limit.start()
@@ -151,13 +147,12 @@ class SshLogin:
         return ChannelStream(channel)
 
     def lost(self) -> str:
-        """Why the connection is gone; empty while it stands."""
         if self._closed:
             return "the host was closed"
         return "" if self.transport.is_active() else "the SSH connection is gone"
 
     def close(self) -> None:
-        """Log out, here and on the hosts between."""
+        """Log out, here and on the jump hosts."""
         self._closed = True
         with contextlib.suppress(paramiko.SSHException, OSError, EOFError):
             self._stack.close()
@@ -166,5 +161,5 @@ class SshLogin:
 def ssh_host(
     machine: Machine, patience: Patience | None = None, abort: Abort | None = None
 ) -> LoginHost:
-    """The machine as a host, over SSH. Raises ConnectError or HostError."""
+    """Return the machine as a host, over SSH. Raises ConnectError or HostError."""
     return LoginHost(machine.role, SshLogin(machine, patience, abort), patience)

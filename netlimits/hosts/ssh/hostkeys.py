@@ -1,7 +1,7 @@
-"""The host's key: known, or refused with the fingerprint and the command that adds it.
+"""The host's key: known, or refused with its fingerprint and the command that adds it.
 
-paramiko's reader of known_hosts takes no wildcards and stumbles over `@cert-authority` and
-`@revoked`, so the lines are matched here; its own types hold the keys and its client compares.
+paramiko's reader of known_hosts takes no wildcards and fails on `@cert-authority` and `@revoked`,
+so the lines are matched here; paramiko's types hold the keys and its client compares them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from netlimits.hosts.ssh.sshconfig import Endpoint
 from netlimits.model.named_file import whole
 
 KNOWN_LIMIT = 64 * 2**20
-"""Bytes of a list of known hosts."""
+"""Maximum size of a known_hosts file in bytes."""
 
 _HASHED = re.compile(r"\|1\|[A-Za-z0-9+/]{27}=\|[A-Za-z0-9+/]{27}=")
 
 
 class KnownOnly(paramiko.MissingHostKeyPolicy):
-    """Refuses a host key that is not known."""
+    """Refuses unknown host keys."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -44,17 +44,17 @@ class KnownOnly(paramiko.MissingHostKeyPolicy):
 
 
 def changed(endpoint: Endpoint, error: paramiko.BadHostKeyException) -> ConnectError:
-    """The error for a host that shows another key than the known one."""
+    """Return the error for a host whose key differs from the known one."""
     file = next((f for f in endpoint.known_hosts if f.is_file()), Path("~/.ssh/known_hosts"))
     return ConnectError(
         f"the host key of {endpoint.where} has changed: {_shown(error.key)} now, "
-        f"{_shown(error.expected_key)} is known; somebody may be in between. If the host was set "
-        f"up anew: `ssh-keygen -f {file} -R '{endpoint.key_name}'`, then `{endpoint.add_key}`"
+        f"{_shown(error.expected_key)} is known; somebody may be in between. If the host was "
+        f"reinstalled: `ssh-keygen -f {file} -R '{endpoint.key_name}'`, then `{endpoint.add_key}`"
     )
 
 
 def load_known(client: paramiko.SSHClient, endpoint: Endpoint) -> None:
-    """Give the client the keys that known_hosts has for the host, the first of each kind."""
+    """Give the client the host's keys from known_hosts, the first of each kind."""
     host_keys = client.get_host_keys()
     revoked = set(_revoked(endpoint))
     for marker, key in _lines(endpoint):
@@ -72,7 +72,7 @@ def _shown(key: paramiko.PKey) -> str:
 
 
 def _lines(endpoint: Endpoint) -> Iterator[tuple[str, paramiko.PKey]]:
-    """(marker, key) of each line about the host. Lines that cannot be read are passed over."""
+    """Yield (marker, key) of each line about the host. Unreadable lines are skipped."""
     for file in endpoint.known_hosts:
         try:
             text = whole(file, KNOWN_LIMIT).decode("utf-8", "replace")
@@ -91,13 +91,13 @@ def _lines(endpoint: Endpoint) -> Iterator[tuple[str, paramiko.PKey]]:
 
 
 def _marked(line: str) -> tuple[str, str]:
-    """A line's marker (`@revoked`, or none) and the rest."""
+    """Split a line into its marker (`@revoked`, or "") and the rest."""
     marker, _, rest = line.partition(" ")
     return (marker, rest.strip()) if marker.startswith("@") else ("", line)
 
 
 def matches(name: str, patterns: list[str]) -> bool:
-    """Whether a known_hosts line's names are the host's: hashed, with `*` and `?`, with `!`."""
+    """Return True if a known_hosts line's names match: hashed, with `*` and `?`, with `!`."""
     matched = False
     for pattern in patterns:
         if pattern.startswith("|1|"):

@@ -1,6 +1,6 @@
 """Our keys: the configured ones first, then the agent's others. Never a password.
 
-A configured key that the agent holds is used from there, since it may be encrypted on disk.
+If the agent holds a configured key, it signs with it, since the file may be encrypted.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from netlimits.model.named_file import bounded
 class OurKeys(AuthStrategy):
     """The keys to log in with, in order.
 
-    `encrypted` gathers those that only an agent could use, `unfit` those that OpenSSH would not
-    use either, with the reason.
+    `encrypted` lists key files that need an agent, `unfit` those that OpenSSH would not use either,
+    with the reason.
     """
 
     def __init__(self, endpoint: Endpoint, seconds: float) -> None:
-        """`seconds` is what the agent may take over each answer."""
+        """Connect to the agent, which may take `seconds` for each answer."""
         super().__init__(paramiko.SSHConfig())
         self._endpoint = endpoint
         self._agent = _agent(seconds) if endpoint.agent else None
@@ -36,12 +36,11 @@ class OurKeys(AuthStrategy):
         self.unfit: dict[Path, str] = {}
 
     def close(self) -> None:
-        """Close the connection to the agent."""
         if self._agent:
             self._agent.close()
 
     def get_sources(self) -> Iterator[AuthSource]:
-        """Each key once."""
+        """Yield each key once."""
         held = {key.asbytes(): key for key in self._agent.get_keys()} if self._agent else {}
         only = self._endpoint.identities_only
         for file in self._endpoint.identities:
@@ -53,7 +52,7 @@ class OurKeys(AuthStrategy):
                     held.pop(key.asbytes())
                 yield self._source(key)
             elif public is None and file in self.encrypted:
-                only = False  # which of the agent's keys it is cannot be seen, so each may be it
+                only = False  # any of the agent's keys may be this one
         if not only:
             for agent_key in held.values():
                 yield self._source(agent_key)
@@ -71,7 +70,7 @@ class OurKeys(AuthStrategy):
             if _can_be_read(Path(f"{file}-cert.pub")):
                 return paramiko.PKey.from_path(file)
         except FileNotFoundError:
-            pass  # one of the usual ones, or named for another machine: as in ssh(1), the next one
+            pass  # as ssh(1) does: try the next key
         except (TypeError, paramiko.PasswordRequiredException):
             self.encrypted.append(file)
         except OSError as error:
@@ -82,12 +81,12 @@ class OurKeys(AuthStrategy):
 
     @staticmethod
     def unanswered(error: paramiko.AuthenticationException) -> bool:
-        """Whether a key of ours was refused because an answer did not come in time."""
+        """Return True if a key was refused because an answer came too late."""
         results = getattr(error, "result", None) or ()
         return any("timeout" in str(attempt.result).lower() for attempt in results)
 
     def refused(self) -> str:
-        """Why none of our keys was accepted."""
+        """Return why none of our keys was accepted."""
         who = f"{self._endpoint.user}@{self._endpoint.where}"
         if self.encrypted:
             return (
@@ -108,7 +107,7 @@ class OurKeys(AuthStrategy):
 
 
 class _Agent(paramiko.Agent):
-    """The agent, which may not keep us waiting for ever."""
+    """An agent whose answers have a time limit."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -124,7 +123,7 @@ class _Agent(paramiko.Agent):
 
 
 def _agent(seconds: float) -> paramiko.Agent | None:
-    """The agent, if one answers."""
+    """Return the agent if one answers."""
     try:
         return _Agent(seconds)
     except (paramiko.SSHException, OSError):
@@ -132,7 +131,7 @@ def _agent(seconds: float) -> paramiko.Agent | None:
 
 
 def _public(file: Path) -> bytes | None:
-    """The public half that lies beside a key file."""
+    """Return the public half from the file beside a key file."""
     beside = Path(f"{file}.pub")
     try:
         return paramiko.pkey.PublicBlob.from_file(beside).key_blob if _can_be_read(beside) else None
@@ -143,7 +142,7 @@ def _public(file: Path) -> bytes | None:
 def _too_open(file: Path) -> str:
     """Return why OpenSSH ignores a private key that others may read, or "" if it uses the key.
 
-    It asks this of files of one's own alone. Raises OSError.
+    OpenSSH checks only files of the current user. Raises OSError.
     """
     about = file.stat()
     if about.st_uid != os.getuid() or not about.st_mode & 0o077:
@@ -153,7 +152,7 @@ def _too_open(file: Path) -> str:
 
 
 def _can_be_read(file: Path) -> bool:
-    """Whether reading a key file is safe: it is missing, or a regular file of a key's size."""
+    """Return True if a key file is safe to read: missing, or a regular file of a key's size."""
     try:
         return len(bounded(file, SIZE_LIMIT)) <= SIZE_LIMIT
     except FileNotFoundError:

@@ -1,9 +1,9 @@
 """The way to a login: our sockets, through jump hosts or a ProxyCommand, within our deadlines.
 
-The socket is ours, with TCP_NODELAY (without it a round trip costs 40 ms more) and with
-keep-alives that notice a dead peer: paramiko's own ask for no answer, so TCP's user timeout ends a
-connection whose bytes stay unacknowledged. Jump hosts are logins like any other, one inside the
-other.
+The socket is ours, with TCP_NODELAY (without it a round trip costs 40 ms more) and with keep-alives
+that notice a dead peer. paramiko's own keep-alives expect no answer, so TCP's user timeout ends a
+connection whose bytes stay unacknowledged. Jump hosts are logins like any other, each inside the
+previous one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from netlimits.hosts.ssh.sshconfig import Endpoint, SshConfig
 from netlimits.hosts.ssh.wire import Abort, Wire
 
 KEEP_ALIVE = 15
-"""Seconds of silence after which a sign of life is sent."""
+"""Seconds of silence after which a keep-alive is sent."""
 
 DEAD_AFTER = 30
 """Seconds without an acknowledgement after which the connection is given up."""
@@ -39,9 +39,9 @@ _LONGER = "; if it is only slow, give it longer: --patience"
 
 
 def _transport(sock: Any, **options: Any) -> paramiko.Transport:
-    """A transport that asks for AES-GCM first, which needs no MAC beside it.
+    """Return a transport that asks for AES-GCM first, which needs no separate MAC.
 
-    That is made, and compared, in Python for each packet.
+    paramiko computes and compares a MAC in Python for each packet.
     """
     transport = paramiko.Transport(sock, **options)
     security = transport.get_security_options()
@@ -51,9 +51,9 @@ def _transport(sock: Any, **options: Any) -> paramiko.Transport:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Everything for a login: configuration, the stack that closes it, patience and deadline.
+    """Everything for a login: configuration, the stack that closes it, time limits.
 
-    `abort`, called from another thread, ends what is under way.
+    Calling `abort` from another thread ends a login in progress.
     """
 
     config: SshConfig
@@ -62,13 +62,16 @@ class Reach:
     abort: Abort
 
     def client(self, name: str, jump: str | None = None, depth: int = 0) -> paramiko.SSHClient:
-        """A client logged in on `name`, through `jump` where given, else as configured.
+        """Log in on `name`, through `jump` if given, else as configured; return the client.
 
-        Raises ConnectError where nobody lets us in, or jumps lead in a circle.
+        Raises ConnectError if the login fails or the jump hosts form a loop.
         """
         endpoint = self.config.endpoint(name)
         if depth > _JUMPS:
-            raise ConnectError(f"ProxyJump leads through more than {_JUMPS} hosts, or in a circle")
+            raise ConnectError(
+                f"ProxyJump leads through more than {_JUMPS} hosts, or in a loop; correct it in "
+                f"{self.config.source}"
+            )
         before, _, last = (endpoint.jump if jump is None else jump).rpartition(",")
         seconds = self.patience.connecting(endpoint.timeout)
         until = time.monotonic() + seconds + self.patience.seconds  # to connect, and to log in
@@ -95,9 +98,9 @@ class Reach:
         return self.abort.cuts(Wire(sock, until))
 
     def _connected(self, endpoint: Endpoint, seconds: float, until: float) -> Wire:
-        """A TCP connection that sends at once and notices a dead peer.
+        """Open a TCP connection that sends at once and notices a dead peer.
 
-        The addresses of a name share the time, so that one that is silent leaves some to the next.
+        The addresses of a name share the time, so that a silent one leaves some to the next.
         """
         limit = time.monotonic() + seconds
         places = socket.getaddrinfo(endpoint.hostname, endpoint.port, type=socket.SOCK_STREAM)
@@ -119,7 +122,7 @@ class Reach:
         raise OSError("the name has no address")
 
     def _proxied(self, command: str, until: float) -> Wire:
-        """A socket whose other end a ProxyCommand holds."""
+        """Start a ProxyCommand and return a socket to it."""
         ours, theirs = socket.socketpair()
         with theirs:
             process = subprocess.Popen(
@@ -130,7 +133,7 @@ class Reach:
                 start_new_session=True,
             )
 
-        def see_off() -> None:
+        def end_proxy() -> None:
             ours.close()
             try:
                 process.wait(1)
@@ -139,7 +142,7 @@ class Reach:
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
 
-        self.stack.callback(see_off)
+        self.stack.callback(end_proxy)
         return self._wire(ours, until)
 
     def _logged_in(self, endpoint: Endpoint, wire: Wire, seconds: float) -> paramiko.SSHClient:
@@ -169,8 +172,8 @@ class Reach:
                 raise
             if ours.unanswered(error):
                 raise ConnectError(
-                    f"{endpoint.where} did not say within {self.patience.seconds:g} s whether our "
-                    f"key is right{_LONGER}",
+                    f"{endpoint.where} did not accept or refuse our key within "
+                    f"{self.patience.seconds:g} s{_LONGER}",
                     transient=True,
                 ) from None
             raise ConnectError(ours.refused()) from None
@@ -179,7 +182,10 @@ class Reach:
         transport = client.get_transport()
         assert transport
         if not transport.is_authenticated():
-            raise ConnectError(f"{endpoint.user}@{endpoint.where} asks for more than a key")
+            raise ConnectError(
+                f"{endpoint.user}@{endpoint.where} asks for more than a key; netlimits types no "
+                "password: allow this key alone in its sshd_config"
+            )
         wire.let_in()
         transport.set_keepalive(KEEP_ALIVE)
         return client
@@ -205,7 +211,7 @@ def _explained(endpoint: Endpoint, seconds: float, source: str) -> Iterator[None
     started = time.monotonic()
     try:
         yield
-    except (socket.gaierror, UnicodeError):  # the second for what no name can be
+    except (socket.gaierror, UnicodeError):  # UnicodeError: an impossible name
         about = f"; correct it, or add `Host {endpoint.name}` to {source}"
         if endpoint.hostname != endpoint.name:
             about = f", the HostName of {endpoint.name} in {source}; correct it there"
@@ -216,10 +222,10 @@ def _explained(endpoint: Endpoint, seconds: float, source: str) -> Iterator[None
         ) from None
     except paramiko.ChannelException as error:
         raise ConnectError(
-            f"{where} cannot be reached from there: {error.text}", transient=True
+            f"{where} cannot be reached from the jump host: {error.text}", transient=True
         ) from None
     except (paramiko.SSHException, OSError, EOFError) as error:
-        # paramiko has several words for a time that ran out, and none of them says so.
+        # paramiko has several messages for a timeout, and none of them says so.
         if isinstance(error, TimeoutError) or time.monotonic() - started >= seconds:
             raise ConnectError(
                 f"{where} did not answer within {seconds:g} s{_LONGER}", transient=True

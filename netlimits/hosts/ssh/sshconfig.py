@@ -1,16 +1,17 @@
-"""What OpenSSH's configuration says about a name: paramiko's reader, and what it leaves out.
+"""OpenSSH's configuration for a name: paramiko's reader, and what it lacks.
 
-paramiko knows Host, Match and the percent tokens. Before it reads, included files are put in
-place, comments behind values are taken off, and a criterion of Match that it would hold for true
+paramiko knows Host, Match and the percent tokens. Before it reads, included files are inserted,
+comments after values are removed, and a Match criterion that paramiko would hold for true
 (`tagged`) is refused. The user's file comes before the system's, as in ssh(1), unless one file was
 chosen (`ssh -F`).
 
-`ssh -G` (OpenSSH 9.2) was held against this on 29 configurations. It is not used: it prints two
-paths and one path with a blank alike, leaves `%r`, `%h`, `~` and `${NAME}` as they are, reads
-another home than $HOME, refuses a whole file for one option that is newer than itself, and costs a
-client and a process (4.7 ms, not 0.2). Both run the command of a `Match exec` that is come to, so
-one from a folder that is not yours is not even read (SECURITY.md). A name that holds a blank or
-what a shell acts on is refused before, as ssh does: `Match exec` and ProxyCommand put it in a line.
+This was compared with `ssh -G` (OpenSSH 9.2) on 29 configurations. `ssh -G` itself is not used: it
+prints two paths and one path with a blank alike, leaves `%r`, `%h`, `~` and `${NAME}` unexpanded,
+reads another home than $HOME, refuses a whole file for one option that is newer than itself, and
+costs a client and a process (4.7 ms instead of 0.2 ms). Both run the command of any `Match exec`
+they reach, so a file in a directory of another user is not even read (SECURITY.md). A name that
+contains a blank or a shell's special characters is refused first, as ssh does: `Match exec` and
+ProxyCommand put it into a command line.
 """
 
 from __future__ import annotations
@@ -33,16 +34,16 @@ _INCLUDE = re.compile(r"\s*include(?:\s*=\s*|\s+)(.+)", re.IGNORECASE)
 _BLOCK = re.compile(r"\s*(?:host|match)(?:\s*=\s*|\s+)", re.IGNORECASE)
 _INCLUDE_DEPTH = 16
 SIZE_LIMIT = 2**20
-"""Bytes of a configuration, or of a key."""
+"""Maximum size of a configuration or a key in bytes."""
 
 _COMMENT = re.compile(r"""((?:"[^"]*"|'[^']*'|[^"'])*?)\s#.*""")
 _WHOLE = re.compile(r"\s*(?:proxy|local|remote|knownhosts)command\b", re.IGNORECASE)
-"""Options whose value is the rest of the line, whatever stands in it."""
+"""Options whose value is the rest of the line, including comment characters."""
 
 _MATCH = re.compile(r"\s*match(?:\s*=\s*|\s+)(.+)", re.IGNORECASE)
 _CRITERIA = {"all", "canonical", "final", "host", "originalhost", "user", "localuser", "exec"}
 _NO_NAME = re.compile(r"^-|[\s'\"`$\\;&<>|(){}]|[^ -~\u00a1-\U0010ffff]")
-"""In a host's or user's name: an option, a blank, a control code, or what a shell acts on."""
+"""Forbidden in a host's or user's name: a leading dash, blanks, control and shell characters."""
 
 _TIME = re.compile(r"(\d+)([smhdw]?)", re.IGNORECASE)
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -53,9 +54,11 @@ _DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
 class Endpoint:
     """Where a name leads and how to log in there.
 
-    `jump` is what `ProxyJump` says, `proxy` what `ProxyCommand` says; at most one is set.
-    `key_name` is what known_hosts calls the host, `add_key` the command that adds its key;
-    `timeout` is ConnectTimeout, None where there is none.
+    Attributes:
+        jump: The value of `ProxyJump`; only one of `jump` and `proxy` is set.
+        proxy: The value of `ProxyCommand`.
+        timeout: ConnectTimeout in seconds, or None.
+        add_key: The command that adds the host's key to known_hosts.
     """
 
     name: str
@@ -81,16 +84,16 @@ class Endpoint:
 
     @property
     def where(self) -> str:
-        """The address as a message shows it."""
+        """The address for messages."""
         via = f" (through {self.jump})" if self.jump else ""
         return f"{self.hostname} port {self.port}{via}"
 
 
 class SshConfig:
-    """The configuration; `file` is the chosen one, None for the user's and the system's."""
+    """The configuration in `file`, or in the user's and the system's file for None."""
 
     def __init__(self, file: Path | None = None) -> None:
-        """Read it; `read` has every file of it. Raises ConnectError for one that cannot be read."""
+        """Read it; `read` lists every file of it. Raises ConnectError for an unreadable one."""
         self.file = file
         self.read: list[Path] = []
         files = [file] if file else [Path("~/.ssh/config"), Path("/etc/ssh/ssh_config")]
@@ -107,16 +110,16 @@ class SshConfig:
 
     @property
     def source(self) -> str:
-        """The file as a message names it."""
+        """The file's name for messages."""
         return str(self.file or "~/.ssh/config")
 
     def endpoint(self, name: str) -> Endpoint:
-        """Where `[user@]name[:port]` leads. Raises ConnectError for what cannot be understood."""
+        """Return where `[user@]name[:port]` leads. Raises ConnectError if that is unclear."""
         user, name, port = split(name)
-        for word in (re.sub(r"\\(?=.)", "", user), name):  # a domain's user is DOMAIN\user
+        for word in (re.sub(r"\\(?=.)", "", user), name):  # a Windows domain's user: DOMAIN\user
             if strange := _NO_NAME.search(word):
                 raise ConnectError(
-                    f"{word[:80]!r} is no name of a host or user: {strange[0]!r} stands in it"
+                    f"{word[:80]!r} is not a host or user name: it contains {strange[0]!r}"
                 )
         try:
             options = self._config.lookup(name)
@@ -141,17 +144,17 @@ class SshConfig:
             )
         except (ValueError, KeyError, ImportError, paramiko.SSHException) as error:
             raise ConnectError(
-                f"{self.source}: what it says about {name} is not clear: {error}"
+                f"{self.source}: the options for {name} cannot be read: {error}; correct them"
             ) from None
 
     def _command(self, user: str, name: str, port: int) -> str:
-        """The `ssh` that asks whether to add the host's key."""
+        """Return the `ssh` command that asks whether to add the host's key."""
         words = ["ssh", *(["-F", str(self.file)] if self.file else [])]
         words += ["-o", "StrictHostKeyChecking=ask", *(["-p", str(port)] if port else [])]
         return shlex.join([*words, f"{user}@{name}" if user else name, "true"])
 
     def _lines(self, path: Path, block: str, depth: int) -> Iterator[str]:
-        """The file's lines, with what it includes in place; `block` is the one it starts in."""
+        """Yield the file's lines, with included files inserted; it starts inside `block`."""
         if depth > _INCLUDE_DEPTH:
             raise ConnectError(f"{path}: files include each other more than {_INCLUDE_DEPTH} deep")
         self.read.append(path)
@@ -164,7 +167,7 @@ class SshConfig:
                     relative = (base / Path(pattern).expanduser()).relative_to("/")
                     for included in sorted(Path("/").glob(str(relative))):
                         yield from self._lines(included, block, depth + 1)
-                yield block  # the lines after an Include belong where those before it did
+                yield block  # the lines after an Include belong to the block before it
             else:
                 if _BLOCK.match(line):
                     block = line
@@ -172,7 +175,7 @@ class SshConfig:
 
 
 def split(name: str) -> tuple[str, str, int]:
-    """`[user@]host[:port]`, as in ProxyJump, in its parts ("" and 0 where left out)."""
+    """Split `[user@]host[:port]`, as in ProxyJump, into its parts ("" and 0 if missing)."""
     name = name.removeprefix("ssh://").rstrip("/")
     user, _, rest = name.rpartition("@")
     if match := re.fullmatch(r"\[(.+)\](?::(\d+))?|([^:]+):(\d+)", rest):
@@ -181,7 +184,7 @@ def split(name: str) -> tuple[str, str, int]:
 
 
 def _plain(line: str, where: str) -> str:
-    """A line in a form that paramiko reads correctly: no comment, and `[` a plain character."""
+    """Return a line that paramiko reads correctly: no comment, and `[` a plain character."""
     if (match := _COMMENT.fullmatch(line)) and not _WHOLE.match(line):
         line = match[1]
     if match := _MATCH.fullmatch(line):
@@ -190,7 +193,7 @@ def _plain(line: str, where: str) -> str:
 
 
 def _criteria(words: list[str], where: str) -> Iterator[str]:
-    """The words of a Match in a form for paramiko, which takes what it does not know as met."""
+    """Yield the words of a Match for paramiko, which takes unknown criteria as met."""
     rest = iter(words)
     for word in map(str.lower, rest):
         criterion = word.removeprefix("!")
@@ -206,7 +209,7 @@ def _criteria(words: list[str], where: str) -> Iterator[str]:
 
 
 def _way(options: paramiko.SSHConfigDict) -> tuple[str, str]:
-    """(ProxyJump, ProxyCommand), of which only the one that the configuration has first is set."""
+    """Return (ProxyJump, ProxyCommand); only the first in the configuration is set."""
     for key in options:
         value = options[key] or "none"
         if key == "proxyjump":
@@ -217,7 +220,7 @@ def _way(options: paramiko.SSHConfigDict) -> tuple[str, str]:
 
 
 def _identities(options: paramiko.SSHConfigDict) -> Iterator[Path]:
-    """The key files to try; OpenSSH's usual ones where none is named."""
+    """Yield the key files to try; OpenSSH's usual ones if none is named."""
     named: list[str] = list(options.get("identityfile", []))
     for name in named or [f"~/.ssh/{key}" for key in _DEFAULT_KEYS]:
         if name.lower() != "none":
@@ -225,12 +228,12 @@ def _identities(options: paramiko.SSHConfigDict) -> Iterator[Path]:
 
 
 def _environment(text: str) -> str:
-    """A path with the environment's value for each `${NAME}`. Raises KeyError for none."""
+    """Replace each `${NAME}` in a path by the environment's value. Raises KeyError."""
     return re.sub(r"\$\{(\w+)\}", lambda match: os.environ[match[1]], text)
 
 
 def _known_hosts(options: paramiko.SSHConfigDict, tokens: Mapping[str, str]) -> Iterator[Path]:
-    """The files of known host keys, the user's before the system's."""
+    """Yield the files of known host keys, the user's before the system's."""
     own = options.get("userknownhostsfile", "~/.ssh/known_hosts ~/.ssh/known_hosts2")
     every = options.get(
         "globalknownhostsfile", "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2"
@@ -242,7 +245,7 @@ def _known_hosts(options: paramiko.SSHConfigDict, tokens: Mapping[str, str]) -> 
 
 
 def _seconds(text: str) -> float | None:
-    """A time as in ssh_config(5), `1m30s`; None for none."""
+    """Parse a time as in ssh_config(5), `1m30s`; None for none."""
     if re.fullmatch(f"(?:{_TIME.pattern})+", text, re.IGNORECASE):
         seconds = float(sum(int(n) * _SECONDS[unit.lower()] for n, unit in _TIME.findall(text)))
     else:

@@ -1,12 +1,12 @@
-"""The socket under an SSH login: bounded until we are let in, and cut from outside at any time.
+"""The socket under an SSH login: bounded until the login is done, and cut from outside at any time.
 
-Whoever is at the other end may send for ever, lines or none, before there is any SSH: paramiko
-reads on. So what a login may take is counted here, in bytes and in seconds; an end that is
-reached looks to paramiko like a connection that was closed.
+The other end may send without end, in lines or not, before there is any SSH, and paramiko reads on.
+So the bytes and seconds of a login are counted here; at a limit the socket looks to paramiko like a
+closed connection.
 
 paramiko reads each packet in two pieces and wakes ten times a second to see whether it was closed;
-of forty hosts that is most of what an idle controller does. Here what has come is taken at once,
-and after the login, of which the bounds are kept by waking, it is woken when it is closed.
+with forty hosts that is most of an idle controller's work. Here all available bytes are taken at
+once. After the login, whose limits need the waking, paramiko wakes once a second and at the close.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     import paramiko
 
 MOST = 2**18
-"""Bytes until we are let in: keys and greetings take a few thousand."""
+"""Bytes until the login is done: keys and greetings take a few thousand."""
 
 CHUNK = 2**15
 """Bytes taken from the socket at once."""
 
 IDLE = 1.0
-"""Seconds after which paramiko sees whether a sign of life is due, once we are let in."""
+"""Seconds after which paramiko checks that a keep-alive is due, once the login is done."""
 
 
 class Wire:
-    """A socket for paramiko. `why` says why it was cut; empty while it was not."""
+    """A socket for paramiko. `why` has the reason it was cut, "" while it was not."""
 
     def __init__(self, sock: socket.socket | paramiko.Channel, until: float) -> None:
-        """`until` is when a login has to be done, by the monotonic clock."""
+        """Wrap `sock`; `until` is when the login has to be done, by the monotonic clock."""
         self._sock = sock
         self._until: float | None = until
         self._left = MOST
@@ -42,7 +42,7 @@ class Wire:
         self.why = ""
 
     def recv(self, size: int) -> bytes:
-        """The next bytes; none once it is cut."""
+        """Return the next bytes; none once it is cut."""
         self._check()
         if not self._kept and not self.why:
             self._kept = self._sock.recv(max(size, CHUNK))
@@ -54,21 +54,20 @@ class Wire:
         return data
 
     def send(self, data: bytes) -> int:
-        """As the socket's."""
         return self._sock.send(data)
 
     def let_in(self) -> None:
-        """The login is done: from here on the bounds are those of commands."""
+        """Lift the login's limits: commands have limits of their own."""
         self._until = None
         self._sock.settimeout(IDLE)
 
     def cut(self, why: str) -> None:
-        """End it, whoever is waiting for it."""
+        """End the connection, whichever thread waits for it."""
         self.why = self.why or why
         self._wake()
 
     def close(self) -> None:
-        """As the socket's; whoever is waiting for it sees its end at once."""
+        """Close the socket; a waiting thread sees its end at once."""
         self._wake()
         self._sock.close()
 
@@ -81,16 +80,16 @@ class Wire:
         if self._until is None or self.why:
             return
         if self._left < 0:
-            self.cut(f"sent more than {MOST >> 10} KiB and no login")
+            self.cut(f"sent more than {MOST >> 10} KiB before the login was done")
         elif time.monotonic() > self._until:
-            self.cut("was not done with the login in time")
+            self.cut("did not complete the login in time")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._sock, name)
 
 
 class Abort:
-    """Cuts the logins that are under way in other threads, and those that begin afterwards."""
+    """Cuts the logins in progress in other threads, and those that begin afterwards."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -98,7 +97,7 @@ class Abort:
         self._called = False
 
     def __call__(self) -> None:
-        """Cut all logins that are under way."""
+        """Cut all logins in progress."""
         with self._lock:
             self._called = True
             wires, self._wires = self._wires, []
@@ -107,11 +106,10 @@ class Abort:
 
     @property
     def called(self) -> bool:
-        """Whether the logins were cut."""
         return self._called
 
     def cuts(self, wire: Wire) -> Wire:
-        """The same wire; a call of this object cuts it too."""
+        """Return `wire`, which a call of this object will cut."""
         with self._lock:
             self._wires.append(wire)
         if self._called:
