@@ -49,7 +49,10 @@ FLOODS = {
 }
 WORDS = {
     "a mark of its own": (IMITATION.replace("%s", " \\n"), "its answer cannot be read"),
-    "a number that is none": (IMITATION.replace("%s", "9" * 99 + " \\n"), "its answer cannot be read"),
+    "a number that is none": (
+        IMITATION.replace("%s", "9" * 99 + " \\n"),
+        "its answer cannot be read",
+    ),
     "an end at once": ("exit 1", "ended at once"),
 }
 SILENCES = {
