@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from netlimits.hosts.base import Host
 from netlimits.model import Command, Completed
-from netlimits.restore.originals import Original
-from netlimits.restore.undo_log import Changed
+from netlimits.restore.originals import Changed, Original
 
 
 class ListLog:

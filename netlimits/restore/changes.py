@@ -1,13 +1,12 @@
-"""Settings on real hosts: what was found is written down before anything is changed.
+"""Settings on real hosts: the original state is recorded before any change.
 
-`Changes` is the only place that changes a host. It reads a setting before it writes it, has what
-it found written down (`UndoLog`) before the first write, reads back after every write, and puts
-everything back in reverse order. A state that is known from the journal of a killed campaign is
-restored by the same code.
+`Changes` is the only class that changes a host. It reads a setting before it writes it, records the
+original state (`UndoLog`) before the first write, reads back after every write, and restores all in
+reverse order. The same code restores the states in a killed campaign's journal.
 
-What was read back after one change is what the next one goes on from, in one round trip: if
-somebody else has changed it meanwhile, the reading after it shows what is missing, and it is read
-and changed again. What needs no change by that is read all the same.
+The state read back after one change is the basis of the next one, which saves a round trip. If
+somebody else changed the setting meanwhile, the reading after the change shows it, and the setting
+is read and changed again. A setting that seems to need no change is read in any case.
 """
 
 from __future__ import annotations
@@ -28,22 +27,20 @@ from netlimits.hosts.base import Host
 from netlimits.hosts.shell import called
 from netlimits.model import Command
 from netlimits.restore import notes, states
-from netlimits.restore.originals import Original, typed, way_back
-from netlimits.restore.undo_log import Changed, UndoLog
+from netlimits.restore.originals import Changed, Original, UndoLog, typed, way_back
 from netlimits.settings import MADE_ANEW, State, carrier, check_found
 from netlimits.settings import setting as setting_of
 
 
 class Changes:
-    """The changes that we made on hosts, and how they are undone.
+    """The changes made on hosts, and how to undo them.
 
-    `host` gives the host of a role, connected again if need be; `log` writes down what is changed.
-    `originals` are those that were written down before: what they hold is held to what may be
-    set. Where that was by somebody else, and they are not `ours`, nothing is made that settings
-    make not, and only what they may set is set.
+    `host` returns the host of a role, reconnecting if need be; `log` records the changes.
+    `originals` were recorded by an earlier process: they must pass `states.fault`. If they are not
+    `ours`, another user recorded them: then only what settings can have made is restored.
 
-    What is kept of a place belongs to whoever has its host; `changed` and `put_back`, which go
-    through all places, are for one thread when no run goes on.
+    The state of one place belongs to the thread that has its host. `changed` and `put_back` go
+    through all places: one thread calls them while no run is in progress.
     """
 
     def __init__(
@@ -65,11 +62,11 @@ class Changes:
 
     @property
     def changed(self) -> tuple[Original, ...]:
-        """What is to be restored, in the order of the first changes."""
+        """The originals to restore, in the order of the first changes."""
         return tuple(self._originals.values())
 
     def look(self, role: str, interface: str, name: str, wanted: Any) -> None:
-        """Note a setting's present state as the original, before another setting changes it too."""
+        """Record a setting's state as the original, before another setting changes it too."""
         place = (role, interface, name)
         if place not in self._originals and place not in self._seen:
             self._seen[place] = current(self._host(role), name, interface, wanted)
@@ -77,8 +74,8 @@ class Changes:
     def reach(self, role: str, interface: str, name: str, wanted: Any) -> State:
         """Bring a setting to `wanted` and return the state that was read back.
 
-        Nothing is written when it is there already, by what was read last. Raises SettingError
-        when the host refuses.
+        Writes nothing if the last reading equals it already. Raises SettingError if the host
+        refuses.
         """
         setting, place = setting_of(name), (role, interface, name)
         read = setting.read(interface, wanted)
@@ -89,7 +86,7 @@ class Changes:
         commands = _named(role, lambda: setting.change(interface, state, wanted))
         if commands:
             seen = self._seen.get(place, state)
-            if place not in self._originals:  # else it is ours, or was ours
+            if place not in self._originals:  # else this campaign has changed it already
                 _named(role, lambda: check_found(name, interface, seen))
             self._remember(Original(role, interface, name, seen))
             changed, state = self._begin_change(role, interface, name, commands, wanted)()
@@ -104,11 +101,10 @@ class Changes:
     def begin(
         self, role: str, interface: str, name: str, wanted: Any
     ) -> Callable[[], State] | None:
-        """Have a host begin what `reach` does, where what was read back tells the change.
+        """Start what `reach` does, if the last reading determines the change; else return None.
 
-        So that several hosts come to theirs at the same time. What is returned waits, as `reach`,
-        and has to be called; None where nothing has begun: several commands, or one that needs
-        sudo, are waited for one by one.
+        So several hosts can change at the same time. Call the returned function: it waits, as
+        `reach` does. Several commands, or one that needs sudo, are not started here.
         """
         place = (role, interface, name)
         known = self._known(place, wanted)
@@ -118,7 +114,7 @@ class Changes:
         return self._begin_known(place, wanted, known)
 
     def _known(self, place: tuple[str, str, str], wanted: Any) -> tuple[Command, ...]:
-        """The change from what was read back last; none where that is not known, or is it."""
+        """Return the change that follows from the last reading; () if unknown or not needed."""
         _, interface, name = place
         setting = setting_of(name)
         of_last, state = self._read_back.get(place, (None, {}))
@@ -128,19 +124,19 @@ class Changes:
             return ()
         try:
             return setting.change(interface, state, wanted)
-        except SettingError:  # which is told of what is read anew
+        except SettingError:  # raised again after a new reading
             return ()
 
     def _begin_known(
         self, place: tuple[str, str, str], wanted: Any, known: tuple[Command, ...]
     ) -> Callable[[], State]:
-        """Have a host begin a change that is known; what is returned waits, as `reach`."""
+        """Start a known change; the returned function waits, as `reach` does."""
         setting = setting_of(place[2])
         read, _ = self._read_back.pop(place)
         changed = self._begin_change(*place, known, wanted)
 
         def reached() -> State:
-            with suppress(SettingError):  # it is no more as it was read back
+            with suppress(SettingError):  # somebody else changed it since
                 _, state = changed()
                 if not setting.unmet(state, wanted):
                     self._read_back[place] = read, state
@@ -158,10 +154,10 @@ class Changes:
         about: Any,
         linger: bool = True,
     ) -> Callable[[], tuple[Changed, State]]:
-        """Have commands that change a setting begin.
+        """Start commands that change a setting.
 
-        What is returned waits for what they print and the state after them, and has to be called.
-        It raises SettingError when the link is to be up again after them and is not.
+        Call the returned function: it waits for their output and the state after them. It raises
+        SettingError if the link should be up again after them and is not.
         """
         setting = setting_of(name)
         for other in MADE_ANEW.get(name, ()):
@@ -185,28 +181,28 @@ class Changes:
     def _looks(
         self, interface: str, name: str, about: Any, linger: bool = True
     ) -> tuple[Command, ...]:
-        """What is asked right after a change: whether the link is up again, and the state."""
+        """Return the commands right after a change: wait for the link, and read the state."""
         waits = [carrier.wait(interface)] if linger and name in carrier.RESTARTS else []
         return (*waits, setting_of(name).read(interface, about))
 
     def as_found(self, place: tuple[str, str, str]) -> None:
-        """Bring a setting to how it was found, for now; `put_back` still sees to it in the end.
+        """Restore a setting for now; `put_back` still handles it in the end.
 
-        Nothing is done where it was never changed. Raises SettingError when the host refuses.
+        Does nothing if it was never changed. Raises SettingError if the host refuses.
         """
         original = self._originals.get(place)
         self._read_back.pop(place, None)
         if original and (problem := self._put_one_back(original, linger=True)):
             raise SettingError(
-                f"is left out of this run, but could not be restored: {problem}",
+                f"is not part of this run, but could not be restored: {problem}",
                 setting=original.setting,
                 host=original.role,
             )
 
     def _remember(self, original: Original) -> None:
-        """Write down what was found, if that is new; of each part the first state found counts.
+        """Record the original state if it is new; of each part the first state counts.
 
-        What could be written down in part alone is to be restored too, which takes it away.
+        A partly recorded state is restored too, which removes the record.
         """
         earlier = self._originals.get(original.place)
         if earlier:
@@ -217,12 +213,12 @@ class Changes:
             self._durable[original.place] = frozenset(original.state)
 
     def put_back(self) -> None:
-        """Restore all that was changed, last change first, and verify it leaf by leaf.
+        """Restore all changes, last one first, and verify each leaf.
 
-        One that fails does not stop the others, and is tried once more after them: IPv6, and with
-        it a route, is there again only once the MTU is. Raises RestoreError with what is left and
-        the commands that mend it by hand; ArchiveError when all is as found and the journal could
-        not take that in.
+        A failure does not stop the others, and is tried once more after them: IPv6, and a route
+        with it, returns only once the MTU has. Raises RestoreError with what is left and the
+        commands that restore it by hand; ArchiveError if all is restored but the journal could not
+        record it.
         """
         every = self.changed
         problems, unwritten = self._all_put_back(way_back(every))
@@ -241,7 +237,7 @@ class Changes:
             raise unwritten
 
     def _settle(self, changed: Iterable[Original], beyond: Collection[str]) -> None:
-        """Wait until links are up again that the way back took down; not on the roles `beyond`."""
+        """Wait until links are up again that the restore took down; not on the roles `beyond`."""
         links = {(o.role, o.interface) for o in changed if o.setting in carrier.RESTARTS}
         for role, interface in sorted(links):
             with suppress(NetlimitsError):
@@ -256,7 +252,7 @@ class Changes:
         unwritten: ArchiveError | None = None
         for original in changed:
             try:
-                # once more if need be, over a new connection if the old one was lost
+                # retried once, over a new connection if the old one was lost
                 problem = self._try_to_put_back(original) and self._try_to_put_back(original)
             except ArchiveError as error:  # a full disk under the journal does not stop the others
                 problem, unwritten = "", error
@@ -265,9 +261,9 @@ class Changes:
         return problems, unwritten
 
     def _try_to_put_back(self, original: Original) -> str:
-        """What keeps it from being as it was found; "" when it is, and that is written down.
+        """Return why an original is not restored; "" if it is, and that is recorded.
 
-        Raises ArchiveError when it is, and the journal could not take it in: `resume` will.
+        Raises ArchiveError if it is, and the journal could not record it: `resume` will.
         """
         try:
             self._log.putting_back(original)
@@ -278,7 +274,7 @@ class Changes:
         except NetlimitsError as error:
             return str(error)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
-            return f"what is written down of how it was found is damaged ({error!r})"
+            return f"the record of its original state is damaged ({error!r})"
         if problem:
             return problem
         try:
@@ -296,9 +292,9 @@ class Changes:
         self._durable.pop(original.place, None)
 
     def _put_one_back(self, original: Original, linger: bool = False) -> str:
-        """What is still not as it was found, with the commands to mend it; "" when all is.
+        """Return what still differs, with the commands to fix it, or "".
 
-        `linger` until the link is up again, for what is measured next.
+        With `linger`, wait until the link is up again, for the measurement that follows.
         """
         if original.place in self._handed and (
             fault := states.fault(original.setting, original.state)
@@ -311,7 +307,7 @@ class Changes:
         target = states.settable(original.setting, original.state) if foreign else original.state
         commands: tuple[Any, ...] = ()
         state = current(host, original.setting, original.interface, original.state)
-        for _ in range(2):  # a feature that another one blocked takes at the second attempt
+        for _ in range(2):  # a feature that another one blocked needs a second attempt
             if foreign and (why := notes.beyond(original, state)):
                 return why
             if not (commands := setting.undo(original.interface, target, state)):
@@ -322,21 +318,21 @@ class Changes:
             return ""
         if foreign and not setting.differences(target, state):
             return (
-                f"{'; '.join(differences)}: that is not restored from somebody else's folder; "
-                "`netlimits restore --hosts FILE` does it from the host's own notes"
+                f"{'; '.join(differences)}: not restored from somebody else's folder; "
+                "`netlimits restore --hosts FILE` restores it from the host's own notes"
             )
         commands = setting.undo(original.interface, target, state) or commands
         return _by_hand("; ".join(differences), commands)
 
 
 def _by_hand(problem: str, commands: Iterable[Command]) -> str:
-    """Return the problem with the commands that mend it by hand, if any can be typed."""
+    """Return the problem with the commands that fix it by hand, if any can be typed."""
     by_hand = typed(commands)
     return f"{problem}; by hand: {by_hand}" if by_hand else problem
 
 
 def current(host: Host, name: str, interface: str, about: Any) -> State:
-    """A setting's state as the host shows it now; `about` as in `Setting.read`."""
+    """Return a setting's present state on the host; `about` as in `Setting.read`."""
     setting = setting_of(name)
     completed = host.run(setting.read(interface, about))
     if completed.timed_out:
@@ -347,7 +343,7 @@ def current(host: Host, name: str, interface: str, about: Any) -> State:
 
 
 def _named(role: str, act: Callable[[], Any]) -> Any:
-    """The result of `act`; a SettingError without a host gets this one."""
+    """Return `act()`; a SettingError without a host gets this role."""
     try:
         return act()
     except SettingError as error:

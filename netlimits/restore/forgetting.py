@@ -1,8 +1,8 @@
-"""Giving up what a dead campaign left changed: nothing is restored, and the hosts are free again.
+"""Give up what a dead campaign left changed: restore nothing and free the hosts.
 
-For what cannot be restored, or is to stay as it is: a note that is damaged, a setting that the host
-takes back no more. Notes, guards and claims go, and the journal says that nobody is to restore it.
-A living campaign keeps its hosts, unless they are taken from it by force.
+It is for settings that cannot be restored or shall stay: a damaged note, a setting that the host no
+longer accepts. Notes, guards and claims are removed, and the journal records that nothing is to be
+restored. A running campaign keeps its hosts unless `force` takes them.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _REMOVE = FOLDER + 'for n; do rm -rf "$d/$n"; done; rmdir "$d" 2>/dev/null || tr
 def forget_journal(
     archive: Archive, hosts: Mapping[str, Host], force: bool, tell: Callable[[str], object]
 ) -> None:
-    """Give up what a campaign left changed, as its journal tells; `tell` gets a line for each.
+    """Give up what a campaign left changed according to its locked journal.
 
-    On those `hosts` that can be reached its notes, guards and claims go too. The journal is locked.
-    Raises HostError when another campaign is at work on a host now, or left it changed too.
+    Notes, guards and claims on the reachable `hosts` go too; `tell` gets a line for each. Raises
+    HostError if another campaign is using a host or left it changed too.
     """
     this_process = holder(archive.path.name, identity(archive))
     left = {role: _left(role, host) for role, host in hosts.items()}
@@ -66,9 +66,9 @@ def forget_journal(
 
 
 def forget_notes(hosts: Mapping[str, Host], force: bool, tell: Callable[[str], object]) -> None:
-    """Give up what the notes on hosts tell, whoever left them, and end guards and claims there.
+    """Give up what the notes on hosts list, whoever left them, and end guards and claims there.
 
-    Raises HostError, and nothing is touched, when a campaign is at work on one of them.
+    Raises HostError, before any change, if a campaign is using one of the hosts.
     """
     left = {role: _left(role, host) for role, host in hosts.items()}
     claims = {role: [*snapshot(hosts.__getitem__, role).claimed()] for role in hosts}
@@ -119,7 +119,7 @@ def _notes(printed: str) -> Iterator[tuple[str, dict[str, Any] | None]]:
 
 
 def _given_up(original: Original) -> str:
-    """A setting that is given up, and the commands that restore it by hand."""
+    """Return a line about a setting, with the commands that restore it by hand."""
     where = f"given up: {original.role}: {original.interface}: {original.setting}"
     try:
         commands = script.commands(original)

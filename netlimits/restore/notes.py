@@ -1,10 +1,10 @@
-"""What we found on a host before we changed it, written down on the host itself.
+"""Notes on the host itself about its settings before the first change.
 
-The journal undoes what a killed campaign left, but it lies with the controller. A note on the
-host lets `netlimits restore --hosts FILE` do it from any machine. A note is one JSON file for each
-setting of a role's interface, made before the first change and removed once it is restored. It
-lies under /run/netlimits for root, since offloads do not outlive a boot either, and in the login's
-own state folder otherwise. The scripts are constants; what varies goes in as arguments.
+The journal can undo what a killed campaign left, but it is on the controller. With a note on the
+host, `netlimits restore --hosts FILE` can do it from any machine. A note is one JSON file for each
+setting of a role's interface, written before the first change and removed after its restore. It is
+in /run/netlimits for root, since offloads do not survive a boot either, and otherwise in the
+login's state folder. The scripts are constants; variable parts are passed as arguments.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Note(Place):
 
 
 class NoteFile(NamedTuple):
-    """A note as it lies on a host: its file's name, and its text, which is one line."""
+    """A note's file name and its text, which is one line."""
 
     name: str
     text: str
@@ -40,7 +40,7 @@ NOTES = (
     '[ -f "$one" ] && text=$(cat "$one" 2>/dev/null) || '
     '{ text=; [ -e "$one" ] || [ -L "$one" ] || continue; }; printf "%s\\n" "$text"; done'
 )
-"""A line for each note; an empty one for what is empty, cannot be read, or is no file."""
+"""Print a line for each note; an empty one for a note that is empty, unreadable or not a file."""
 
 _WRITE = (
     FOLDER
@@ -53,9 +53,9 @@ _REMOVE = FOLDER + 'rm -rf "$d/$1" && { rmdir "$d" 2>/dev/null || true; }'
 def note_file(
     original: Original, link_address: str, campaign: str, identity: str, since: float, order: int
 ) -> NoteFile:
-    """The note about `original`, the `order`-th thing changed.
+    """Return the note about `original`, the `order`-th change.
 
-    `link_address` is the interface's MAC, `identity` what tells this campaign from all others.
+    `link_address` is the interface's MAC address, `identity` distinguishes campaigns.
     """
     note = {
         "role": original.role,
@@ -72,22 +72,22 @@ def note_file(
 
 
 def write(note: NoteFile) -> Command:
-    """The command that leaves a note on a host."""
+    """Return the command that writes a note."""
     return Command(("sh", "-c", _WRITE, "sh", note.name), stdin=note.text, deadline=10)
 
 
 def read() -> Command:
-    """The command that prints every note on a host, one a line."""
+    """Return the command that prints every note, one per line."""
     return Command(("sh", "-c", _READ), deadline=10)
 
 
 def remove(original: Original, link_address: str) -> Command:
-    """The command that takes the note about `original` away."""
+    """Return the command that removes the note about `original`."""
     return Command(("sh", "-c", _REMOVE, "sh", _file_name(original, link_address)), deadline=10)
 
 
 def notes(completed: Completed) -> tuple[list[dict[str, Any]], str]:
-    """The notes in what `read` printed, last change first; and what is wrong with others, or ""."""
+    """Parse what `read` printed: the notes, last change first, and an error about others, or ""."""
     whole, wrong = list[dict[str, Any]](), ""
     for line in completed.stdout.splitlines():
         try:
@@ -99,27 +99,27 @@ def notes(completed: Completed) -> tuple[list[dict[str, Any]], str]:
         except ValueError:
             wrong = (
                 f"{completed.host}: a note in its netlimits folder is damaged: {line[:80]!r}; "
-                "its campaign's results know what it said: `netlimits restore RESULTS`; it lies in "
+                "restore from its campaign's results: `netlimits restore RESULTS`; the note is in "
                 "/run/netlimits (root) or ~/.local/state/netlimits"
             )
     return sorted(whole, key=lambda note: note["order"], reverse=True), wrong
 
 
 def beyond(original: Original, now: State) -> str:
-    """What a note would restore although no setting of ours removes it; "" for nothing.
+    """Return what a note would restore although no setting removes it, or "".
 
-    A note may be another's: in `now`, what is there at first look, such a thing would have to be
-    missing for a reason that is not there. It is for a person to decide.
+    Another user may have written the note: then something in it is missing from the host's present
+    state `now` without a campaign having removed it. A person has to decide.
     """
     if original.setting == "route":
         routes = original.state["routes"]
         gone = [r for r, metrics in routes.items() if "?" not in metrics and r not in now["routes"]]
-        return f"the route {gone[0]} is not there, and settings make none" if gone else ""
+        return f"the route {gone[0]} is missing, and no setting removes routes" if gone else ""
     if original.setting == "mtu":
         was, is_ = original.state["ipv6"]["conf"], now["ipv6"]["conf"]
         name = "conf/forwarding"
         if name in was and is_.get(name, was[name]) != was[name]:
-            return f"net/ipv6/{name} is {is_[name]}, not {was[name]}, and settings change it not"
+            return f"net/ipv6/{name} is {is_[name]}, not {was[name]}, and no setting changes it"
     return ""
 
 

@@ -1,19 +1,19 @@
-"""The state of hosts before we changed them, and the order in which it is restored."""
+"""The original state of settings, its records, and the order in which it is restored."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
-from netlimits.model import Command
+from netlimits.model import Command, Completed
 from netlimits.settings import MADE_ANEW, State
 
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """A setting's state on one interface of one host before we changed it."""
+    """The state of one setting on one interface of one host before its first change."""
 
     role: str
     interface: str
@@ -22,15 +22,50 @@ class Original:
 
     @property
     def place(self) -> tuple[str, str, str]:
-        """What identifies it: role, interface, setting."""
+        """Its key: (role, interface, setting)."""
         return (self.role, self.interface, self.setting)
 
 
-def way_back(changed: Iterable[Original]) -> tuple[Original, ...]:
-    """Last change first, but an interface's MTU and channels before what hangs on them.
+class Changed(NamedTuple):
+    """The results of commands that changed a host, and of the commands right after the last one."""
 
-    Restored earlier, that would be lost with the queues; and a default qdisc that comes back while
-    there are fewer queues, or another MTU, is another than was found.
+    answers: tuple[Completed, ...]
+    then: tuple[Completed, ...]
+
+
+class UndoLog(Protocol):
+    """Where `Changes` records what it found, and through which it changes hosts.
+
+    Each method raises a NetlimitsError if it fails. A change is then not made, and a restored
+    setting counts as not restored.
+    """
+
+    def keep(self, original: Original) -> None:
+        """Record an original durably; the setting is changed after that."""
+
+    def run(self, role: str, command: Command) -> Completed:
+        """Run a command that changes the host of a role."""
+
+    def begin_change(
+        self, role: str, commands: Sequence[Command], then: Sequence[Command]
+    ) -> Callable[[], Changed]:
+        """Start commands that change a host, in order, and then some that read it.
+
+        Call the returned function; it waits for their results.
+        """
+
+    def putting_back(self, original: Original) -> None:
+        """Record that the restore of an original begins."""
+
+    def put_back(self, original: Original) -> None:
+        """Remove the record of an original that was restored."""
+
+
+def way_back(changed: Iterable[Original]) -> tuple[Original, ...]:
+    """Return changes in the order of their restore: last first, MTU and channels before dependants.
+
+    A dependent setting that was restored earlier would be lost with the queues, and a default qdisc
+    that returns while there are fewer queues, or another MTU, would differ from the original.
     """
     back = [*changed][::-1]
     for name, later in MADE_ANEW.items():
@@ -47,22 +82,22 @@ def way_back(changed: Iterable[Original]) -> tuple[Original, ...]:
 
 
 def from_event(event: Mapping[str, Any]) -> Original:
-    """The Original that a journal's event holds."""
+    """Return the Original in a journal's event."""
     return Original(event["role"], event["interface"], event["setting"], event["state"])
 
 
 def typed(commands: Iterable[Command]) -> str:
-    """Return commands as somebody would type them, each in backquotes; "" for none.
+    """Return commands as a person would type them, each in backquotes; "" for none.
 
-    A script that has no command `by_hand` waits for something or tidies up: it is left out.
+    Scripts without commands `by_hand` only wait or clean up; they are left out.
     """
     return "; ".join(f"`{line}`" for command in commands for line in in_words(command))
 
 
 def in_words(command: Command) -> tuple[str, ...]:
-    """Return the lines that a person would type for a command: one, but for a script."""
+    """Return the lines that a person would type for a command: one, except for a script."""
     if command.by_hand or command.argv[:2] == ("sh", "-c"):
         return tuple(line for each in command.by_hand for line in in_words(each))
     fed = f"echo {shlex.quote(command.stdin.strip())} | " if command.stdin else ""
-    # sysctl shows tabs, and takes blanks: a shell at a terminal completes at a tab
+    # sysctl prints tabs and accepts blanks; a tab typed at a terminal starts completion
     return ((fed + shlex.join(command.argv)).replace("\t", " "),)

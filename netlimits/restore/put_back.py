@@ -1,9 +1,9 @@
-"""The way back: from the journal, or from the notes on the hosts, to the hosts as they were found.
+"""Restore hosts, from a campaign's journal or from the notes on the hosts.
 
-What is found is written to the journal first, to the host second, and into the host's guard
-third, all before the first change; what is restored is taken off the host first and then noted
-in the journal. So a process that is killed anywhere leaves at most something to be restored
-twice, which does no harm. Guards and claims go last, once the put-back is confirmed.
+A setting's original state is recorded in the journal first, on the host second and in its guard
+third, all before the first change. After its restore the note on the host goes first, then the
+journal records it. So a kill at any point leaves at most something to restore twice, which does no
+harm. Guards and claims go last, once every restore is confirmed.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from netlimits.restore.whole_state import WholeState
 def guards(
     archive: Archive, host: Callable[[str], Host], patience: float | None = PATIENCE
 ) -> Guards:
-    """The guards and claims of an archive's campaign on its machines; `patience` in seconds."""
+    """Return the guards and claims of a campaign's hosts; `patience` in seconds."""
     this_process = holder(archive.path.name, identity(archive))
     return Guards(host, archive.machines, this_process, patience)
 
 
 def identity(archive: Archive) -> str:
-    """A campaign's identity: its folder on this machine, and when it was created.
+    """Return a campaign's identity: its folder on this machine, and when it was created.
 
-    So `resume` knows the claim that it left itself, and a copy elsewhere is another campaign.
+    So `resume` recognizes its own claim, and a copy of the folder elsewhere is another campaign.
     """
-    if lease := archive.meta.get("lease"):  # of a shard, whichever machine goes on with it
+    if lease := archive.meta.get("lease"):  # a shard's, whichever machine continues it
         return str(lease)
     folder = archive.path.stat()
     origin = (socket.gethostname(), folder.st_ino, archive.meta["created"], archive.meta["seed"])
@@ -66,7 +66,7 @@ class CampaignLog:
         self.putting_back = guards.putting_back
 
     def keep(self, original: Original) -> None:
-        """Write it to the journal first, to the host second, and into its guard third."""
+        """Record it in the journal first, on the host second, in its guard third."""
         self._archive.append("found", **_place(original), state=original.state)
         name, campaign = self._archive.path.name, identity(self._archive)
         address = self._link_address(original)
@@ -75,7 +75,7 @@ class CampaignLog:
         self._guards.arm(original, note)
 
     def put_back(self, original: Original) -> None:
-        """Take the note off the host, and say so in the journal."""
+        """Remove the note from the host, then record the restore in the journal."""
         must(self.run(original.role, notes.remove(original, self._link_address(original))))
         self._archive.append("put_back", **_place(original))
 
@@ -85,7 +85,7 @@ class CampaignLog:
 
 
 class NoteLog:
-    """The undo log of what a note on a host tells: the note itself, which goes when it is done."""
+    """The undo log for a restore from a host's note: the note itself, removed in the end."""
 
     def __init__(self, guards: Guards, noted: Original, link_address: str) -> None:
         self._noted = noted
@@ -95,10 +95,10 @@ class NoteLog:
         self.putting_back = guards.putting_back
 
     def keep(self, original: Original) -> None:
-        """Does nothing: the note is there already."""
+        """Do nothing: the note is there already."""
 
     def put_back(self, original: Original) -> None:
-        """Take the note away, which is under the role that it was written for."""
+        """Remove the note, which has the role it was written for."""
         must(self.run(original.role, notes.remove(self._noted, self._link_address)))
 
 
@@ -112,11 +112,11 @@ def put_back(
     states: WholeState | None = None,
     beyond: Collection[str] = (),
 ) -> None:
-    """Restore everything, compare, and end the guards and claims of hosts where nothing is left.
+    """Restore everything, compare, and end guards and claims of hosts where nothing is left.
 
-    Raises RestoreError for what is left; its host's guard stays, and tries again at its time. Also
-    for what the comparison of a host's whole state finds: that keeps no host. The hosts of the
-    roles `beyond` are not compared.
+    Raises RestoreError for what is left, also if it was found by the comparison. The guard of a
+    host with settings left stays, and tries again at its time; a difference keeps no guard. The
+    hosts of the roles `beyond` are not compared.
     """
     problems = []
     try:
@@ -142,12 +142,23 @@ def restore_from_journal(
     unreached: Collection[str] = (),
     tell: Callable[[str], object] = lambda _: None,
 ) -> tuple[Original, ...]:
-    """Restore what a killed process left changed, as its journal tells; returns what that was.
+    """Restore what a killed process left changed, according to its journal.
 
-    `ours` says that this user's netlimits wrote the journal, on this machine: then the hosts' whole
-    state is compared, too, and `tell` gets a line for each difference that is not ours. What was
-    changed on hosts that are `unreached` is left to another time.
-    Raises HostError when another campaign is at work on a host now; `force` takes it from that.
+    Args:
+        archive: The campaign's results, locked.
+        hosts: Its reachable hosts by role.
+        force: Take hosts from another campaign that is using them.
+        ours: The user's own netlimits wrote the journal on this machine. Only then the hosts' whole
+            state is compared too.
+        unreached: Roles whose changes are left for a later restore.
+        tell: Called with a line for each difference that other users caused.
+
+    Returns:
+        The originals that were restored.
+
+    Raises:
+        HostError: If another campaign is using a host.
+        RestoreError: If something could not be restored.
     """
     left = tuple(from_event(event) for event in unfinished(archive))
     originals = tuple(original for original in left if original.role not in unreached)
@@ -171,12 +182,20 @@ def restore_from_journal(
 
 
 def restore_from_notes(hosts: Mapping[str, Host], force: bool = False) -> tuple[Original, ...]:
-    """Restore what the notes on the hosts themselves tell; returns what that was.
+    """Restore what the notes on the hosts list, and end guards and claims of lost campaigns.
 
-    Every host is claimed for that, so that nobody else changes it meanwhile; guards and claims that
-    lost campaigns left end with it. Raises HostError, and nothing is touched, when a campaign is at
-    work on one of them, unless `force` takes the hosts from it. Raises RestoreError when something
-    is left, after every host was tried: its note and its guard stay.
+    Every host is claimed meanwhile, so that no other campaign changes it.
+
+    Args:
+        hosts: The hosts by role.
+        force: Take hosts from a campaign that is using them.
+
+    Returns:
+        The originals that were restored.
+
+    Raises:
+        HostError: If a campaign is using one of the hosts; nothing is changed then.
+        RestoreError: If something is left after every host was tried; its note and guard stay.
     """
     done: list[Original] = []
     left = dict.fromkeys(hosts, "")
@@ -198,17 +217,17 @@ def restore_from_notes(hosts: Mapping[str, Host], force: bool = False) -> tuple[
 
 
 def _from_notes(role: str, host: Host, guarding: Guards) -> Iterator[Original]:
-    """Restore what one host's notes tell, last change first, whatever becomes of each.
+    """Restore what one host's notes list, last change first, and yield what was restored.
 
-    What could not be is tried once more after the others: a route that IPv6 lost with the MTU is
-    there again once that is. Raises RestoreError in the end for that, and for a damaged note.
+    Failures are tried once more after the others: a route that IPv6 lost with the MTU can return
+    once the MTU has. Raises RestoreError in the end for failures and for damaged notes.
     """
     notes_here = []
     whole, wrong = notes.notes(must(host.run(notes.read())))
     for note in whole:
         original = Original(role, note["interface"], note["setting"], note["state"])
         mac = _link_address(host, original.interface)
-        if mac == note["link_address"]:  # else another host's, whose login shares this home folder
+        if mac == note["link_address"]:  # else another host's note, in a shared home folder
             notes_here.append(
                 (original, Original(str(note["role"]), *original.place[1:], original.state), mac)
             )
@@ -236,13 +255,13 @@ def _from_notes(role: str, host: Host, guarding: Guards) -> Iterator[Original]:
 def _one_from_notes(
     host: Host, guarding: Guards, original: Original, noted: Original, mac: str
 ) -> None:
-    """Restore one, and take its note away, which is under the role that it was `noted` for."""
+    """Restore one setting and remove its note, which has the role it was `noted` for."""
     _refuse_beyond(host, original)
     Changes(lambda _: host, NoteLog(guarding, noted, mac), (original,)).put_back()
 
 
 def _refuse_beyond(host: Host, original: Original) -> None:
-    """Raise RestoreError for a note of what no setting could have changed."""
+    """Raise RestoreError for a note about something that no setting can have changed."""
     place = f"{host.name}: {original.interface}: {original.setting}"
     try:
         why = notes.beyond(

@@ -1,25 +1,25 @@
-"""The part of a host's network state that the settings of a campaign can have changed.
+"""Which differences of a host's network state the settings of a campaign can have caused.
 
-The rule by which a difference between two readings is a campaign's own, and not somebody else's.
-It is one of place and kind, so that it is the same whoever looks, and whenever:
+The rule that separates a campaign's own differences between two readings from those of other users.
+It depends on place and kind only, so its answer is always the same:
 
-- The *stack* is the data interface, what lies on it at any height (VLANs, macvlans, a bridge or
-  bond that it is a port of), and, of a bond, its ports.
+- The *stack* is the data interface, every interface stacked on it at any height (VLANs, macvlans, a
+  bridge or bond that it is a port of), and the ports of a bond.
 - A setting that may restart an interface (`mtu`, `channels`, `ring`, `link`, `switch`) reaches what
-  an interface of the stack can lose by that, and every route to a destination that a route of the
-  stack has too: IPv6 moves such routes from one interface to another. An IPv4 address, the length
-  of the transmit queue, a name or a qdisc that somebody made are not lost so. Only `switch`, whose
-  modules make interfaces anew, reaches these too, and `channels` all of the queues.
+  a restart can remove from an interface of the stack, and every route whose destination a route of
+  the stack has too: IPv6 moves such routes from one interface to another. A restart does not remove
+  an IPv4 address, the length of the transmit queue, a name or an administrator's qdisc. Only
+  `switch`, whose modules create interfaces anew, reaches these too, and `channels` all queues.
 - Any other setting reaches what it sets, on the stack: `offload` features, `qdisc` and a pace
   qdiscs, classes and filters, and so on. `route` reaches routes as above.
 - `sysctl` reaches the names that the experiment sets, the same names of other interfaces, and those
-  that differ from them in their ends alone (`base_reachable_time`, `base_reachable_time_ms`).
+  that differ only in their endings (`base_reachable_time`, `base_reachable_time_ms`).
 
-Of what was not there before, only what the kernel makes by itself is ours: a route that moved, or
-that comes with an address that was there, link-local addresses, default qdiscs.
+New leaves are ours only if the kernel makes them by itself: a route that moved or that belongs to
+an address that was there before, link-local addresses, default qdiscs.
 
-Everything else is somebody else's: it is reported and left. Rules, other interfaces, and whole
-interfaces that came or went are never ours, but for `switch`, whose modules make interfaces.
+Everything else belongs to other users: it is reported and left. Rules, other interfaces, and whole
+interfaces that appeared or vanished are never ours, except for `switch`, whose modules create them.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from netlimits.evidence.network.comparison import Difference
 from netlimits.evidence.network.state import INTERFACE, Leaf, NetworkState
 
 RESTARTS = {"mtu", "channels", "ring", "link", "switch"}
-"""Settings that may take the interface down and up, or make it anew."""
+"""Settings that may take the interface down and up, or create it anew."""
 
 OF_DRIVERS = {*RESTARTS, "coalesce"}
-"""Settings after which a driver may tell other rings, coalescing, channels, pause or RSS."""
+"""Settings after which a driver may report other rings, coalescing, channels, pause or RSS."""
 
 OF_ROUTES = {*RESTARTS, "route"}
 
@@ -47,13 +47,13 @@ KINDS: Mapping[str, Collection[str]] = {
     "napi": ("queue setting",),
     "rps": ("queue setting",),
 }
-"""Setting that restarts nothing -> the kinds of leaf that it changes on the stack."""
+"""Setting without a restart -> the kinds of leaf that it changes on the stack."""
 
 _OF_OFFLOADS = re.compile(r"(gso|gro|tso)_\w+")
 """Leaves of a link that follow its offloads."""
 
 _OF_RESTARTS = re.compile(r"flags|(min_|max_)?mtu|num_[rt]x_queues|linkinfo\..*\.cost")
-"""Leaves of a link that a driver, or a bridge that it is a port of, may set anew."""
+"""Leaves of a link that a driver, or the bridge it is a port of, may reset."""
 
 _KERNELS = re.compile(r"(multicast )?(fe80::/64|ff00::/8)$")
 """Routes that IPv6 makes on each interface."""
@@ -105,7 +105,7 @@ class SideEffects:
         }
 
     def includes(self, difference: Difference) -> bool:
-        """Return True where the settings can have made the difference."""
+        """Return True if the settings can have caused the difference."""
         leaf = difference.leaf
         if leaf.kind == INTERFACE:
             return "switch" in self._sets and leaf.interface in self.stack
@@ -127,10 +127,10 @@ class SideEffects:
         return any(leaf.kind in KINDS.get(name, ()) for name in self._sets)
 
     def _restarts(self, difference: Difference) -> bool:
-        """Return True where a restart of the difference's interface can have made it."""
+        """Return True if a restart of the interface can have caused the difference."""
         leaf = difference.leaf
         if leaf.kind == "qdisc" and _is_default(leaf) and difference.after is None:
-            return leaf.interface not in self._with_qdisc  # else it gave way to that one
+            return leaf.interface not in self._with_qdisc  # else that one replaced it
         if "switch" in self._sets:
             return True
         if leaf.kind == "sysctl":
@@ -144,26 +144,22 @@ class SideEffects:
             return is_kernels or "/xps_" in leaf.name or "channels" in self._sets
         return True
 
-    @property
-    def _of_tc(self) -> bool:
-        return "qdisc" in self._sets
-
     def _is_made(self, leaf: Leaf) -> bool:
-        """Return True where a new leaf is one that somebody made, not the kernel by itself."""
+        """Return True for a new leaf that the kernel does not make by itself."""
         if leaf.kind.endswith(" route"):
             return _destination(leaf) not in self._moved and not self._is_kernels(leaf)
         if leaf.kind == "address":
             return not leaf.name.startswith("fe80:")
         if leaf.kind in ("qdisc", "class", "filter"):
-            return not self._of_tc and not (leaf.kind == "qdisc" and _is_default(leaf))
+            return "qdisc" not in self._sets and not (leaf.kind == "qdisc" and _is_default(leaf))
         if leaf.kind in ("link", "token"):
             return "switch" not in self._sets
         return leaf.kind.endswith((" neighbour", " nexthop"))
 
     def _went_with_address(self, leaf: Leaf) -> bool:
-        """Return True for an IPv4 route that the kernel removed with somebody's address.
+        """Return True for an IPv4 route that the kernel removed with another user's address.
 
-        The last address of an interface takes all of its routes along.
+        The last address of an interface takes all of its routes with it.
         """
         if leaf.kind != "IPv4 route" or "switch" in self._sets:
             return False
@@ -193,7 +189,7 @@ class SideEffects:
 
 
 def _closure(interface: str, lies_on: Mapping[str, Collection[str]]) -> Iterator[str]:
-    """Yield an interface and all that lie on it, at any height."""
+    """Yield an interface and all that are stacked on it, at any height."""
     seen, new = {interface}, [interface]
     while new:
         base = new.pop()

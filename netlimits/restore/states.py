@@ -1,8 +1,8 @@
-"""Whether a state that was written down may be restored: by the rules of its setting.
+"""Check that a recorded state may be restored, by the rules of its setting.
 
-A journal may come from somebody else, and a note from a host that is not ours alone. So what they
-hold is not only of the right shape: its names and values are held to the setting's own schema, to
-the grammar of what `ip`, `tc` and `ethtool` are told, and to what `settings:` refuses to set.
+A journal may come from somebody else, and other users may write to the host of a note. So a state
+needs more than the right shape: its names and values must fit the setting's own schema, the grammar
+of `ip`, `tc` and `ethtool`, and must not be ones that `settings:` refuses.
 """
 
 from __future__ import annotations
@@ -12,29 +12,30 @@ from netlimits.settings.sysctl import MOVES_MORE
 
 
 def fault(name: str, state: State) -> str:
-    """Why a state of a setting is not restored, in words; "" when it may be."""
+    """Return why a state of a setting must not be restored, or ""."""
     try:
         reason = next(iter(setting(name).faults(state)), "")
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
-        return f"what is written down is no state of {name}"
-    return f"what is written down may not be set: {reason}" if reason else ""
+        return f"the recorded state is not one of {name}"
+    return f"the recorded state may not be set: {reason}" if reason else ""
 
 
 def ours_alone(name: str) -> str:
-    """Why only who changed a setting restores it, and no stranger's folder; "" where it may."""
+    """Return why a stranger's results folder must not restore a setting, or ""."""
     if name not in OF_COMMANDS:
         return ""
     return (
         "its commands are not run from somebody else's folder; `netlimits restore --hosts FILE` "
-        "does it from the host's own notes"
+        "restores it from the host's own notes"
     )
 
 
 def settable(name: str, state: State) -> State:
-    """The parts of somebody else's state that are restored: none that `settings:` refuses.
+    """Return the parts of another user's state that may be restored: none that `settings:` refuses.
 
-    A change of the MTU resets sysctls of the interface's IPv6 that nobody may ask for: they change
-    addresses, routes or other sysctls. Only who wrote them down restores these.
+    A change of the MTU resets sysctls of the interface's IPv6 that no experiment may set: they
+    change
+    addresses, routes or other sysctls. They are restored only for the user who recorded them.
     """
     if name != "mtu":
         return state

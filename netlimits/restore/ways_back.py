@@ -1,8 +1,9 @@
-"""The commands that bring single leaves of a host's network state back.
+"""The commands that restore single leaves of a host's network state.
 
-A setting restores what it knows. These restore what a comparison of the whole state finds beside
-that: a sysctl that moved with another one, a route that IPv6 gave to another interface, the MTU of
-an interface higher up. Not every kind of leaf has a way back; the reading afterwards decides.
+A setting restores its own state. These commands restore what a comparison of the whole state finds
+besides: a sysctl that changed with another one, a route that IPv6 moved to another interface, the
+MTU of a stacked interface. Some kinds of leaf have no command; a reading afterwards checks them
+all.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from netlimits.settings import setting
 from netlimits.settings.sysctl import MOVES_MORE
 
 MOST = 100
-"""Leaves that are brought back; more than that is no side effect but another host."""
+"""Maximum number of leaves to restore; more than that is no side effect but another host."""
 
 _OF_LINKS = ("mtu", "txqlen", "gso_max_size", "gso_max_segs", "gro_max_size")
 _OF_ADDRESSES = ("broadcast", "scope", "metric")
@@ -25,7 +26,7 @@ _FLAGS = ("nodad", "noprefixroute", "home", "mngtmpaddr", "autojoin")
 
 
 def commands(differences: Iterable[Difference]) -> tuple[Command, ...]:
-    """Return the commands in the order in which they have to run: what is too much goes first."""
+    """Return the commands in their order: surplus routes are removed first."""
     some = [*differences][:MOST]
     both = [(_order(d), command) for d in some for command in _ways(d)]
     return tuple(command for _, command in sorted(both, key=lambda pair: pair[0]))
@@ -38,7 +39,7 @@ def _order(difference: Difference) -> tuple[int, bool]:
     is_route = kind.endswith(" route")
     if is_route and difference.before is None:
         order = 0
-    return order, is_route and " via " in name  # a gateway needs its link first
+    return order, is_route and " via " in name  # a gateway needs its link's route first
 
 
 def _ways(difference: Difference) -> Iterator[Command]:
@@ -78,7 +79,7 @@ def _route(family: str, text: str, before: str | None) -> Iterator[Command]:
     if " nhid " in text:
         return
     words = re.sub(r" error -?\d+", "", text.replace("rto_min lock ", "rto_min ")).split()
-    # never `replace`, which may take another interface's route of that destination
+    # never `replace`: it may remove another interface's route to that destination
     verb = "del" if before is None else "append" if family == "6" else "add"
     yield _root("ip", f"-{family}", "route", verb, *words)
 

@@ -1,13 +1,15 @@
-"""A host's whole network state, compared once before the first change and after the last restore.
+"""A host's whole network state, compared before the first change and after the last restore.
 
-Each setting restores what it knows of; this finds the rest. The reading before lies in
-`state/ROLE.json` of the campaign's folder until it is compared, so that `netlimits restore RESULTS`
-compares too when the campaign was killed. A difference that a setting of the campaign can have made
-(`side_effects` has the rule) is restored where there is a way (`ways_back`); what is left of those
-is an error. Every other difference is somebody else's: it is reported and left.
+Each setting restores its own state; this comparison finds the rest. The first reading stays in
+`state/ROLE.json` of the results folder until it is compared, so `netlimits restore RESULTS`
+compares
+too after the campaign was killed. A difference that the campaign's settings can have caused
+(`side_effects` has the rule) is restored if there is a command for it (`ways_back`); what remains
+of
+those is an error. Other users caused every other difference: it is reported and left.
 
-Such an error does not keep a host: its settings are restored, so notes, guard and claim go. The
-reading before stays, and `restore` compares again, until all is as found or forgotten.
+Such an error does not keep a host claimed: its settings are restored, so notes, guard and claim go.
+The first reading stays, and `restore` compares again until all is restored or forgotten.
 """
 
 from __future__ import annotations
@@ -34,22 +36,23 @@ from netlimits.restore.side_effects import OF_DRIVERS, SideEffects
 FOLDER = "state"
 
 SETTLES = 1.5
-"""Seconds after which what differs is read again: an address of IPv6 takes one to be usable."""
+"""Seconds before a reading is repeated: a new IPv6 address takes one second to become usable."""
 
 MOST_BYTES = 64_000_000
-"""Bytes of a reading that is kept."""
+"""Maximum size of a kept reading in bytes."""
 
 LINES = 20
-"""Differences of a host that are told one by one."""
+"""Maximum number of differences listed for a host."""
 
 Sets = Mapping[str, Collection[str]]
 """Setting -> the names that an experiment sets (of sysctls)."""
 
 
 def sets_of(experiment: Experiment, roles: Collection[str]) -> dict[str, Sets]:
-    """Return what an experiment may set on each role; a role that is none of them is all of them.
+    """Return the settings that an experiment may change on each role.
 
-    So it is of a mesh, whose hosts are senders and receivers in turn, and of a duet's second side.
+    A role in `settings:` that is not in `roles` stands for all of them: hosts of a mesh are senders
+    and receivers in turn, and a duet's second side has roles of its own.
     """
     sets: dict[str, dict[str, set[str]]] = {}
     for side in (experiment, *experiment.sides.values()):
@@ -67,20 +70,20 @@ def sets_of(experiment: Experiment, roles: Collection[str]) -> dict[str, Sets]:
 
 @dataclass(slots=True)
 class Found:
-    """The result of a comparison: our own differences by role, and lines for those of others."""
+    """The result of a comparison: our differences by role, and lines about those of other users."""
 
     ours: dict[str, list[str]] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)
     turn: Lock = field(default_factory=Lock)
 
     def problem(self) -> str:
-        """Return what is left of our own changes, a line each; "" when nothing is."""
+        """Return the error about our remaining differences, a line each, or ""."""
         lines = [f"{role}: {line}" for role, some in self.ours.items() for line in _few(some)]
         return "these side effects were not restored:\n  " + "\n  ".join(lines) if lines else ""
 
 
 class WholeState:
-    """The network state of a campaign's hosts, by role. `host` gives the host of a role."""
+    """The network state of a campaign's hosts, by role. `host` returns the host of a role."""
 
     def __init__(
         self, archive: Archive, host: Callable[[str], Host], sets: Mapping[str, Sets] | None = None
@@ -93,7 +96,7 @@ class WholeState:
     def take(self) -> None:
         """Read and keep the state of every host on which something will be set.
 
-        Raises HostError, and ArchiveUnwritable where it cannot be kept.
+        Raises HostError, and ArchiveUnwritable if it cannot be kept.
         """
 
         def take(role: str) -> None:
@@ -111,9 +114,9 @@ class WholeState:
     def compare(
         self, run: Callable[[str, Command], Completed], beside: Collection[str] = ()
     ) -> Found:
-        """Compare what is kept with the hosts as they are, and restore what is ours.
+        """Compare the kept states with the hosts now, and restore our differences.
 
-        The hosts of the roles `beside` are left to another time. `run` changes a host that is ours.
+        Hosts of the roles `beside` are skipped. `run` changes a host that we have claimed.
         """
         self.found = Found()
         roles = [role for role in self._archive.machines if role not in beside]
@@ -123,19 +126,19 @@ class WholeState:
             line for line in self.found.others if line.split(": ", 2)[-1] not in ours
         ]
         if self.found.ours or self.found.others:
-            told = {"ours": self.found.ours, "others": self.found.others[: 10 * LINES]}
-            self._archive.append("compared", **told)
+            others = self.found.others[: 10 * LINES]
+            self._archive.append("compared", ours=self.found.ours, others=others)
         return self.found
 
     def forget(self, roles: Iterable[str]) -> None:
-        """Remove what is kept of the hosts of these roles."""
+        """Remove the kept states of these roles."""
         with suppress(OSError):
             for role in roles:
                 self._archive.folder.remove(_file(role))
             (self._archive.path / FOLDER).rmdir()
 
     def kept(self) -> tuple[str, ...]:
-        """Return the roles whose state has not been compared yet, or was not as found."""
+        """Return the roles whose state was not compared yet, or was not restored completely."""
         return tuple(role for role in self._archive.machines if self._kept(role))
 
     def _read(self, role: str, sets: Sets) -> NetworkState:
@@ -148,7 +151,7 @@ class WholeState:
         return parsed(answers, interface)
 
     def _kept(self, role: str) -> tuple[NetworkState, Sets] | None:
-        """The reading before the first change and what is set; None where there is none."""
+        """Return the reading before the first change and the settings, or None."""
         try:
             data = self._archive.folder.read(_file(role), MOST_BYTES)
             sets = decoding.parsed(data)["sets"]
@@ -165,43 +168,43 @@ class WholeState:
         ours: tuple[Difference, ...] = ()
         try:
             now = self._read(role, sets)
-            ours, others = self._parted(role, sets, before, now)
+            ours, others = self._separated(role, sets, before, now)
             if ours:
                 time.sleep(SETTLES)
                 now = self._read(role, sets)
-                ours, others = self._parted(role, sets, before, now)
+                ours, others = self._separated(role, sets, before, now)
             if ours and (commands := ways_back.commands(ours)):
                 for command in commands:
                     run(role, command)
-                self._tell(role, [f"restored besides its settings: {d}" for d in ours])
+                self._report(role, [f"restored besides its settings: {d}" for d in ours])
                 time.sleep(SETTLES)
                 now = self._read(role, sets)
-                ours, others = self._parted(role, sets, before, now)
+                ours, others = self._separated(role, sets, before, now)
         except HostError as error:
             why = str(error).removeprefix(f"{role}: ")
             if not ours:
-                self._tell(role, [f"its network state could not be compared: {why}"])
-            else:  # it is known what differs, and could not be restored
+                self._report(role, [f"its network state could not be compared: {why}"])
+            else:  # the differences are known, but could not be restored
                 with self.found.turn:
                     self.found.ours[role] = [*map(_by_hand, ours), why]
             return
         if now.boot != before.boot:
-            self._tell(role, ["it was rebooted since: its network state is not compared"])
+            self._report(role, ["it was rebooted since: its network state is not compared"])
             ours, others = (), ()
         else:
-            self._tell(role, [f"changed by somebody else, not restored: {d}" for d in others])
+            self._report(role, [f"changed by somebody else, not restored: {d}" for d in others])
             if missing := uncompared(before, now):
-                self._tell(role, [f"not compared: {'; '.join(missing)}"])
+                self._report(role, [f"not compared: {'; '.join(missing)}"])
         if ours:
             with self.found.turn:
                 self.found.ours[role] = [_by_hand(d) for d in ours]
         else:
             self.forget([role])
 
-    def _parted(
+    def _separated(
         self, role: str, sets: Sets, before: NetworkState, now: NetworkState
     ) -> tuple[tuple[Difference, ...], tuple[Difference, ...]]:
-        """Return our own differences, and those of others; none after a reboot."""
+        """Return our own differences, and those of other users; none after a reboot."""
         if before.boot != now.boot:
             return (), ()
         every = differences(before, now)
@@ -209,7 +212,7 @@ class WholeState:
         ours = tuple(d for d in every if effects.includes(d))
         return ours, tuple(d for d in every if d not in ours)
 
-    def _tell(self, role: str, lines: list[str]) -> None:
+    def _report(self, role: str, lines: list[str]) -> None:
         with self.found.turn:
             self.found.others += [f"{role}: {line}" for line in _few(lines)]
 

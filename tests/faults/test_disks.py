@@ -103,7 +103,7 @@ def test_a_hosts_disk_is_full_in_mid_campaign(ground):
     ("guard", "failing"),
     [
         ("5m", "its guard's `arm` failed: "),
-        ("off", "a note of what is found there cannot be left: "),
+        ("off", "a note of its original settings cannot be written there: "),
     ],
 )
 def test_a_change_that_a_full_disk_cannot_write_down_is_not_made(ground, guard, failing):

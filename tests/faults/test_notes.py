@@ -62,17 +62,17 @@ PLANTED = (
     (
         "route",
         {"routes": {"default via 198.19.255.254": {}}, "behind": {}},
-        "the route default via 198.19.255.254 is not there, and settings make none",
+        "the route default via 198.19.255.254 is missing, and no setting removes routes",
     ),
     (
         "sysctl",
         {"net.ipv4.ip_forward": "1"},
-        "what is written down may not be set: net.ipv4.ip_forward changes more than itself",
+        "the recorded state may not be set: net.ipv4.ip_forward changes more than itself",
     ),
     (
         "mtu",
         {**MTU, "mtu": 8896, "ipv6": {**IPV6, "conf": {"conf/forwarding": "1"}}},
-        "net/ipv6/conf/forwarding is 0, not 1, and settings change it not",
+        "net/ipv6/conf/forwarding is 0, not 1, and no setting changes it",
     ),
     (
         "mtu",

@@ -136,7 +136,7 @@ def test_whoever_has_the_lock_is_waited_for(host, tmp_path):
     (completed,) = host.run_in_turn([command])
     released = float(holder.communicate()[0])
     assert (refused.status, refused.stdout) == (75, "")
-    assert refused.stderr == "another command of netlimits there does not end\n"
+    assert refused.stderr == "another netlimits command on this host does not end\n"
     assert float(completed.stdout) >= released
 
 

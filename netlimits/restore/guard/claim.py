@@ -1,14 +1,14 @@
-"""Who is at work on a host: one campaign at a time, and the second hears who is there.
+"""The text of a claim: who is using a host. One campaign at a time; others are told who it is.
 
-A claim is a symbolic link whose target is the text, so that it is made at once and whole, or not
-at all, and any login may read it. It lies where every login may write: /run/lock where that is
-so, else /tmp; both are looked at. Its name holds the boot and the network namespace: that is what
-one host is, also where home folders are shared or one machine plays several. A claim carries the
-time (of /proc/uptime) until when it holds unless it is renewed, so a dead campaign's runs out.
+A claim is a symbolic link whose target is the text, so that it is created completely or not at all,
+and any login may read it. It is where every login may write: in /run/lock, or else in /tmp; both
+are read. Its name holds the boot and the network namespace, which identify a host even if home
+folders are shared or one machine plays several hosts. A claim has an end (of /proc/uptime) unless
+it is renewed, so a dead campaign's claim runs out.
 
-Beside it lies a file, KEY.alive, which a process of the campaign's own connection keeps locked. So
-the host itself knows at once whether that connection is open: who restores a host may take over a
-claim that nobody holds. A new campaign waits for its time to be over, or for the put-back.
+Beside it is a file, KEY.alive, which a process of the campaign's own connection keeps locked. So
+the host itself knows at once whether that connection is open: a restore may take over a claim that
+nobody holds. A new campaign waits for its time to be over, or for the restore.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from dataclasses import asdict, dataclass
 from netlimits.model import decoding
 
 PLACES = "/run/lock /tmp"
-"""Where claims may lie; the first that the login may write to is taken."""
+"""Where claims may be; the first that the login may write to is used."""
 
 LONGEST = 200
-"""Characters of each text in a claim: a link's target has 4095 bytes at most."""
+"""Maximum length of each text in a claim: a link's target has at most 4095 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A campaign that claims hosts. `id` is its own for good, `since` epoch seconds.
+    """A campaign that claims hosts. `id` is its permanent identity, `since` is in epoch seconds.
 
-    Who only restores hosts, from their notes, has no `campaign`.
+    A restore from notes has no `campaign`.
     """
 
     campaign: str
@@ -45,15 +45,15 @@ class Holder:
 
     @property
     def text(self) -> str:
-        """The claim as JSON, without the time until which it holds."""
+        """The claim as JSON, without its end."""
         return json.dumps(asdict(self))
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim as it is on a host; `left` are the seconds that it still holds, below 0 when over.
+    """A claim on a host; `left` is its remaining seconds, negative when over.
 
-    `held` says that its campaign's connection to the host stands.
+    `held`: its campaign's connection to the host is open.
     """
 
     holder: Holder
@@ -62,12 +62,12 @@ class Claim:
 
     @property
     def stale(self) -> bool:
-        """Whether its time is over: its campaign died, or lost the host."""
+        """True if its time is over: its campaign died, or lost the host."""
         return self.left < 0
 
     @property
     def alive(self) -> bool:
-        """Whether its campaign is at work now, as far as the host can know."""
+        """True if its campaign is running, as far as the host can know."""
         return self.held and not self.stale
 
     def __str__(self) -> str:
@@ -78,7 +78,7 @@ class Claim:
 
 
 def holder(campaign: str, identity: str) -> Holder:
-    """This process, for a campaign of that name and identity."""
+    """Return this process as the holder for a campaign of that name and identity."""
     return Holder(
         campaign=printable(campaign)[:LONGEST],
         id=identity[:LONGEST],
@@ -90,7 +90,7 @@ def holder(campaign: str, identity: str) -> Holder:
 
 
 def parse(text: str, uptime: float) -> Claim | None:
-    """The claim in a link's target; None if the text is no claim. Anybody may have written it."""
+    """Parse a link's target; None if it is no claim. Anybody may have written it."""
     try:
         fields = decoding.parsed(text)
         return Claim(
@@ -109,7 +109,7 @@ def parse(text: str, uptime: float) -> Claim | None:
 
 
 def printable(text: str) -> str:
-    """The text with every control code and line break as `?`: it goes to terminals and comments."""
+    """Replace control codes and line breaks by `?`: the text goes to terminals and comments."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
 

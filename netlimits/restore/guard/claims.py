@@ -1,7 +1,7 @@
-"""Who may change a host: a campaign's claims on its hosts, made, held and looked at.
+"""A campaign's claims on its hosts: created, held and read.
 
-A claim is a file on the host (`claim`), held as long as a process of our connection lives there.
-Each login of a campaign on a host is a place of its own; one of them leads, and has the claim.
+A claim is a file on the host (`claim`), held while a process of our connection lives there. Each
+login of a campaign on a host is a place of its own; one of them leads and has the claim.
 """
 
 from __future__ import annotations
@@ -24,23 +24,22 @@ from netlimits.restore.guard.terms import RUN, Terms, must_be_dead, refusal
 from netlimits.restore.originals import Original
 
 PARTING = 5.0
-"""Seconds that a connection may take to be seen as gone on its host, or as its claim's holder."""
+"""Seconds until a new or closed connection shows on its host, or as its claim's holder."""
 
 T = TypeVar("T")
 _TRIES = 3
 
 
 class NotOurs(HostError):
-    """Somebody else has claimed the host: nothing of ours is written there any more."""
+    """Another campaign has claimed the host: we change nothing there any more."""
 
 
 @dataclass(slots=True)
 class ClaimedLogin:
-    """The place of one login on one host, which one or several roles are; `claim` is a path.
+    """One login on one host, which one or several roles use; `claim` is a path.
 
-    One of them `leads`: its `hold` keeps the claim alive. Claim and guard are to last `seconds` and
-    run out at `until`, in seconds of this machine's clock; 0 where that is not known. Who arms the
-    guard has its `turn`.
+    If it `leads`, its `hold` keeps the claim alive. Claim and guard are to last `seconds` and end
+    at `until`, in seconds of this machine's clock; 0 if unknown. `turn` is locked to arm the guard.
     """
 
     roles: list[str]
@@ -53,16 +52,16 @@ class ClaimedLogin:
     until: float = 0.0
 
     def kept(self) -> bool:
-        """Whether the process lives that keeps the claim, if there is to be one."""
+        """Return True if the process that keeps the claim lives, or none is needed."""
         return not self.leads or bool(self.hold and self.hold.alive())
 
 
 class Claims:
     """The claims of one campaign on the hosts of its roles.
 
-    `host` gives the host of a role (reconnecting if need be); `seconds` is how long a claim lasts
-    at first. The lock `_lock` guards which logins are claimed, and who has his turn at a host; what
-    is kept of a login belongs to who has its host.
+    `host` returns the host of a role, reconnecting if need be; `seconds` is a claim's first length.
+    `_lock` guards which logins are claimed, and who has the turn at a host; the state of a login
+    belongs to the thread that has its host.
     """
 
     def __init__(
@@ -79,7 +78,7 @@ class Claims:
 
     @property
     def places(self) -> list[ClaimedLogin]:
-        """Every login that is claimed, in the order of their claims."""
+        """Every claimed login, in the order of the claims."""
         with self._lock:
             return [*self._places.values()]
 
@@ -87,14 +86,14 @@ class Claims:
         return role in self._of
 
     def at(self, role: str) -> ClaimedLogin:
-        """The place of a role that is claimed."""
+        """Return the place of a claimed role."""
         return self._of[role]
 
     def claim(self, terms: Terms = RUN) -> None:
         """Claim every host, or none.
 
-        The first by itself: of two who want the same hosts one gets all. Raises HostError that
-        says who is at work there since when, or who left the host changed.
+        The first one is claimed alone: of two campaigns that want the same hosts one gets all.
+        Raises HostError that names who is using a host since when, or who left it changed.
         """
         try:
             for role in self._roles[:1]:
@@ -116,7 +115,7 @@ class Claims:
         self._leave_out(place)
 
     def forget(self, role: str) -> None:
-        """Leave the host of a role out: it was booted, which took claim and guard away."""
+        """Drop the host of a role: it rebooted, which removed claim and guard."""
         if role in self._of:
             self._leave_out(self._of[role])
 
@@ -126,19 +125,19 @@ class Claims:
             self._of = {kept: place for kept, place in self._of.items() if place is not gone}
 
     def place(self, role: str) -> ClaimedLogin:
-        """The place of a role, claimed and held."""
-        if role not in self._of:  # it was booted, which took the claim away
+        """Return the place of a role, claimed and held."""
+        if role not in self._of:  # a reboot removed the claim
             self._claim(role, RUN)
         place = self._of[role]
         self._held(place)
         return place
 
     def refuse_lost(self, place: ClaimedLogin, answer: Completed) -> bool:
-        """Whether the guard had fired. Raises NotOurs when the claim is not ours any more."""
+        """Return True if the guard had fired. Raises NotOurs if the claim is no longer ours."""
         fired, other = commands.answered(answer)
         if other is None:
             return fired
-        place.until = 0.0  # the next run is not to begin
+        place.until = 0.0  # so that no further run begins
         claim = parse(other, 0)
         who = f"{claim} is using it" if claim else "somebody restored it"
         raise NotOurs(
@@ -149,9 +148,9 @@ class Claims:
     def must(
         self, place: ClaimedLogin, command: Command, role: str = "", hold: bool = True
     ) -> Completed:
-        """The result of a command that has to succeed, tried once more over a new connection.
+        """Return the result of a command that must succeed, retried once over a new connection.
 
-        The host of a `role` runs it, if the place is that of several.
+        The host of `role` runs it, if several share the place.
         """
 
         def act() -> Completed:
@@ -173,19 +172,19 @@ class Claims:
             with turn:  # two roles may be one host
                 problem = self._claimed(role, login, now, terms)
                 if problem:
-                    continue  # somebody else was at it at the same time, or a lost connection
+                    continue  # another campaign claimed it meanwhile, or the connection broke
                 with self._lock:
                     self._of[role] = place = self._places[login]
                 _twice(partial(self._held, place))
             return
         raise HostError(
-            f"it cannot be claimed for this campaign: {problem}; see "
-            "`netlimits status --hosts FILE`",
+            f"it cannot be claimed for this campaign: {problem}; "
+            "`netlimits status --hosts FILE` shows who uses it",
             host=role,
         )
 
     def _claimed(self, role: str, login: tuple[str, str], now: Seen, terms: Terms) -> str:
-        """Claim the host of a role for it; why that failed, or ""."""
+        """Claim the host of a role; return why that failed, or ""."""
         with self._lock:
             places = {**self._places}
         same_host = next((place for (key, _), place in places.items() if key == now.key), None)
@@ -208,11 +207,10 @@ class Claims:
             self._places[login] = place
 
     def _look(self, role: str, terms: Terms) -> Seen:
-        """The host as it is now, as `settled`."""
         return settled(self._host, role, self.holder, terms)
 
     def _take(self, role: str, now: Seen, terms: Terms) -> Completed | str:
-        """The command that claimed the host, completed; or why it could not be claimed."""
+        """Run the command that claims the host; return its result, or why it failed."""
         old = next(((path, text) for path, text, _ in now.claimed()), None)
         dead = must_be_dead(now, self.holder, terms)
         try:
@@ -236,7 +234,7 @@ class Claims:
 
 
 def snapshot(host: Callable[[str], Host], role: str) -> Seen:
-    """Who claims the host of a role and what guards it. Raises HostError."""
+    """Return who claims the host of a role and what guards it. Raises HostError."""
     try:
         return seen(host(role).run(look()))
     except HostError:
@@ -244,7 +242,7 @@ def snapshot(host: Callable[[str], Host], role: str) -> Seen:
 
 
 def settled(host: Callable[[str], Host], role: str, holder: Holder, terms: Terms) -> Seen:
-    """The host of a role, once no connection that a refusal depends on just begins or ends."""
+    """Return the snapshot of a host once no connection that matters for a refusal is changing."""
     until = time.monotonic() + PARTING
     while True:
         now = snapshot(host, role)
@@ -256,12 +254,12 @@ def settled(host: Callable[[str], Host], role: str, holder: Holder, terms: Terms
 
 
 def _about_to_be_held(now: Seen) -> bool:
-    """Return True for a claim that nobody holds yet, as for a moment after it was made."""
+    """Return True for a claim that nobody holds yet, as for a moment after its creation."""
     return any(claim and not claim.stale and not claim.held for *_, claim in now.claimed())
 
 
 def refuse_claimed(hosts: Mapping[str, Host]) -> None:
-    """Raise HostError where another campaign is at work; called before a campaign is created."""
+    """Raise HostError if another campaign uses a host; called before a campaign is created."""
     nobody = Holder("", "", "", "", 0, 0)
 
     def refuse(role: str) -> None:
@@ -273,11 +271,11 @@ def refuse_claimed(hosts: Mapping[str, Host]) -> None:
 
 def _printed(completed: Completed) -> str:
     text = printable(completed.complaint)
-    return text or "another campaign is at it too"
+    return text or "another campaign is claiming it too"
 
 
 def _twice(act: Callable[[], T]) -> T:
-    """The result of `act`, at the second attempt if need be; errors name no script."""
+    """Return `act()`, retried once if need be; errors name no script."""
     try:
         return act()
     except NotOurs:

@@ -1,4 +1,4 @@
-"""The commands by which a controller makes, holds, renews, reads and removes claims and guards."""
+"""The commands to create, hold, renew, read and remove claims and guards on hosts."""
 
 from __future__ import annotations
 
@@ -12,18 +12,24 @@ from netlimits.restore.guard.claim import Claim, Holder, parse, printable
 from netlimits.restore.notes import NoteFile
 
 SETTLES = scripts.LOCK_WAIT + 15.0
-"""Seconds that a command here may take: one that holds the lock is waited for."""
+"""Deadline in seconds of a command here: it waits for another one that has the lock."""
 
 
 @dataclass(slots=True)
 class Seen:
-    """A host as `look` shows it; times in seconds of its /proc/uptime.
+    """The claims, guard and notes of a host; times in seconds of its /proc/uptime.
 
-    `key` is what a guard's files are called after, `claims` are (path, text), `held` the paths of
-    those whose campaign's connection is open, `pid` is the guard's process (0: there is a guard's
-    file and no process; None: there is no guard), `doing` is `watch` or `now`, `deadline` when it
-    fires, `would` the commands it would run, `log` what it logged once it `fired`, `notes` the
-    notes in the folder, `links` link addresses.
+    Attributes:
+        key: The name of a guard's files.
+        claims: (path, text) of each claim.
+        held: Paths of the claims whose campaign's connection is open.
+        links: Link addresses.
+        notes: The notes in the login's folder, one text each.
+        pid: The guard's process; 0 if there is only its file, None if there is no guard.
+        doing: `watch` or `now`.
+        deadline: When it fires.
+        would: The commands it would run.
+        log: Its log, once it `fired`.
     """
 
     key: str = ""
@@ -41,19 +47,19 @@ class Seen:
     log: list[str] = field(default_factory=list)
 
     def claimed(self) -> Iterator[tuple[str, str, Claim | None]]:
-        """Path, text and what the text says of each claim."""
+        """Yield path, text and content of each claim."""
         for path, text in self.claims:
             claim = parse(text, self.uptime)
             yield path, text, claim and replace(claim, held=path in self.held)
 
 
 def look() -> Command:
-    """The command that shows who claims a host and what guards it; it changes nothing."""
+    """Return the command that prints who claims a host and what guards it, without a change."""
     return Command(("sh", "-c", scripts.LOOK, "look"), deadline=10)
 
 
 def seen(completed: Completed) -> Seen:
-    """The host as `look` printed it. Raises HostError for any other output."""
+    """Parse what `look` printed. Raises HostError for any other output."""
     snapshot = Seen()
     try:
         for line in completed.stdout.splitlines():
@@ -99,11 +105,10 @@ def _take_in(snapshot: Seen, word: str, rest: str) -> None:
 
 
 def take(holder: Holder, seconds: float, old: tuple[str, str] | None, dead: bool) -> Command:
-    """The command that claims a host for so long; it prints the claim's path.
+    """Return the command that claims a host for so long; it prints the claim's path.
 
-    `old` is the (path, text) of the claim that it replaces; only that very one is replaced, and
-    where it has to be `dead`, only if its campaign's connection is gone. Exit status 3: it is not
-    so any more.
+    `old` is the (path, text) of the claim to replace; only that very one is replaced and, if it
+    has to be `dead`, only if its campaign's connection is gone. Exit status 3: it has changed.
     """
     path, text = old or ("", "")
     words = (holder.text, str(_whole(seconds)), text, path, "dead" if dead else "any")
@@ -111,62 +116,65 @@ def take(holder: Holder, seconds: float, old: tuple[str, str] | None, dead: bool
 
 
 def hold(holder: Holder, claim: str) -> Command:
-    """The command that holds our claim while it lives, for `Host.serve`."""
+    """Return the command that holds our claim while it lives, for `Host.serve`."""
     return _command(scripts.HOLD, "hold", holder.text, claim)
 
 
 def await_hold(holder: Holder, claim: str) -> Command:
-    """The command that waits until `hold` holds it; see `answered`."""
+    """Return the command that waits until `hold` holds it; see `answered`."""
     return _command(scripts.AWAIT, "await", holder.text, claim)
 
 
 def within(holder: Holder, claim: str, command: Command) -> Command:
-    """The same command, which the host runs only while the claim is ours; see `answered`."""
+    """Return a command that the host runs only while the claim is ours; see `answered`."""
     words = ("sh", "-c", scripts.WITHIN, "claimed", holder.text, claim)
     deadline = command.deadline + scripts.LOCK_WAIT
     return replace(command, within=words, deadline=deadline, perl=in_perl.WITHIN)
 
 
 def renew(holder: Holder, claim: str, seconds: float, guard: float | None) -> Command:
-    """The command that moves the claim's time on, and the guard's if told; see `answered`."""
+    """Return the command that extends the claim's time, and the guard's if given.
+
+    See `answered` for its output.
+    """
     words = (str(_whole(seconds)), "" if guard is None else str(_whole(guard)))
     return _command(scripts.RENEW, "renew", holder.text, claim, *words)
 
 
 def postpone(holder: Holder, claim: str, seconds: float) -> Command:
-    """The command that moves on the guard's time alone; see `answered`."""
+    """Return the command that extends only the guard's time; see `answered`."""
     return _command(scripts.POSTPONE, "postpone", holder.text, claim, str(_whole(seconds)))
 
 
 def arm(
     holder: Holder, claim: str, seconds: float, script: str, note: NoteFile | None = None
 ) -> Command:
-    """The command that puts a guard's script in place and sees that its process runs.
+    """Return the command that installs a guard's script and makes sure that its process runs.
 
-    A `note` is left on the host before that.
+    It writes a `note` on the host before that.
     """
     words = (holder.text, claim, str(_whole(seconds)), note.name if note else "")
     return _command(scripts.ARM, "arm", *words, stdin=(note.text if note else "") + script)
 
 
 def fired(holder: Holder, claim: str) -> Command:
-    """The command that prints `fired` when the guard restored something since it was armed.
+    """Return the command that prints `fired` if the guard restored something since it was armed.
 
-    It prints `dead` when no guard is there, its process is gone, or somebody stopped it.
+    It prints `dead` if no guard is there, its process is gone, or somebody stopped it.
     """
     return replace(_command(scripts.FIRED, "fired", holder.text, claim), perl=in_perl.FIRED)
 
 
 def release(holder: Holder, claim: str, leads: bool) -> Command:
-    """The command that ends the login's guard; where it `leads`, it takes our claim away too."""
+    """Return the command that ends the login's guard and, if it `leads`, removes our claim."""
     words = (holder.text, claim, "all" if leads else "")
     return _command(scripts.RELEASE, "release", *words)
 
 
 def answered(completed: Completed) -> tuple[bool, str | None]:
-    """Whether the guard had fired, and the text of the claim in the place of ours (None: ours).
+    """Return (the guard had fired, text of the claim that replaced ours or None).
 
-    A command `within` the claim that says so was not run.
+    A command `within` a lost claim was not run.
     """
     if completed.command.within and completed.status != scripts.LOST:
         return False, None

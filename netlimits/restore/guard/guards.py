@@ -1,4 +1,4 @@
-"""The claims and guards of one campaign's hosts: made, held, renewed and released."""
+"""The claims and guards of one campaign's hosts: created, held, renewed and released."""
 
 from __future__ import annotations
 
@@ -24,34 +24,33 @@ from netlimits.restore.guard.claims import ClaimedLogin, Claims, NotOurs
 from netlimits.restore.guard.script import render
 from netlimits.restore.guard.terms import RUN, Terms
 from netlimits.restore.notes import NoteFile
-from netlimits.restore.originals import Original
-from netlimits.restore.undo_log import Changed
+from netlimits.restore.originals import Changed, Original
 from netlimits.units import durations
 
 PATIENCE = 300.0
-"""Seconds without word from the controller, beyond a run's own, after which hosts are restored."""
+"""Seconds without renewal, beyond a run's own time, after which a guard restores its host."""
 
 OVER = 0.1
-"""Of the patience, how much longer than needed claims and guards are told to hold each time.
+"""Share of the patience that each renewal adds to what is needed.
 
-Until that is used up a run costs no word: with the usual patience there is one in half a minute.
+Runs within that time need no renewal: with the usual patience there is one in half a minute.
 """
 
 NOTHING: Mapping[str, Completed] = {}
 
 PUT_BACK = 60.0
-"""Seconds that a claim holds, at least, while the controller restores one setting.
+"""Minimum seconds of a claim while the controller restores one setting.
 
-As long as it is held no guard fires; a controller that dies holds it no more.
+No guard fires while the claim is held; a controller that dies holds it no more.
 """
 
 
 class Guards:
     """The claims and guards of one campaign's hosts.
 
-    `host` gives the host of a role (reconnecting if need be). `patience` is in seconds, None for
-    no guards of our own; claims are made all the same, and last PATIENCE beyond a run then.
-    Nothing in it changes but the claims, which have a lock of their own.
+    `host` returns the host of a role, reconnecting if need be. `patience` is in seconds; with None
+    there are no guards, but the same claims, which last PATIENCE beyond a run. Only the claims are
+    mutable; they have a lock of their own.
     """
 
     def __init__(
@@ -69,13 +68,13 @@ class Guards:
 
     @property
     def patience(self) -> float:
-        """Seconds without word for which hosts are held, beyond a run's own."""
+        """Seconds that hosts stay claimed without renewal, beyond a run's own time."""
         return self._patience or PATIENCE
 
     def of(self, roles: Collection[str]) -> Guards:
-        """The claims and guards of some roles' hosts alone: to renew, and to ask what fired.
+        """Return the claims and guards of some roles' hosts, to renew them and to ask which fired.
 
-        What is claimed, armed or released is so of all of them.
+        Both share what is claimed, armed or released.
         """
         part = copy.copy(self)
         part._roles = tuple(roles)
@@ -86,30 +85,30 @@ class Guards:
         return [place for place in self._claims.places if {*self._roles} & {*place.roles}]
 
     def _role(self, place: ClaimedLogin) -> str:
-        """Return the role whose host is asked, of these that share the place."""
+        """Return the role whose host is asked, of those that share the place."""
         return next(role for role in place.roles if role in self._roles)
 
     def claim(self, terms: Terms = RUN) -> None:
         """Claim every host, or none.
 
-        Raises HostError that says who is at work there since when, or who left the host changed.
+        Raises HostError that names who is using a host since when, or who left it changed.
         """
         self._claims.claim(terms)
 
     def renew(self, seconds: float) -> tuple[str, ...]:
-        """Hold on for another `seconds` and the patience, and a little longer.
+        """Extend claims and guards to `seconds` from now plus the patience and a little more.
 
-        Returns the roles whose guard had restored settings since the last time: what is set has to
-        be read again. Guards that are no longer there are started again. Raises HostError when the
-        host is no longer ours, and when it cannot store the time.
+        Returns the roles whose guard had restored settings since the last renewal: their settings
+        have to be read again. Missing guards are started again. Raises HostError if a host is no
+        longer ours, or cannot store the time.
         """
         return self._renewed(self._places, seconds)
 
     def keep(self, seconds: float) -> tuple[str, ...]:
-        """As `renew`, of those hosts alone that need a word: call it as each run starts.
+        """Renew only the hosts that need it; call it as each run starts.
 
-        They need none as long as they are held until then, and not for much longer either: a
-        controller's death after a long run is not to be heard of late.
+        A host needs none while its time is long enough, and not much too long: after a long run a
+        controller's death must still be noticed soon.
         """
         needed = _now() + seconds + self.patience
 
@@ -126,10 +125,10 @@ class Guards:
         return _roles(places, at_once(lambda place: self._renew(place, claim, guard), places))
 
     def fired(self, answers: Mapping[str, Completed] = NOTHING) -> tuple[str, ...]:
-        """The roles whose guard restored settings since `renew`; what was measured is invalid.
+        """Return the roles whose guard has restored settings since `renew`; their run is invalid.
 
-        `answers` are those to `questions`, by role; hosts without a whole one are asked. Raises
-        HostError when the host is no longer ours, and what was measured as little worth.
+        `answers` are the results of `questions` by role; hosts without a complete one are asked.
+        Raises HostError if a host is no longer ours, which invalidates the run as well.
         """
 
         def fired(place: ClaimedLogin) -> bool:
@@ -147,7 +146,7 @@ class Guards:
         return _roles(places, at_once(fired, places))
 
     def questions(self) -> dict[str, Command]:
-        """What `fired` asks, by role, for whoever has the hosts do something else just then."""
+        """Return the commands of `fired` by role, for callers that combine them with others."""
         return {
             self._role(place): commands.fired(self._holder, place.claim) for place in self._places
         }
@@ -155,7 +154,7 @@ class Guards:
     def run(self, role: str, command: Command) -> Completed:
         """Run a command that changes the host, if the host is still ours when it starts.
 
-        Raises HostError when it is not, and the command was not run.
+        Raises HostError otherwise; the command was not run then.
         """
         place = self._claims.place(role)
         completed = self._host(role).run(commands.within(self._holder, place.claim, command))
@@ -165,10 +164,10 @@ class Guards:
     def begin_change(
         self, role: str, changes: Sequence[Command], then: Sequence[Command]
     ) -> Callable[[], Changed]:
-        """Have commands that change the host begin, as `run`, and some that look right after.
+        """Start commands that change the host, as `run`, and some that read it right after.
 
-        What is returned waits for them, and has to be called. The last change and those share a
-        round trip: more would add up more deadlines.
+        Call the returned function: it waits for them. The last change and the reads share a round
+        trip; with all changes in it their deadlines would add up.
         """
         *first, last = changes
         answers = [self.run(role, command) for command in first]
@@ -186,8 +185,8 @@ class Guards:
     def arm(self, original: Original, note: NoteFile | None = None) -> None:
         """Make sure that a guard on the host would restore this setting as well.
 
-        A `note` is left there first. Call it before the change. Raises HostError when no guard can
-        be started there.
+        A `note` is written there first. Call it before the change. Raises HostError if no guard can
+        be started.
         """
         if self._patience is None:
             if note:
@@ -212,20 +211,21 @@ class Guards:
         self._claims.refuse_lost(place, self._claims.must(place, arm, role))
 
     def _leave(self, role: str, note: NoteFile) -> None:
-        """Leave a note on a host. Raises HostError where it cannot be written."""
+        """Write a note on a host. Raises HostError if that fails."""
         try:
             must(self.run(role, notes.write(note)))
         except CommandFailed as error:
             why = printable(error.completed.complaint) or one_line(error)
             raise HostError(
-                f"a note of what is found there cannot be left: {why}", host=role
+                f"a note of its original settings cannot be written there: {why}", host=role
             ) from None
 
     def putting_back(self, original: Original) -> None:
-        """Prolong claim and guard while a setting is restored; the guard stays until that is done.
+        """Extend claim and guard while a setting is restored; the guard stays until that is done.
 
-        A host that cannot store the new time, its disk being full, is restored all the same: if its
-        guard fires meanwhile, it restores the same. Raises HostError when the host is not ours.
+        A host that cannot store the new time, because its disk is full, is restored all the same:
+        if its guard fires meanwhile, it restores the same. Raises HostError if the host is not
+        ours.
         """
         if original.role not in self._claims:
             return
@@ -238,9 +238,9 @@ class Guards:
             return
 
     def release(self, left: Collection[str] = ()) -> None:
-        """End the guards and the claims, but for the hosts of the roles where something is left.
+        """End guards and claims, except on the hosts of the roles in `left`.
 
-        Raises RestoreError when a guard cannot be ended: it would restore again later.
+        Raises RestoreError if a guard cannot be ended: it would restore again later.
         """
         problems = []
         for place in reversed(self._places):
@@ -254,15 +254,15 @@ class Guards:
             raise RestoreError(
                 "a guard could not be ended:\n  "
                 + "\n  ".join(problems)
-                + "\nits host is as found; `netlimits restore` again clears it away"
+                + "\nthe host is restored; run `netlimits restore` again to remove the guard"
             )
 
     def forget(self, role: str) -> None:
-        """Leave the host of a role out: it was booted, which took claim and guard away."""
+        """Drop the host of a role: it rebooted, which removed claim and guard."""
         self._claims.forget(role)
 
     def _renew(self, place: ClaimedLogin, seconds: float, guard: float | None) -> bool:
-        """Whether the guard had fired; it gets its time too, unless that is None."""
+        """Renew claim and, unless `guard` is None, guard; return True if the guard had fired."""
         if place.leads:
             command = commands.renew(self._holder, place.claim, seconds, guard)
         elif guard is not None:
@@ -280,7 +280,7 @@ class Guards:
 
 
 def _now() -> float:
-    """Seconds by a clock that goes on while this machine sleeps, as its hosts' do."""
+    """Return seconds of a clock that runs while this machine sleeps, as the hosts' clocks do."""
     return (
         time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.time()
     )
@@ -293,7 +293,7 @@ def _roles(places: Iterable[ClaimedLogin], chosen: Iterable[bool]) -> tuple[str,
 
 
 def patience(text: str) -> float | None:
-    """Seconds of `5m`, `90s`, `1h`; None for `off`. Raises InputError."""
+    """Return the seconds of `5m`, `90s`, `1h`; None for `off`. Raises InputError."""
     if text == "off":
         return None
     try:

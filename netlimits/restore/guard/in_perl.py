@@ -1,7 +1,7 @@
-"""What every run asks of a claim, in Perl: the same as two of the scripts, for hosts that keep one.
+"""The scripts that every run needs of a claim, in Perl, for hosts that keep one.
 
-A shell starts programs for a lock and for where a link leads; Perl needs none. (`hosts.perl` says
-what such Perl is given, and what it gives.)
+A shell starts programs for a lock and to read a link; Perl needs none. `hosts.perl` documents what
+such Perl gets and returns.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ WITHIN = (
 open(my $lock, "<", "{LOCK}") or die "{LOCK}: $!\n";
 for (my $until = time + {LOCK_WAIT}; !flock($lock, 6); select(undef, undef, undef, 0.02)) {{
     next if time < $until;
-    print STDERR "another command of netlimits there does not end\n";
+    print STDERR "another netlimits command on this host does not end\n";
     return 75;
 }}
 return {LOST} if $lost->();
-# The program holds the lock as well, under the number that it knows. Here 9 may be another file's.
+# The program holds the lock as well, as descriptor 9. In this process 9 may be another file.
 Kept::ran(sub {{ POSIX::dup2(fileno $lock, 9); Kept::program(@words) }});
 """
 )
-"""As `scripts.WITHIN`."""
+"""Does what `scripts.WITHIN` does."""
 
 FIRED = (
     _OURS
@@ -50,4 +50,4 @@ print "dead\n" unless -f "$guard.guard" && $first->("/proc/$pid/stat") =~ /\) [^
 0;
 """
 )
-"""As `scripts.FIRED`."""
+"""Does what `scripts.FIRED` does."""

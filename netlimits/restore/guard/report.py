@@ -1,4 +1,4 @@
-"""What a look at a host says about its guard, as data for `netlimits status`."""
+"""What `netlimits status` shows of a host's claims and guard, as data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from netlimits.restore.guard.claim import printable
 from netlimits.restore.guard.commands import Seen
 
 WIDTH = 160
-"""Characters of a command that people are shown: an MTU's way back has a hundred IPv6 sysctls."""
+"""Characters shown of a command: an MTU's restore has a hundred IPv6 sysctls."""
 
 _DAMAGED = "damaged note"
 
@@ -20,11 +20,12 @@ _DAMAGED = "damaged note"
 def report(now: Seen) -> dict[str, Any]:
     """Report who claims a host, what its guard is doing, and what it would restore.
 
-    Shape: {"claims": [{"campaign", "controller", "user", "pid", "since", "seconds_left", "held"}],
-    "guard": none, waiting, restoring, trying again, fired or dead, "pid", "seconds_left",
-    "puts_back": [command], "log": [line],
-    "changed": [{"role", "interface", "setting", "campaign"}]}. Seconds are below 0 once the time is
-    over; `held`: the campaign's connection is open; `changed` is what the notes there list.
+    Returns:
+        {"claims": [{"campaign", "controller", "user", "pid", "since", "seconds_left", "held"}],
+        "guard": none, waiting, restoring, trying again, fired or dead, "pid", "seconds_left",
+        "puts_back": [command], "log": [line],
+        "changed": [{"role", "interface", "setting", "campaign"}]}. Seconds are negative once the
+        time is over; `held`: the campaign's connection is open; `changed` lists the host's notes.
     """
     left = None if now.deadline is None else now.deadline - now.uptime
     return {
@@ -43,7 +44,10 @@ def report(now: Seen) -> dict[str, Any]:
 
 
 def lines(role: str, answer: dict[str, Any]) -> list[str]:
-    """The report as lines for people: long commands cut, of the log each command's result."""
+    """Return the report as lines for people; long commands are cut.
+
+    The log has no output of commands that succeeded.
+    """
     shown = []
     for claim in answer["claims"]:
         since = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(claim["since"]))
@@ -70,7 +74,7 @@ def lines(role: str, answer: dict[str, Any]) -> list[str]:
         place = "{role}: {interface}: {setting}, by {campaign}".format(**note)
         shown.append(_DAMAGED if set(note.values()) == {_DAMAGED} else f"{changed}: {place}")
     shown += [f"would run: {_cut(command)}" for command in answer["puts_back"] if not done]
-    shown += [f"log: {_cut(line)}" for line in _told(answer["log"])]
+    shown += [f"log: {_cut(line)}" for line in _shortened(answer["log"])]
     return [f"{role}: {line}" for line in shown]
 
 
@@ -92,8 +96,8 @@ def _doing(now: Seen) -> str:
     return "fired" if now.fired else "dead"
 
 
-def _told(log: list[str]) -> Iterator[str]:
-    """The log, without the output of commands that succeeded."""
+def _shortened(log: list[str]) -> Iterator[str]:
+    """Yield the log without the output of commands that succeeded."""
     command: list[str] = []
     for line in log:
         command.append(line)
@@ -116,7 +120,7 @@ def _time(seconds: int | None) -> str:
 
 
 def _note(text: str, now: Seen) -> dict[str, str] | None:
-    """The place that a note is about; None for another host's note in a shared home folder."""
+    """Return the place in a note; None for another host's note in a shared home folder."""
     try:
         note = decoding.parsed(text)
         if note["link_address"] not in now.links:

@@ -1,18 +1,19 @@
-"""The guard itself: a shell script that a person can read, with the commands of the way back in it.
+"""The guard: a readable shell script that contains the commands of the restore.
 
-It needs `sh`, `timeout` and `sleep`, which every host of ours has, and nothing is installed. It
-sleeps until a time that the controller moves on at each run; when that time comes, nobody moved
-it, and the script restores what was found. Time is /proc/uptime's, which no clock step touches.
+It needs `sh`, `timeout` and `sleep`, which every host has, and nothing is installed. It sleeps
+until
+a deadline that the controller extends at each run. If the deadline passes, the script restores the
+original settings. Times are those of /proc/uptime, which no clock step changes.
 
-It waits on while somebody at work here holds the claim (who restores the host, say), for a while;
-and it restores each setting under the lock that every change is made under, so that two never mix,
-and whoever ends it leaves no setting half restored.
+For a while it waits on if somebody there holds the claim, such as a restore. It restores each
+setting under the lock that every change needs, so two changes never mix, and ending the guard
+leaves no setting half restored.
 
-A command that fails in the second of its two passes has it try again, a few times, each time after
-twice as long: what stood in its way may go.
+If a command fails in the second of its two passes it tries again, a few times, each time after
+twice as long: the cause may go away.
 
-When something more is changed the file is replaced, and the process that runs stays: at its
-time it starts the file that is there then (`sh FILE now`), which a person may do as well.
+When another setting is changed the file is replaced, and the running process stays: at its deadline
+it starts the present file (`sh FILE now`), which a person may do as well.
 """
 
 from __future__ import annotations
@@ -31,21 +32,22 @@ from netlimits.settings import setting
 
 SECOND_PASS = 3
 """Seconds between the two passes: a link may be down while its MTU changes, and an offload that
-another one blocked takes only once that one is back."""
+another one blocked needs that one restored first.
+"""
 
 TRIES = 5
-"""How often it tries again where a command failed."""
+"""Number of further tries after a command failed."""
 
 PAUSE = 10
-"""Seconds before it first tries again; twice as long before each later try."""
+"""Seconds before the first further try; each later one waits twice as long."""
 
 LONGEST_HOLD = 600
-"""Seconds beyond its time that a guard waits for somebody who is at work there."""
+"""Seconds beyond its deadline that a guard waits for somebody who holds the claim."""
 
 _HEAD = """\
 #!/bin/sh
-# A netlimits guard. A campaign changed settings of this host. If it is not heard from until the
-# time in the file ending in .deadline (seconds, as in /proc/uptime), this restores them.
+# A netlimits guard. A campaign changed settings of this host. This script restores them unless the
+# campaign extends the time in the file ending in .deadline (seconds, as in /proc/uptime).
 #
 """
 
@@ -65,7 +67,7 @@ status() {{
     [ "$1" = 0 ] || failed=$((failed + 1))
 }}
 
-told() {{  # a command on one line: a script by its name
+shown() {{  # a command on one line: a script by its name
     [ "$1" != sh ] || shift 3
     printf '%s\\n' "$*"
 }}
@@ -73,7 +75,7 @@ told() {{  # a command on one line: a script by its name
 act() {{
     seconds=$1
     shift
-    told "$@"
+    shown "$@"
     timeout -k {grace:g} "$seconds" "$@"
     status $?
 }} </dev/null
@@ -81,7 +83,7 @@ act() {{
 fed() {{
     seconds=$1 text=$2
     shift 2
-    told "$@" "<- $text"
+    shown "$@" "<- $text"
     printf '%s\\n' "$text" | timeout -k {grace:g} "$seconds" "$@"
     status $?
 }}
@@ -93,7 +95,7 @@ put_back() {{
 locked() {{ (exec 9<{lock}) 2>/dev/null && exec 9<{lock} && flock -w {lock_wait} 9; }}
 unlocked() {{ exec 9<&-; }}
 
-# sets left: seconds until the time, 0 or less when it has come
+# sets left: seconds until the deadline, 0 or less when it has passed
 look() {{
     until=
     read -r until <"$name.deadline"
@@ -108,7 +110,7 @@ at_work() {{
         claim=$place/netlimits-$key.claim
         [ -L "$claim" ] || continue
         text=$(readlink "$claim")
-        text=${{text##* }}  # the time comes last
+        text=${{text##* }}  # the time is the last word
         text=${{text%\\}}}}
         case $text in '' | *[!0-9]*) continue ;; esac
         [ "$text" -lt "$up" ] || ! held "${{claim%.claim}}.alive" || return 0
@@ -163,9 +165,9 @@ esac
 
 
 def render(holder: Holder, originals: Sequence[Original], patience: int) -> str:
-    """The script that restores `originals` (in the order of the first changes), last change first.
+    """Return the script that restores `originals`, the last one first.
 
-    `patience` is in seconds: the longest that it sleeps before it looks at its deadline again.
+    `patience` is in seconds: the longest sleep before the script reads its deadline again.
     """
     since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(holder.since))
     head = (
@@ -199,7 +201,7 @@ def render(holder: Holder, originals: Sequence[Original], patience: int) -> str:
 
 
 def commands(original: Original) -> tuple[Command, ...]:
-    """The commands from whatever state there is then back to `original`."""
+    """Return the commands that restore `original` from any state."""
     return setting(original.setting).undo(original.interface, original.state, {})
 
 

@@ -1,12 +1,12 @@
-"""The shell scripts that make, hold, renew, read and remove claims and guards on a host.
+"""The shell scripts that create, hold, renew, read and remove claims and guards on a host.
 
-Each is a constant; what varies goes in as arguments or on standard input. Files of a guard lie with
-the notes (`restore.notes`) and are called after the host they are about: KEY.guard (the script),
-.deadline, .pid, and .log once it fired.
+Each is a constant; variable parts are arguments or standard input. A guard's files are in the
+folder of the notes (`restore.notes`), named after the host: KEY.guard (the script), .deadline,
+.pid, and .log once it fired.
 
-Whatever looks at a claim and then acts on it does both under one lock, the host's network namespace
-itself: every login may open it, it is there on every host, and each network stack has its own. So a
-change is made while the claim holds, or not at all.
+Every script that checks a claim and then acts on it does both under one lock, on the file of the
+host's network namespace: every login may open it, every host has it, and each network stack has its
+own. So a change is made while the claim holds, or not at all.
 """
 
 from __future__ import annotations
@@ -16,45 +16,45 @@ from netlimits.restore.guard.claim import PLACES
 from netlimits.restore.notes import NOTES
 
 LOCK = "/proc/self/ns/net"
-"""What is locked by whoever looks at a claim and acts on it: the host's network namespace."""
+"""The file to lock for checking a claim and acting on it: the host's network namespace."""
 
 LOCK_WAIT = 75
-"""Seconds to wait for the lock: longer than any one change of a setting may take."""
+"""Seconds to wait for the lock: longer than any change of a setting may take."""
 
 LOST = 79
-"""Exit status of `WITHIN` where the claim is not ours any more."""
+"""Exit status of `WITHIN` if the claim is no longer ours."""
 
 KEY = r"""
 read -r boot </proc/sys/kernel/random/boot_id
 net=$(readlink /proc/self/ns/net); net=${net#*[}; net=${net%]}
 key=$net-${boot%%-*}
 """
-"""The part of a script that finds out which host it is on, as $key: a boot of a network stack."""
+"""Set $key to the host's identity: a boot of a network stack."""
 
 _KEY_OF_CLAIM = r"""
 key=${2##*/netlimits-}; key=${key%.claim}
 read -r boot </proc/sys/kernel/random/boot_id
 case $key in *-"${boot%%-*}") ;; *) echo lost; exit 0 ;; esac
 """
-"""The same where our claim is at $2, whose name has the key: no process looks for it again."""
+"""Set $key from the name of our claim at $2, without a process."""
 
 HELD = r"""
 held() { [ -f "$1" ] && [ ! -L "$1" ] && ! (exec 8<"$1" && flock -n -s 8) 2>/dev/null; }
 """
-"""Whether the connection of the campaign stands whose claim goes with that file."""
+"""Define `held`: the connection of the campaign with that claim is open."""
 
 _UPTIME = "read -r up _ </proc/uptime; up=${up%.*}"
 
 _LOCK = rf"""
 lock() {{
     exec 9<{LOCK} && flock -w {LOCK_WAIT} 9 || {{
-        echo "another command of netlimits there does not end" >&2
+        echo "another netlimits command on this host does not end" >&2
         exit 75
     }}
     {_UPTIME}
 }}
 """
-"""Wait for the lock, and tell when it was had, as $up: a claim's time begins then."""
+"""Define `lock`: wait for the lock, then set $up to the time, at which a claim's time begins."""
 
 _GUARD = r"""
 f=$d/$key
@@ -71,8 +71,11 @@ alive() {
 signalled() { kill -s "$1" -- "-$pid" 2>/dev/null || kill -s "$1" "$pid"; }
 woken() { alive && signalled CONT; }
 """
-"""The guard's files, as $f followed by their ends; whether its process lives; and one that somebody
-stopped (SIGSTOP) goes on: it may hold the lock, and guards nothing."""
+"""Define the guard's files as $f and endings, `alive` for its process, and `woken`.
+
+`woken` continues a process that somebody stopped (SIGSTOP): it may hold the lock and guards
+nothing.
+"""
 
 _HERE = FOLDER + KEY + HELD + _LOCK + _GUARD
 
@@ -85,7 +88,7 @@ mine=$1 claim=$2
 _REFUSED = "ours || { lost; exit 0; }\n"
 _OURS = _IS_OURS + "lock\n" + _REFUSED
 _CLAIMED = FOLDER + _KEY_OF_CLAIM + HELD + _LOCK + _GUARD + "woken\n" + _OURS
-"""Before what is done only while the claim is ours, and under the lock."""
+"""The head of scripts that act under the lock, only while the claim is ours."""
 
 WITHIN = (
     _LOCK
@@ -97,7 +100,7 @@ shift 2
 exec "$@"
 """
 )
-"""Run the words that follow if the claim is ours, and keep it ours until they end."""
+"""Run the following words if the claim is ours, and keep the lock until they end."""
 
 # A process that systemd starts belongs to no login's session, so that no logout ends it. It
 # would see the machine's own network and files, so it will not do inside a namespace.
@@ -112,7 +115,7 @@ by_systemd() {
 }
 placed() {
     [ ! -d "$d/$1" ] || rm -rf "$d/$1"
-    # by `cat`, which says why a disk does not take it
+    # by `cat`, which reports why a disk refuses it
     cat >"$d/.$1" && mv -fT "$d/.$1" "$d/$1" || { rm -f "$d/.$1"; return 1; }
 }
 start() {
@@ -150,7 +153,7 @@ sed -n "s/^    # would /would /p" "$f.guard"
 exit 0
 """
 )
-"""Show who claims the host and what guards it; changes nothing and waits for nobody."""
+"""Print who claims the host and what guards it, without changes or waits."""
 
 TAKE = (
     _HERE
@@ -180,10 +183,10 @@ done
 exit 4
 """
 )
-"""Claim the host with text $1 for $2 s, in place of the claim $3 at $4 (none: there is none).
+"""Claim the host with text $1 for $2 s, replacing the claim $3 at $4 (empty: there is none).
 
-It lies in the first place that takes it: a host whose /run is full can be restored all the same.
-Where $5 is `dead`, the one there must be held by nobody. Exit status 3: somebody else was quicker.
+The claim goes into the first place that accepts it: a host whose /run is full can be restored too.
+If $5 is `dead`, the replaced claim must be held by nobody. Exit status 3: another one was faster.
 """
 
 HOLD = (
@@ -195,7 +198,7 @@ exec 9<&-
 exec sleep 2147483647
 """
 )
-"""Hold our claim's file locked for as long as the process lives, which is our connection's life."""
+"""Hold our claim's file locked while the process lives, which is as long as our connection."""
 
 AWAIT = (
     HELD
@@ -211,7 +214,7 @@ until held "${claim%.claim}.alive"; do
 done
 """
 )
-"""Wait until `HOLD` holds it; where that takes long, the lock may be another's: for that, too."""
+"""Wait until `HOLD` holds it; after ten seconds also for the lock, which may be another's."""
 
 RENEW = (
     _CLAIMED
@@ -222,7 +225,7 @@ ln -sT "$text" "$claim.$$" && mv -fT "$claim.$$" "$claim" || exit 1
 [ -z "$4" ] || guarded $((up + $4))
 """
 )
-"""Move the claim's time on to $3 s from now, and the guard's to $4 s (empty: leave that)."""
+"""Extend the claim's time to $3 s from now, and the guard's to $4 s (empty: leave it)."""
 
 ARM = (
     _CLAIMED
@@ -236,13 +239,13 @@ placed "$key.guard" || exit 1
 postpone $((up + $3))
 """
 )
-"""Put a guard's script in place and see that its process runs, for $3 s from now.
+"""Install a guard's script and make sure that its process runs, for $3 s from now.
 
-Before it, where $4 is a note's file name, the note: the first line of what is fed.
+If $4 is a note's file name, write the note first: it is the first line of standard input.
 """
 
 POSTPONE = _CLAIMED + _POSTPONE + "guarded $((up + $3))\n"
-"""Move the time of this login's guard on, where the claim is another login's of the campaign."""
+"""Extend the time of this login's guard, if another login of the campaign has the claim."""
 
 FIRED = (
     FOLDER
@@ -257,11 +260,10 @@ state=
 case $state in *") "[!TtXZ]*) [ -f "$f.guard" ] || echo dead ;; *) echo dead ;; esac
 """
 )
-"""Say whether the guard restored something since it was armed, and `dead` unless it guards: where
-there is none, its process is gone or somebody stopped it.
+"""Print `fired` if the guard restored something since it was armed, and `dead` if none is at work.
 
-It needs no lock: a guard logs before it restores anything, and a claim goes before its host is
-touched.
+A guard is dead if its file is missing, or its process is gone or stopped. The script needs no lock:
+a guard logs before it restores, and a claim goes before its host is changed.
 """
 
 RELEASE = (
@@ -283,7 +285,7 @@ rm -f "$claim".[0-9]* 2>/dev/null
 rm -f "$claim" "${claim%.claim}.alive"
 """
 )
-"""End this login's guard and, where $3 is `all`, take our claim away.
+"""End this login's guard and, if $3 is `all`, remove our claim.
 
-With it goes what a renewal left that was killed between its two steps.
+This includes the leftover of a renewal that was killed between its two steps.
 """

@@ -1,8 +1,8 @@
-"""On what terms a host is claimed: what may be taken over, and from whom.
+"""The terms on which a host is claimed: what may be taken over, and from whom.
 
-A new campaign takes what is free, or what its holder has left alone for longer than it said. A
-put-back is asked for by a person, so it takes over what nobody holds; what a living campaign holds
-it takes only when told to (`--force`).
+A new campaign takes free hosts, and hosts whose holder's time is over. A person asks for a restore,
+so it takes over every claim that nobody holds; it takes a running campaign's claim only with
+`--force`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ OR_FORGET = ", or leave it as it is with `netlimits restore --hosts FILE --forge
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Whether to take a claim that nobody holds, one that is held, and a host with others' notes.
+    """The hosts that may be claimed beside free ones.
 
-    A claim of the very same campaign is taken over on any terms, and one whose time is over.
+    `dead`: those whose claim nobody holds; `living`: those whose claim is held; `noted`: those with
+    notes of other campaigns. The same campaign's own claim, and one whose time is over, may always
+    be
+    taken over.
     """
 
     dead: bool = False
@@ -35,12 +38,12 @@ FROM_NOTES = Terms(dead=True, noted=True)
 
 
 def forced(terms: Terms, force: bool) -> Terms:
-    """The same terms; with `force` claims of living campaigns may be taken too."""
+    """Return the terms; with `force`, claims of running campaigns may be taken too."""
     return Terms(terms.dead, terms.living or force, terms.noted)
 
 
 def refusal(now: Seen, holder: Holder, terms: Terms = RUN) -> str:
-    """Why `holder` may not claim a host; "" when it may."""
+    """Return why `holder` may not claim a host, or ""."""
     if len(now.claims) > 1:
         return f"it has more than one claim; remove {printable(now.claims[-1][0])}"
     for path, _, claim in now.claimed():
@@ -59,7 +62,7 @@ def _is_own(claim: Claim, holder: Holder) -> bool:
 
 
 def _in_the_way(claim: Claim, terms: Terms) -> str:
-    """Why another's claim, whose time is not over, may not be taken; "" when it may."""
+    """Return why another campaign's current claim may not be taken, or ""."""
     if terms.living or (terms.dead and not claim.held):
         return ""
     if terms.dead:
@@ -79,16 +82,16 @@ def _in_the_way(claim: Claim, terms: Terms) -> str:
 
 
 def must_be_dead(now: Seen, holder: Holder, terms: Terms) -> bool:
-    """Whether the claim there may be taken only as long as nobody holds it."""
+    """Return True if the claim there may be taken only while nobody holds it."""
     return not terms.living and any(
         claim is None or not (claim.stale or _is_own(claim, holder)) for *_, claim in now.claimed()
     )
 
 
 def _noted(now: Seen, holder: Holder, damaged_too: bool) -> str:
-    """Return why the notes on a host keep `holder` from claiming it, or "" if they do not.
+    """Return why the notes on a host keep `holder` from claiming it, or "".
 
-    Who restores from a journal needs no note, so a damaged one does not count.
+    A restore from a journal needs no note, so a damaged one does not count there.
     """
     for note in now.notes:
         try:
