@@ -1,4 +1,4 @@
-"""What is looked at before a campaign: each check a small file, in the order of the table."""
+"""The checks before a campaign: each is a small file, in the order of this table."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ CHECKS: tuple[Check, ...] = (
     Traces(),
     Sampler(),
 )
-"""In any order: none of them disturbs another."""
+"""In any order: no check disturbs another."""
 
 AFTERWARDS: tuple[Check, ...] = (PathMtu(),)
-"""After the trial of each tool, whose packets have told the kernel how large they may be."""
+"""After each tool's trial, whose packets have shown the kernel how large they may be."""
 
 __all__ = ["AFTERWARDS", "CHECKS", "Check", "Finding", "Severity", "Site", "error"]

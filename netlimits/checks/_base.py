@@ -1,6 +1,7 @@
-"""What a check is: commands that only look, and what their output says about the plan.
+"""The interface of checks: commands that only read, and findings from their output.
 
-A check is pure; `survey` runs its commands, on all hosts at the same time. One small file each,
+A check is pure; `survey` runs its commands on all hosts at the same time. Each is one small file
+and
 one line in CHECKS.
 """
 
@@ -22,10 +23,15 @@ Severity = Literal["error", "warning", "note"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding about a host (its role; "" for all hosts), with advice on what to do.
+    """A finding about a host, with advice on what to do.
 
-    An `error` would make runs fail, a `warning` would make figures mean less than they say, a
-    `note` says what is as it should be.
+    Attributes:
+        host: The host's role; "" for all hosts.
+        check: The name of the check.
+        severity: An `error` makes runs fail, a `warning` makes figures misleading, a `note` is
+            fine.
+        problem: What is wrong, or the value of a note.
+        advice: What to do about it.
     """
 
     host: str
@@ -44,17 +50,24 @@ class Finding:
 
 
 def error(host: str, check: str, message: str) -> Finding:
-    """The Finding for an error message of the form `problem; what to do`."""
+    """Return the Finding for an error message of the form `problem; what to do`."""
     problem, _, advice = message.removeprefix(f"{host}: ").partition("; ")
     return Finding(host, check, "error", problem, advice)
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What checks know of the plan and of the hosts; hosts that did not answer are not in it.
+    """What checks know of the plan and of the hosts that answered.
 
-    `requirements` are what the plan asks for, each setup once.
-    `states` maps (role, reading command) to a setting's state, `skipped` a tool to the reason.
+    Attributes:
+        experiment: The experiment of the plan.
+        machines: Role -> machine.
+        facts: Role -> the host's facts; see `fact`.
+        features: Tool -> the features of its build.
+        requirements: Each different setup of the plan once.
+        states: (role, reading command) -> a setting's present state.
+        skipped: Tool -> the reason why it was not tried.
+        clocks: Role -> the offset of its clock.
     """
 
     experiment: Experiment
@@ -67,20 +80,20 @@ class Site:
     clocks: Mapping[str, Offset] = field(default_factory=dict)
 
     def fact(self, role: str, name: str) -> Any:
-        """The parsed value of a host's fact, None where it does not have it."""
+        """Return the parsed value of a host's fact, None if it lacks it."""
         return facts.value(self.facts.get(role, {}), name)
 
     def interface(self, role: str) -> str:
-        """The data interface of a role."""
+        """Return the data interface of a role."""
         return self.machines[role].interface or ""
 
     def mtu(self, role: str) -> int:
-        """The data interface's MTU as it is now, 0 where it is not known."""
+        """Return the data interface's present MTU, 0 if unknown."""
         link = self.fact(role, "link") or {}
         return int(link.get("mtu", 0))
 
     def uses(self, role: str) -> Iterator[SettingUse]:
-        """Every setting that the plan makes on a role, once for each different options."""
+        """Yield every setting that the plan makes on a role, once for each different options."""
         seen = set()
         for requirement in self.requirements:
             for use in requirement.settings:
@@ -91,16 +104,44 @@ class Site:
 
 
 class Check(Protocol):
-    """One thing to look at on each host. One file, one line in CHECKS."""
+    """One question about each host. A new check is one file and one line in CHECKS.
+
+    A check derives from this class and implements `findings`, and `commands` if it needs output:
+
+        class Kernel(Check):
+            name = "kernel"
+
+            def commands(self, site, role):
+                return (Command(("uname", "-r"), deadline=10),)
+
+            def findings(self, site, role, completed):
+                yield Finding(role, self.name, "note", completed[0].stdout.strip())
+
+    Attributes:
+        name: The subject, as the column of the table shows it.
+    """
 
     name: str
-    """What was looked at, as the table's column says it."""
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """What to ask the host; nothing that changes it. By default nothing at all."""
+        """Return the commands to run on the host; they change nothing. By default there are none.
+
+        Args:
+            site: The plan and what is known of its hosts.
+            role: The host's role.
+        """
         return ()
 
     def findings(
         self, site: Site, role: str, completed: tuple[Completed, ...]
     ) -> Iterable[Finding]:
-        """What the answers say."""
+        """Judge the host.
+
+        Args:
+            site: The plan and what is known of its hosts.
+            role: The host's role.
+            completed: The results of `commands`, in their order.
+
+        Returns:
+            The findings, at least one note if all is well.
+        """

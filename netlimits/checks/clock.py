@@ -1,4 +1,4 @@
-"""The hosts' clocks against the first role's, for plans that lay several hosts' times together."""
+"""The hosts' clocks against the first role's, for plans that compare times of several hosts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ TOLERABLE = 0.1
 
 
 class Clock(Check):
-    """Compares the clocks by the offsets that were measured before (`Site.clocks`)."""
+    """Compares the clocks by the measured offsets (`Site.clocks`)."""
 
     name = "clock"
 
     def findings(
         self, site: Site, role: str, completed: tuple[Completed, ...]
     ) -> Iterator[Finding]:
-        """A warning for an offset that would shift rows against each other, else a note."""
         first = next(iter(site.clocks), role)
         if role not in site.clocks:
             yield Finding(role, self.name, "note", "`date` prints no fractions of a second")
@@ -47,7 +46,7 @@ class Clock(Check):
 
 
 def aligned(site: Site) -> bool:
-    """Whether times of several hosts are laid side by side: several senders, or several traces."""
+    """Return True if times of several hosts are compared: several senders, or several traces."""
     traced = {
         role
         for requirement in site.requirements

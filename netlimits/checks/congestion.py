@@ -1,7 +1,8 @@
-"""Congestion controls that the plan names: does each host's kernel have them, and may they be used?
+"""Congestion controls that the plan names: each kernel must have them, and the login may use them.
 
 Three ways name one: the sysctl, a route's `congctl`, and a tool's option, which is a socket option
-on both ends. The kernel loads a module for root alone; a login that is not root may choose among
+on
+both ends. The kernel loads a module only for root; another login may choose among
 `tcp_allowed_congestion_control`, and so may the sysctl of a network namespace (`tcp_cong.c`).
 """
 
@@ -15,19 +16,18 @@ from netlimits.model import Command, Completed
 AVAILABLE = "/proc/sys/net/ipv4/tcp_available_congestion_control"
 ALLOWED = "/proc/sys/net/ipv4/tcp_allowed_congestion_control"
 READ_ONLY = "444"
-"""The mode that the kernel gives the second list in all network namespaces but the first."""
+"""The mode of the second list in all network namespaces but the first."""
 DEFAULT = "net.ipv4.tcp_congestion_control"
 ALLOWING = "net.ipv4.tcp_allowed_congestion_control"
 SYSCTL, ROUTE, OPTION = "sysctl", "route", "option"
 
 
 class Congestion:
-    """The kernel's two lists, whether the second is ours to write, `modprobe -n` of each module."""
+    """The kernel's two lists, whether the second is writable, `modprobe -n` of each module."""
 
     name = "congestion control"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """Nothing where the plan names none."""
         names = _names(site, role)
         if not names:
             return ()
@@ -41,9 +41,8 @@ class Congestion:
     def findings(
         self, site: Site, role: str, completed: tuple[Completed, ...]
     ) -> Iterator[Finding]:
-        """An error for each that is not there, or that this login or namespace may not use."""
         if not completed or completed[0].status != 0:
-            return  # no kernel of ours says: a run will
+            return  # unknown here: a run will show it
         algorithms = wants(site, role)
         available, allowed = (set(c.stdout.split()) for c in completed[:2])
         inside = completed[2].stdout.strip() == READ_ONLY
@@ -52,7 +51,7 @@ class Congestion:
         }
         root = site.fact(role, "uid") == "0"
         allowed |= _allowed_by_the_plan(site, role)
-        if not inside:  # the default of the first namespace is allowed to everybody
+        if not inside:  # the first namespace allows everybody its default
             allowed |= {name for name, how in algorithms if how == SYSCTL}
         problems: dict[str, Finding] = {}
         for name, how in algorithms:
@@ -81,7 +80,7 @@ class Congestion:
 
 
 def wants(site: Site, role: str) -> list[tuple[str, str]]:
-    """(name, by which way) of each congestion control that the plan names for a role."""
+    """Return (name, way) of each congestion control that the plan names for a role."""
     controls: dict[tuple[str, str], None] = {}
     for use in site.uses(role):
         if use.name == "sysctl" and DEFAULT in use.options:

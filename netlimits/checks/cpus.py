@@ -1,7 +1,7 @@
-"""Whether the CPUs are free, and whether frequency scaling is active.
+"""Free CPUs, and frequency scaling.
 
-A governor that saves power lets the clock follow the load, and service demand with it. What else
-runs on a host counts as the tool's: CPU figures are the whole machine's.
+A governor that saves power lets the clock rate follow the load, and service demand with it. Other
+programs on a host count as the tool's: CPU figures are the whole machine's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from netlimits.evidence import cpu
 from netlimits.model import Command, Completed
 
 BUSY_PCT = 10.0
-"""Percent of the whole machine that others may use before it is worth a warning."""
+"""Percent of the whole machine that other programs may use without a warning."""
 
 _GOVERNORS = "cat /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor 2>/dev/null"
 _SAMPLE = (
@@ -29,13 +29,11 @@ class Cpus:
     name = "cpu"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """One script, the same for every host."""
         return (Command(("sh", "-c", _SAMPLE), deadline=10),)
 
     def findings(
         self, site: Site, role: str, completed: tuple[Completed, ...]
     ) -> Iterator[Finding]:
-        """Warnings for a governor that is not `performance`, and for other load."""
         first, second, rest = _parts(completed[0].stdout)
         yield from self._governor(role, rest[1:])
         try:
@@ -69,7 +67,7 @@ class Cpus:
 
 
 def _parts(stdout: str) -> tuple[str, str, list[str]]:
-    """The two readings, and the lines behind them."""
+    """Return the two readings, and the lines after them."""
     first, _, behind = stdout.partition("\n\n")
     second, _, rest = behind.partition("\n\n")
     return first, second, rest.splitlines()

@@ -1,4 +1,4 @@
-"""Room for what is written: notes and guards on the hosts, the results here."""
+"""Disk space for notes and guards on the hosts, and for the results here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEAST_KIB = 256
 
 SOME_KIB = 10 * 1024
 RUN_BYTES = 50_000
-"""Raw output of one run of netperf with the evidence of both ends: `quickstart` took 46 kB each."""
+"""Raw output of one run of netperf with both ends' evidence: `quickstart` took 46 kB each."""
 
 _DF = FOLDER + 'while [ ! -d "$d" ]; do d=$(dirname "$d"); done; df -Pk "$d" "${TMPDIR:-/tmp}"'
 
@@ -28,13 +28,11 @@ class Disk:
     name = "disk"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """One script, the same for every host."""
         return (Command(("sh", "-c", _DF), deadline=10),)
 
     def findings(
         self, site: Site, role: str, completed: tuple[Completed, ...]
     ) -> Iterator[Finding]:
-        """An error where no note can be written, a warning where there is little room."""
         folders = list(free(completed[0].stdout))
         for where, kib in folders:
             if kib < SOME_KIB:
@@ -53,7 +51,7 @@ class Disk:
 
 
 def free(stdout: str) -> Iterator[tuple[str, int]]:
-    """(mount point, free KiB) of each line of `df -Pk`, each once."""
+    """Yield (mount point, free KiB) of each line of `df -Pk`, each once."""
     lines = (
         re.fullmatch(r"\S+(?: \S+)*?\s+\d+\s+\d+\s+(-?\d{1,15})\s+\S+\s+(/.*)", line)
         for line in stdout.splitlines()
@@ -62,7 +60,7 @@ def free(stdout: str) -> Iterator[tuple[str, int]]:
 
 
 def here(folder: Path, runs: int) -> Finding:
-    """Whether the results of so many runs fit into the folder that they will go to."""
+    """Return a finding on whether the results of so many runs fit into their folder."""
     place = folder.absolute()
     while not place.is_dir() and place != place.parent:
         place = place.parent

@@ -1,4 +1,4 @@
-"""Whether every host has a data address of each version of IP that the plan asks for."""
+"""A data address on every host for each version of IP that the plan needs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from netlimits.model import Completed
 
 
 class Families(Check):
-    """Judges from plan and addresses alone."""
+    """Compares the plan with the machines' addresses."""
 
     name = "family"
 
     def findings(
         self, site: Site, role: str, completed: tuple[Completed, ...]
     ) -> Iterator[Finding]:
-        """An error for each version that a host has no address of."""
         machine = site.machines[role]
         families = dict.fromkeys(a.around.family for a in site.requirements if a.around.family)
         for family in families:

@@ -9,14 +9,13 @@ from netlimits.model import Completed
 
 
 class Kernels(Check):
-    """Judges from the facts alone."""
+    """Compares the boot ids in the facts."""
 
     name = "kernel"
 
     def findings(
         self, site: Site, role: str, completed: tuple[Completed, ...]
     ) -> Iterator[Finding]:
-        """A warning at the second role of a kernel, and at those after it."""
         mine = site.fact(role, "boot_id")
         roles = list(site.machines)
         same = [r for r in roles[: roles.index(role)] if mine and site.fact(r, "boot_id") == mine]

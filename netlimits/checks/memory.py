@@ -1,7 +1,8 @@
-"""Whether what a socket may buffer fits into a host's memory.
+"""Socket buffers against a host's memory.
 
-A UDP receiver that falls behind fills its buffer. Where `net.core.rmem_default` allows more than
-there is, the kernel kills the server in mid-run, or stops answering altogether.
+A UDP receiver that falls behind fills its buffer. If `net.core.rmem_default` allows more memory
+than
+there is, the kernel kills the server in mid-run, or hangs.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from netlimits.model import Command, Completed
 SYSCTLS = ("net.core.rmem_default", "net.core.wmem_default")
 MEMINFO = Command(("cat", "/proc/meminfo"), deadline=10)
 SHARE = 0.5
-"""Of a host's memory: what one socket's buffer may hold before all else goes short."""
+"""Share of a host's memory that one socket's buffer may hold."""
 
 
 class Memory:
@@ -24,13 +25,11 @@ class Memory:
     name = "memory"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """Nothing where the plan leaves the buffers alone."""
         return (MEMINFO,) if any(_buffers(site, role)) else ()
 
     def findings(
         self, site: Site, role: str, completed: tuple[Completed, ...]
     ) -> Iterator[Finding]:
-        """A warning for each sysctl that allows too much."""
         for answer in completed:
             total = re.search(r"^MemTotal:\s+(\d+) kB$", answer.stdout, re.MULTILINE)
             if total is None:
@@ -53,7 +52,7 @@ class Memory:
 
 
 def _buffers(site: Site, role: str) -> Iterator[tuple[str, int]]:
-    """(sysctl, bytes) of each buffer that the plan sets on a role."""
+    """Yield (sysctl, bytes) of each buffer that the plan sets on a role."""
     for use in site.uses(role):
         for name in SYSCTLS if use.name == "sysctl" else ():
             value = use.options.get(name)

@@ -1,6 +1,7 @@
-"""What is read beside runs: state of the hosts that tells what a run cost and what limited it.
+"""What is read from the hosts beside the tools: what a run cost, and what limited it.
 
-A module for each time of reading: `facts` and `clocks` once a campaign; `counted` right before and
-right after each run, differenced; `cpu` the same but apart, since service demand needs the tool's
-rate; `sample` in mid-run, `trace` through the run where the experiment asks for one.
+One module or package for each time of reading: `facts` and `clocks` once a campaign; `counted`
+right before and after each run, as differences; `cpu` likewise, on its own since service demand
+needs the tool's rate; `sample` during the run; `watch` for changes by others; `network` before and
+after the campaign; `trace` during the run if the experiment asks for it.
 """

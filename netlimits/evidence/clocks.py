@@ -1,7 +1,7 @@
-"""How far apart two clocks are: round trips to `date`, of which the shortest tells most.
+"""The offset between two clocks, from round trips to `date`; the shortest one is the most precise.
 
-A host's clock was read somewhere between our asking and its answer, so the middle of a round trip
-is wrong by at most half of it. The shortest of several has the least room (RFC 5905, section 10,
+A host's clock was read at some point between the request and the answer, so the middle of a round
+trip is wrong by at most half of it. The shortest has the smallest bound (RFC 5905, section 10,
 filters by the same rule).
 """
 
@@ -20,19 +20,19 @@ SAMPLES = 8
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """How far a host's clock is ahead of ours, in seconds, give or take `bound_s`."""
+    """How far a host's clock is ahead of ours, in seconds, within `bound_s`."""
 
     offset_s: float
     bound_s: float
 
     def ahead_of(self, other: Offset) -> Offset:
-        """How far it is ahead of another host's clock."""
+        """Return how far it is ahead of another host's clock."""
         return Offset(self.offset_s - other.offset_s, self.bound_s + other.bound_s)
 
 
 @dataclass(frozen=True, slots=True)
 class RoundTrip:
-    """Our clock before asking and after the answer, the host's in between; epoch seconds."""
+    """Our clock before the request and after the answer, and the host's; epoch seconds."""
 
     start: float
     read: float
@@ -40,14 +40,14 @@ class RoundTrip:
 
 
 def offset(trips: Sequence[RoundTrip]) -> Offset:
-    """The offset by the shortest of one or more round trips."""
+    """Return the offset by the shortest of one or more round trips."""
     best = min(trips, key=lambda trip: trip.end - trip.start)
     middle = (best.start + best.end) / 2
     return Offset(best.read - middle, (best.end - best.start) / 2)
 
 
 def seconds(completed: Completed) -> float | None:
-    """The time that READ printed, in epoch seconds; None where `date` prints no fractions."""
+    """Return the time that READ printed, in epoch seconds; None if `date` prints no fractions."""
     match = re.fullmatch(r"[0-9]{1,12}\.[0-9]{9}", completed.stdout.strip(), re.ASCII)
     return float(match[0]) if match and completed.status == 0 else None
 
@@ -55,7 +55,7 @@ def seconds(completed: Completed) -> float | None:
 def measured(
     run: Callable[[Command], Completed], clock: Callable[[], float] = time.time
 ) -> Offset | None:
-    """The offset of a host's clock, from SAMPLES round trips; None where `date` does not tell."""
+    """Return the offset of a host's clock from SAMPLES round trips; None without fractions."""
     trips = []
     for _ in range(SAMPLES):
         start = clock()

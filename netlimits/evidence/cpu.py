@@ -1,24 +1,24 @@
 """CPU utilization and service demand from /proc/stat, for every tool by the same rule.
 
-The counters are read in the looks during a run (sample.transfer), and right before and right after
-the client runs, which serves where the looks tell nothing. A CPU's time is
+The counters are read by the sampler during a run (sample.transfer), and right before and after the
+client runs, which is used if the samples show no transfer. A CPU's time is
 
     wall − Δidle − Δiowait
 
-and not the sum of its busy ticks: ticks sample, and traffic that is paced by a timer can hide
-between them (25 µs/KiB of work read 8), while idle time is measured on tickless kernels. Steal and
-everybody else's load count as busy. Utilization of a machine is the mean of its CPUs' own shares.
+and not the sum of its busy ticks: ticks are samples, and traffic paced by a timer can hide between
+them (25 µs/KiB of work showed as 8), while tickless kernels measure idle time. Steal and the load
+of other processes count as busy. Utilization of a machine is the mean of its CPUs' shares.
 
-The wall is the host's: two looks at its clock around each reading. Where that clock was set
-meanwhile, or tells no fractions, /proc/uptime stands in, which is only fine to 10 ms.
+The wall time is the host's: its clock is read before and after each reading. If that clock was set
+meanwhile, or prints no fractions, /proc/uptime is used, which has a resolution of only 10 ms.
 
-Service demand is CPU time, without what the sampler used, over the units of work (KiB or
-transactions) that were done in the same time; where a tool does not tell how many there were, there
-is none. netperf's own formula (netlib.c's calc_service_demand, by
-ticks, where iowait is busy too) stands beside it in columns that say `ticks`. Where a kernel misses
-ticks (a CPU that idles for short times, an emulated one), /proc/stat's columns add up to less than
-the time: these ticks were busy ones, since idle time is measured. Their share is `lost_ticks_pct`,
-and 1 - util = (1 - util by ticks) x (1 - lost share).
+Service demand is CPU time, without the sampler's, divided by the units of work (KiB or
+transactions) done in the same time; if a tool does not report them, there is none. netperf's own
+formula (netlib.c's calc_service_demand: by ticks, iowait is busy) has columns of its own, with
+`ticks` in their names. If a kernel misses ticks (a CPU that idles for short times, an emulated
+one),
+/proc/stat's columns add up to less than the time. The missing ticks were busy ones, since idle time
+is measured. Their share is `lost_ticks_pct`, and 1 - util = (1 - util by ticks) x (1 - lost share).
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ $clock->();
 READ = Command(("sh", "-c", SCRIPT), deadline=10, perl=PERL)
 
 HZ = 100
-"""Ticks a second in /proc/stat, whatever the kernel's own timer: USER_HZ."""
+"""Ticks per second in /proc/stat, whatever the kernel's own timer: USER_HZ."""
 
 CLOCK_S = 0.05
-"""Seconds by which the clock of day may differ from the uptime, which is cut off at 10 ms."""
+"""Seconds by which the clock may differ from the uptime, which is truncated to 10 ms."""
 
 IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL = 3, 4, 5, 6, 7
 """Columns of a CPU's line in /proc/stat, after `user nice system`."""
@@ -57,7 +57,7 @@ IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL = 3, 4, 5, 6, 7
 class CpuTimes:
     """A reading of /proc/stat: its time, and each CPU's ticks since boot in a row of 8 columns.
 
-    `uptime_s` is in seconds since boot, `clock_s` epoch seconds or None where `date` told none.
+    `uptime_s` is in seconds since boot, `clock_s` in epoch seconds or None if `date` printed none.
     `host` is where it was read.
     """
 
@@ -70,13 +70,17 @@ class CpuTimes:
 
 @dataclass(frozen=True, slots=True)
 class CpuUse:
-    """The CPU use of a machine, or of several, between two readings.
+    """The CPU use of one or several machines between two readings.
 
-    `util_pct` of the whole machine, `peak_pct` of the busiest CPU, `busy_s` CPU seconds of all, in
-    `seconds`. `own_pct` is what the sampler used, which `util_pct` and `busy_s` leave out.
-    `irq_pct`, `softirq_pct` and `steal_pct` are shares of ticks, `peak_softirq_pct` that of the
-    CPU with the most softirq, `peak_softirq_cpu`. `ticks_pct` and `ticks_s` are netperf's busy: all
-    ticks but idle. `lost_ticks_pct` is the share of the time that no tick counts.
+    Attributes:
+        util_pct: Of the whole machine, without the sampler.
+        peak_pct: Of the busiest CPU.
+        busy_s: CPU seconds of all CPUs, without the sampler, in `seconds`.
+        irq_pct: Share of ticks; so are `softirq_pct` and `steal_pct`.
+        peak_softirq_pct: Share of ticks of the CPU with the most softirq, `peak_softirq_cpu`.
+        ticks_pct: netperf's busy time: all ticks but idle; in seconds `ticks_s`.
+        own_pct: What the sampler used.
+        lost_ticks_pct: Share of the time that no tick counts.
     """
 
     util_pct: float
@@ -102,7 +106,7 @@ _CPU, _TICKS = re.compile("cpu[0-9]{1,6}"), re.compile("[0-9]{1,20}")
 
 
 def times(completed: Completed) -> CpuTimes:
-    """The counters that READ prints. Raises ToolFailure when it shows none."""
+    """Parse the counters that READ prints. Raises ToolFailure if there are none."""
     cpus, ticks, clock = [], [], []
     uptime = ""
     for line in completed.stdout.splitlines():
@@ -115,7 +119,7 @@ def times(completed: Completed) -> CpuTimes:
             continue
         fields = rest.split()[:8]  # guest times are in user's already
         if len(fields) < 8 or not all(map(_TICKS.fullmatch, fields)):
-            raise ToolFailure(f"{completed.host}: /proc/stat is not whole: {line[:80]!r}")
+            raise ToolFailure(f"{completed.host}: /proc/stat is incomplete: {line[:80]!r}")
         cpus.append(int(name[3:]))
         ticks.append(tuple(map(int, fields)))
     if not cpus:
@@ -127,7 +131,7 @@ def times(completed: Completed) -> CpuTimes:
 
 
 def wall(before: CpuTimes, after: CpuTimes) -> float:
-    """Seconds between two readings, by the clock of day where it was not set meanwhile."""
+    """Return seconds between two readings, by the clock unless it was set meanwhile."""
     uptime = after.uptime_s - before.uptime_s
     if before.clock_s is None or after.clock_s is None:
         return uptime
@@ -136,18 +140,18 @@ def wall(before: CpuTimes, after: CpuTimes) -> float:
 
 
 def went(before: Collection[int], after: Collection[int]) -> str:
-    """Say which CPUs went offline and online: "CPU 3 went offline"."""
-    told = (("offline", {*before} - {*after}), ("online", {*after} - {*before}))
+    """Return which CPUs went offline and online: "CPU 3 went offline"."""
+    changes = (("offline", {*before} - {*after}), ("online", {*after} - {*before}))
     return "; ".join(
-        f"CPU {', '.join(map(str, sorted(cpus)))} went {how}" for how, cpus in told if cpus
+        f"CPU {', '.join(map(str, sorted(cpus)))} went {how}" for how, cpus in changes if cpus
     )
 
 
 def use(before: CpuTimes, after: CpuTimes, *, own_s: float = 0.0) -> CpuUse:
-    """Return the CPU use between two readings, without `own_s` seconds that the sampler used.
+    """Return the CPU use between two readings, without `own_s` seconds of the sampler.
 
-    Raises ToolFailure if no time passed or CPUs changed.
-    A counter that went back (the kernel corrects idle time now and then) counts as no change.
+    Raises ToolFailure if no time passed or CPUs changed. A counter that went back (the kernel
+    corrects idle time now and then) counts as no change.
     """
     if before.cpus != after.cpus:
         raise ToolFailure(
@@ -169,7 +173,7 @@ def use(before: CpuTimes, after: CpuTimes, *, own_s: float = 0.0) -> CpuUse:
 
     by_ticks = sum(sum(g) - g[IDLE] for g in grown) / (sum(map(sum, grown)) or 1)
     softirq = shares(lambda g: g[SOFTIRQ])
-    told = sum(map(sum, grown)) / HZ / count / seconds
+    counted = sum(map(sum, grown)) / HZ / count / seconds
     own_s = min(own_s, sum(busy))
     busy_s = sum(busy) - own_s
     return CpuUse(
@@ -187,15 +191,15 @@ def use(before: CpuTimes, after: CpuTimes, *, own_s: float = 0.0) -> CpuUse:
         ticks_s=by_ticks * count * seconds,
         seconds=seconds,
         own_pct=100 * own_s / count / seconds,
-        lost_ticks_pct=max(0.0, 100 * (1 - told)),
+        lost_ticks_pct=max(0.0, 100 * (1 - counted)),
     )
 
 
 def pooled(uses: Sequence[CpuUse]) -> CpuUse:
-    """Several machines of one end as if they were one.
+    """Return the CPU use of several machines of one end as if they were one.
 
     CPU seconds and CPUs add up, percentages are weighted by the machines' CPUs, and the busiest
-    CPU is the busiest of all (its number is that on its own machine).
+    CPU is the busiest of all (numbered as on its own machine).
     """
     count = sum(used.count for used in uses)
     peak = max(uses, key=lambda used: used.peak_pct)
@@ -224,14 +228,14 @@ def pooled(uses: Sequence[CpuUse]) -> CpuUse:
 
 
 def service_demand(busy_s: float, units: float) -> float:
-    """µs of CPU for each unit (KiB or transaction) done in the same window."""
+    """Return µs of CPU for each unit (KiB or transaction) done in the same window."""
     return busy_s * 1e6 / units
 
 
 def figures(end: str, used: CpuUse, work: Work | None) -> dict[str, Scalar]:
-    """The columns of one end (`local` or `remote`), from its CPU use and the work done in it.
+    """Return the columns of one end (`local` or `remote`), from its CPU use and its work.
 
-    Without service demand where it is not known how much that was.
+    Without known work there is no service demand.
     """
     columns: dict[str, Scalar] = {
         f"{end}_cpu_pct": used.util_pct,

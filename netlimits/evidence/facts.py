@@ -1,8 +1,8 @@
-"""What a host is: read once a campaign, kept with it, compared before it is resumed.
+"""What a host is: read once a campaign, stored with it, and compared before it is resumed.
 
-A fact is one command and one pure parser. All of it is kept as it was printed too. Facts that
-`identify` a host must be the same when a campaign goes on: another kernel, CPU or NIC would mix
-two machines' figures in one table.
+A fact is one command and one pure parser; its output is stored too. Facts that `identify` a host
+must be the same when a campaign is resumed: another kernel, CPU or NIC would mix the figures of two
+machines in one table.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from netlimits.model import Command, Completed, decoding
 
 
 class CommandRunner(Protocol):
-    """Whoever runs commands: a host."""
+    """Runs commands: a host."""
 
     def run_in_turn(self, commands: Sequence[Command]) -> list[Completed]:
-        """Run them and return what came of each."""
+        """Run the commands and return their results."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One command about a host. `argv` may say INTERFACE; `parse` takes its stdout."""
+    """One command about a host. `argv` may contain INTERFACE; `parse` gets its stdout."""
 
     name: str
     argv: tuple[str, ...]
@@ -33,7 +33,6 @@ class Fact:
     identifies: bool = False
 
     def command(self, interface: str) -> Command:
-        """What to run on a host."""
         argv = tuple(interface if word == "INTERFACE" else word for word in self.argv)
         return Command(argv, deadline=10)
 
@@ -53,7 +52,7 @@ def _cpu(stdout: str) -> dict[str, Any]:
 
 
 def _pairs(stdout: str) -> dict[str, str]:
-    """`name: value` and `name = value` lines."""
+    """Parse `name: value` and `name = value` lines."""
     rows = (re.split(r"\s*[:=]\s*", line.strip(), maxsplit=1) for line in stdout.splitlines())
     return {row[0]: row[1] for row in rows if len(row) == 2}
 
@@ -67,9 +66,9 @@ def _link(stdout: str) -> dict[str, Any]:
 
 
 def _rss(stdout: str) -> dict[str, Any]:
-    """How received packets are spread: the entries of the indirection table of each ring, the hash.
+    """Return how received packets are spread: each ring's table entries, and the hash.
 
-    The key, as secret as it may be, stays in what was printed.
+    The key, which may be secret, stays in the stored output.
     """
     entries: dict[str, int] = {}
     for row in re.findall(r"^\s*[0-9]+:((?:\s+[0-9]+)+)\s*$", stdout, re.MULTILINE):
@@ -113,17 +112,17 @@ FACTS: tuple[Fact, ...] = (
     Fact("ethtool", ("ethtool", "--version"), _text),
     Fact("iproute2", ("ip", "-V"), _text),
 )  # fmt: skip
-"""In the order in which they are kept. Not every host has all of them: see `read`."""
+"""In the order of storage. Some hosts lack some of them: see `read`."""
 
 
 TOGETHER = 7
-"""Facts that are read in one round trip: one that hangs keeps those after it from being read."""
+"""Facts read in one round trip: one that hangs prevents those after it."""
 
 
 def read(host: CommandRunner, interface: str) -> dict[str, dict[str, Any]]:
-    """Every fact of a host: {"value": parsed} or {"absent": why}, and what it printed.
+    """Return every fact of a host: {"value": parsed} or {"absent": why}, and its output.
 
-    A fact that a host does not have (a veth's rings, a guest's governor) is absent, not an error.
+    A fact that a host lacks (a veth's rings, a guest's governor) is absent, not an error.
     """
     answers: list[Completed] = []
     for n in range(0, len(FACTS), TOGETHER):
@@ -137,20 +136,20 @@ def _fact(fact: Fact, completed: Completed) -> dict[str, Any]:
     try:
         value = fact.parse(completed.stdout)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        return {"absent": f"not understood: {error}", **raw}
-    # `sysctl` exits 255 for one name of many that the kernel lacks: what it printed counts
+        return {"absent": f"its output cannot be parsed: {error}", **raw}
+    # `sysctl` exits 255 if the kernel lacks one of many names; its output is valid
     if completed.status != 0 and not value:
         return {"absent": completed.stderr.strip() or f"exit status {completed.status}", **raw}
     return {"value": value, **raw}
 
 
 def value(facts: Mapping[str, Mapping[str, Any]], name: str) -> Any:
-    """The parsed value of a fact, None where the host does not have it."""
+    """Return the parsed value of a fact, None if the host lacks it."""
     return facts.get(name, {}).get("value")
 
 
 def mismatches(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, ...]:
-    """The facts that show `now` to be another host than before, a sentence each."""
+    """Return a sentence for each fact that shows `now` to be another host than before."""
     return tuple(
         f"{fact.name} was {value(before, fact.name)!r} and is {value(now, fact.name)!r}"
         for fact in FACTS
@@ -163,7 +162,7 @@ PASSING = frozenset(("boot_id", "hostname", "uid", "routes", "qdiscs", "link_set
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
-    """The changes of a host that may explain other figures: "offloads: tso on, then off"."""
+    """Return changes of a host that may explain other figures: "offloads: tso on, then off"."""
     lines = []
     for fact in FACTS:
         pair = value(before, fact.name), value(after, fact.name)
@@ -182,7 +181,7 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[st
 
 
 def one_kernel(hosts: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether two of the hosts are one machine: the same boot id, so the same CPUs, twice."""
+    """Return True if two of the hosts are one machine, whose CPUs would count twice."""
     ids = [value(facts, "boot_id") for facts in hosts.values()]
     boot_ids = [i for i in ids if i]
     return len(set(boot_ids)) < len(boot_ids)

@@ -1,7 +1,7 @@
-"""A packet trace of the data link during a run: tcpdump's text, bounded in packets and in time.
+"""A packet trace of the data link during a run: tcpdump's text, limited in packets and time.
 
-It costs CPU on the host that it is taken on, so it is taken only where an experiment asks for it.
-`timeout` bounds it under the same rights as tcpdump has: a login without root could not end it.
+It costs CPU on its host, so it is taken only if an experiment asks for it. `timeout` limits it with
+the same rights as tcpdump's: a login without root could not end it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from netlimits.model import Command, Trace
 
 
 def command(interface: str, trace: Trace, seconds: float, leave_out: int | None) -> Command:
-    """tcpdump on an interface, for `seconds` at most; `leave_out` is a port of no interest.
+    """Return the tcpdump command for an interface, for at most `seconds`.
 
-    Numbers are absolute (-S) and times epoch seconds (-tt): analysis.packets.traces reads both.
+    `leave_out` is a port to ignore. Sequence numbers are absolute (-S) and times epoch seconds
+    (-tt): analysis.packets.traces reads both.
     """
     argv = (
         *("timeout", "-s", "INT", f"{seconds:g}", "tcpdump", "-i", interface, "-nn", "-S", "-tt"),
@@ -23,8 +24,8 @@ def command(interface: str, trace: Trace, seconds: float, leave_out: int | None)
 
 
 def listens(stderr: str) -> bool:
-    """Whether tcpdump takes every packet by now: it says so once its filter is set.
+    """Return True once tcpdump captures every packet: it prints so after its filter is set.
 
-    Its socket is there some milliseconds before, and is emptied once more after that.
+    Its socket exists some milliseconds earlier, and is emptied once more after that.
     """
     return "listening on " in stderr

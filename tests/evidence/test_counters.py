@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from netlimits.campaign.figures import ack_ratio
 from netlimits.errors import ToolFailure
 from netlimits.evidence.counted import EVIDENCE
-from netlimits.evidence.counted._difference import growth
+from netlimits.evidence.counted._base import growth
 from netlimits.evidence.counted.counters import INTERFACE, PROTOCOLS, SOFTNET_COLUMNS, Counters
 from netlimits.metrics import METRICS
 from netlimits.model import Command, Completed, Scalar

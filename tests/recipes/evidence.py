@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from netlimits.evidence.counted._difference import growth
+from netlimits.evidence.counted._base import growth
 from netlimits.model import Command, Completed, Scalar
 
 

@@ -1,4 +1,4 @@
-"""What hosts count: read right before and right after each run, and differenced."""
+"""Counters of the hosts, read right before and right after each run, as differences."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ EVIDENCE: tuple[Evidence, ...] = (
     Nic(),
     Counters(),
 )
-"""In the order of reading. The counters come last, so that before a run they are read nearest to
-it, and after it once all that the other two could disturb is over.
+"""In the order of reading.
+
+The counters come last: before a run they are read closest to it, and after a run only once the
+other two, which disturb them, are done.
 """

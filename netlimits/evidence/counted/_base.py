@@ -1,8 +1,7 @@
-"""What evidence is: something read on a host right before and right after each run.
+"""The interface of evidence: a counter read on a host right before and right after each run.
 
-Pure: a piece of evidence makes the command and reads what it printed; `campaign.measurement` runs
-it, the raw output keeps it, `campaign.figures.interpret` subtracts the two readings into figures
-under plain names.
+Evidence is pure: it builds the command and parses the output. `campaign.measurement` runs the
+command, the raw output keeps it, and `campaign.figures.interpret` turns two readings into figures.
 """
 
 from __future__ import annotations
@@ -10,22 +9,58 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from netlimits.errors import ToolFailure
 from netlimits.model import Command, Completed, Scalar
 
 
 class Evidence(Protocol):
-    """One command and one parser. One file, one line in EVIDENCE, a capture under tests/."""
+    """One command and one parser. New evidence is one file, one line in EVIDENCE, and a capture.
+
+    Attributes:
+        name: Its name in the raw output: `before NAME` and `after NAME`.
+    """
 
     name: str
-    """What it is called in the raw output: `before NAME` and `after NAME`."""
 
     def read(self, interface: str) -> Command:
-        """The command that reads it; it changes nothing and ends at once."""
+        """Return the command that reads it; it changes nothing and ends at once.
+
+        Args:
+            interface: The host's data interface.
+        """
 
     def figures(self, before: Completed, after: Completed) -> Mapping[str, Scalar]:
-        """What changed between two readings: figures without `local_` or `remote_`.
+        """Return what changed between two readings.
 
-        Each is a count that several hosts of one end add up to, under the name of a METRICS row
-        less its end. What a host does not have at all is left out. Raises ToolFailure when the
-        readings do not belong together (a counter that went back, an interface that is gone).
+        Args:
+            before: The result of `read` before the run.
+            after: The result after it.
+
+        Returns:
+            Figures by the name of a METRICS row without its `local_` or `remote_`. Each can be
+            added over the hosts of one end. What a host lacks is left out.
+
+        Raises:
+            ToolFailure: If the readings do not belong together: a counter that went back, an
+                interface that was removed.
         """
+
+
+def growth(what: str, before: int, after: int, *, bits: int = 64) -> int:
+    """Return how much a counter of so many bits grew.
+
+    A 32-bit counter wraps around after 2³² - 1: a step back counts as that if the growth is then
+    less than half the range. Raises ToolFailure for any other step back: a driver or a replaced
+    qdisc reset the counter, so its value is not the run's.
+    """
+    if after >= before:
+        return after - before
+    wrapped = after - before + 2**32
+    if bits == 32 and wrapped < 2**31:
+        return wrapped
+    why = "it was reset meanwhile"
+    if bits > 32 and before < 2**32 and wrapped < 2**31:
+        why += ", or has only 32 bits and wrapped around an unknown number of times"
+    raise ToolFailure(
+        f"{what} went back from {before} to {after} during the run: {why}", status="invalid"
+    )

@@ -1,15 +1,14 @@
 """What the kernel counted: protocols, softnet backlog, interface, interrupts, pressure.
 
-All of it in one process: `grep` prints the lines of every file behind the file's name, skips the
-files that a kernel does not have, and needs no root; the shell before it finds out which lines of
-/proc/interrupts are the interface's, and becomes it. `nstat` is not used: it keeps one history file
-for all namespaces, and differences against whoever called it last. Where the host keeps a Perl, it
-prints the same without a process.
+One process reads all: `grep` prints the lines of every file after the file's name, skips files that
+a kernel lacks, and needs no root; before it, the shell finds the interface's lines of
+/proc/interrupts. `nstat` is not used: it keeps one history file for all namespaces, and prints
+differences to its last caller. If the host keeps a Perl, that prints the same without a process.
 
-/proc/net/snmp, snmp6 and netstat are the network namespace's: with the data link in the same one
-as ssh, a few ssh segments are counted along. /proc/net/softnet_stat is the whole machine's, also
-where two test hosts share it, and so are the interrupts and the pressure (PSI: the time for which
-some task waited for a CPU, or for memory).
+/proc/net/snmp, snmp6 and netstat are the network namespace's: if ssh uses the same one as the data
+link, a few ssh segments are counted too. /proc/net/softnet_stat is the whole machine's, also if two
+test hosts share it, and so are the interrupts and the pressure (PSI: the time for which some task
+waited for a CPU, or for memory).
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from dataclasses import dataclass
 
 from netlimits.errors import ToolFailure
 from netlimits.evidence import cpu
-from netlimits.evidence.counted._difference import growth
+from netlimits.evidence.counted._base import growth
 from netlimits.model import Command, Completed, Scalar
 
 SNMP, NETSTAT = "/proc/net/snmp", "/proc/net/netstat"
@@ -34,7 +33,7 @@ _LINES = (
     "^(Ip|IpExt|Tcp|TcpExt|Udp): |^(Ip6|Udp6)[A-Z][A-Za-z0-9]+[[:space:]]"
     "|^[0-9a-f]{8} |^[0-9]+$|^some "
 )
-"""Those that are read: of the others there is a third more, kept four times a run."""
+"""The lines to keep, four times a run; the others are a third more."""
 
 _SCRIPT = r"""lines=$1 interface=$2
 shift 2
@@ -47,8 +46,11 @@ done
 [ -z "$irqs" ] || lines="$lines|^ *($irqs): "
 [ -n "$irqs" ] || lines="$lines|^ *[0-9]+:.*[^A-Za-z0-9]$interface([^A-Za-z0-9]|\$)"
 exec grep -HsE -- "$lines" "$@" """
-"""A virtio device, which has `features`, has the interrupts of the PCI device above it; one that
-lists none has those that are called after the interface."""
+"""Print the lines to keep of every file.
+
+A virtio device, which has `features`, uses the interrupts of the PCI device above it. A device that
+lists none uses those named after the interface.
+"""
 
 _PERL = r"""
 my ($lines, $interface, @files) = @_;
@@ -67,7 +69,7 @@ for my $path (@files) {
 }
 $missing ? 2 : $matching ? 0 : 1;
 """
-"""The same in Perl."""
+"""The Perl version of the script."""
 
 PROTOCOLS = {
     "tcp_in_segs": ("Tcp.InSegs",),
@@ -96,13 +98,14 @@ PROTOCOLS = {
     "ip_frag_creates": ("Ip.FragCreates", "Ip6FragCreates"),
     "ip_reasm_fails": ("Ip.ReasmFails", "Ip6ReasmFails"),
 }
-"""The kernel's names of each figure, added up. Tcp and TcpExt count IPv4 and IPv6 together.
+"""Figure -> the kernel's counters to add up. Tcp and TcpExt count IPv4 and IPv6 together.
 
 `tcp_in_segs` counts after GRO and `tcp_out_segs` before TSO: the first is packets that the stack
-took up, the second segments as on the wire. UDP's input errors include its receive buffer's.
+processed, the second segments as on the wire. UDP's input errors include its receive buffer's.
 """
 
 _NAMED: dict[str, dict[str, str]] = {}
+"""Protocol -> the counters that figures use; there are some hundred others."""
 for _name in itertools.chain(*PROTOCOLS.values()):
     _NAMED.setdefault(_name.partition(".")[0], {})[_name.partition(".")[2]] = _name
 """By protocol, the names of those that figures are made of; there are some hundred others."""
@@ -117,7 +120,7 @@ INTERFACE = {
     "rx_errors": "rx_errors",
     "rx_missed": "rx_missed_errors",
 }
-"""The files of /sys/class/net/INTERFACE/statistics, by figure."""
+"""Figure -> its file in /sys/class/net/INTERFACE/statistics."""
 
 
 SOFTNET_COLUMNS = {
@@ -127,7 +130,7 @@ SOFTNET_COLUMNS = {
     "softnet_rps": 9,
     "softnet_flow_limited": 10,
 }
-"""The columns of softnet_stat, from 0, by figure (net/core/net-procfs.c)."""
+"""Figure -> its column of softnet_stat, from 0 (net/core/net-procfs.c)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,26 +149,26 @@ class Counters:
     name = "counters"
 
     def read(self, interface: str) -> Command:
-        """Every file at once; those that a kernel does not have are passed over."""
+        """Return the command that reads every file; missing ones are skipped."""
         statistics = (f"/sys/class/net/{interface}/statistics/{f}" for f in INTERFACE.values())
         files = (SNMP, SNMP6, NETSTAT, SOFTNET, *statistics, *PRESSURE.values(), INTERRUPTS)
         argv = ("sh", "-c", _SCRIPT, "sh", _LINES, interface, *files)
         return Command(argv, deadline=10, perl=_PERL)
 
     def figures(self, before: Completed, after: Completed) -> dict[str, Scalar]:
-        """Counts under the names of PROTOCOLS, INTERFACE, SOFTNET_COLUMNS and PRESSURE.
+        """Return counts under the names of PROTOCOLS, INTERFACE, SOFTNET_COLUMNS and PRESSURE.
 
-        `softnet_busiest` is the packets of the CPU that took most, `nic_interrupts` the interface's
-        and `nic_interrupts_busiest` those of the queue that had most.
+        `softnet_busiest` is the packets of the CPU that processed most, `nic_interrupts` the
+        interface's and `nic_interrupts_busiest` those of the queue that had most.
 
-        Nothing where /proc/net cannot be read at all (a container may hide it). Raises ToolFailure
-        for a counter that went back, and for an interface or a CPU that went.
+        Empty if /proc/net cannot be read at all (a container may hide it). Raises ToolFailure for a
+        counter that went back, and for an interface or a CPU that was removed.
         """
         return grown(counts(before), counts(after))
 
 
 def counts(completed: Completed) -> Counts:
-    """What the command printed. Raises ToolFailure when it did not end in time, or is no counts."""
+    """Parse what the command printed. Raises ToolFailure if it is late or incomplete."""
     if completed.timed_out:
         raise ToolFailure(f"{completed.host}: reading the kernel's counters did not end in time")
     try:
@@ -209,9 +212,9 @@ def _counts(completed: Completed) -> Counts:
 
 
 def grown(before: Counts, after: Counts) -> dict[str, Scalar]:
-    """The figures between two readings; what the host does not count at all is left out.
+    """Return the figures between two readings; what the host does not count is left out.
 
-    Raises ToolFailure for a counter that went back, and for an interface or a CPU that went.
+    Raises ToolFailure for a counter that went back, and for a removed interface or CPU.
     """
     host = before.host
     named = PROTOCOLS | {figure: (counter,) for figure, counter in INTERFACE.items()}
@@ -220,7 +223,7 @@ def grown(before: Counts, after: Counts) -> dict[str, Scalar]:
         present = [name for name in kernels if name in before.counters]
         if gone := [name for name in present if name not in after.counters]:
             raise ToolFailure(
-                f"{host}: {', '.join(gone)} was there before the run and not after it: "
+                f"{host}: {', '.join(gone)} vanished during the run: "
                 "was the interface or its namespace removed?",
                 status="invalid",
             )
@@ -230,13 +233,13 @@ def grown(before: Counts, after: Counts) -> dict[str, Scalar]:
                 for name in present
             )
     if before.softnet.keys() != after.softnet.keys():
-        told = cpu.went(before.softnet.keys(), after.softnet.keys())
-        raise ToolFailure(f"{host}: {told} during the run", status="invalid")
+        changes = cpu.went(before.softnet.keys(), after.softnet.keys())
+        raise ToolFailure(f"{host}: {changes} during the run", status="invalid")
     return figures | _by_cpu(before, after) | _by_queue(before, after) | _pressure(before, after)
 
 
 def _by_cpu(before: Counts, after: Counts) -> dict[str, Scalar]:
-    """What the backlog did, over all CPUs, and how many packets the busiest one took."""
+    """Return the backlog's figures over all CPUs, and the packets of the busiest one."""
     figures: dict[str, Scalar] = {}
     for figure, column in SOFTNET_COLUMNS.items():
         rows = [(row, after.softnet[cpu]) for cpu, row in before.softnet.items()]
@@ -251,7 +254,7 @@ def _by_cpu(before: Counts, after: Counts) -> dict[str, Scalar]:
 
 
 def _by_queue(before: Counts, after: Counts) -> dict[str, Scalar]:
-    """The interface's interrupts; those that came or went with a queue are left out."""
+    """Return the interface's interrupts; those of new or removed queues are left out."""
     both = before.interrupts.keys() & after.interrupts.keys()
     pairs = [(before.interrupts[number], after.interrupts[number]) for number in both]
     # each CPU's counter has 32 bits: one that began again makes the sum go back
@@ -262,7 +265,7 @@ def _by_queue(before: Counts, after: Counts) -> dict[str, Scalar]:
 
 
 def _pressure(before: Counts, after: Counts) -> dict[str, Scalar]:
-    """Milliseconds for which some task waited."""
+    """Return milliseconds for which some task waited."""
     return {
         figure: growth(f"{before.host}: {path}", before.counters[path], after.counters[path]) / 1e3
         for figure, path in PRESSURE.items()

@@ -1,12 +1,12 @@
-"""What the NIC and its driver dropped on reception before the kernel's stack saw it, and held.
+"""What the NIC and its driver dropped before the kernel's stack saw it, and what they delayed.
 
-The names of `ethtool -S` are each driver's own (`rx_missed_errors`, `rx_queue_0_drops`,
+The names of `ethtool -S` differ between drivers (`rx_missed_errors`, `rx_queue_0_drops`,
 `rx_out_of_buffer`), and many drivers count one packet under several: for the device, for the port
-and for the queue. So the names that speak of lost received packets are gathered in groups that
-differ by a queue's number alone, each group is added up, and the figure is the largest group: at
-least so many packets were lost, and none is counted twice. So it is with queues stopped on the way
-out, pause frames, and a PCIe bus that held the card up. What a cloud's allowance queued or dropped
-(ENA: bandwidth, packets, connections) is of different kinds, and is added up.
+and for the queue. So names about lost received packets form groups that differ only in a queue's
+number, each group is added up, and the figure is the largest group: at least so many packets were
+lost, and none counts twice. The same rule holds for stopped transmit queues, pause frames, and a
+PCIe bus that delayed the card. What a cloud's allowance queued or dropped (ENA: bandwidth, packets,
+connections) is of different kinds, and is added up.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 
 from netlimits.errors import ToolFailure
-from netlimits.evidence.counted._difference import growth
+from netlimits.evidence.counted._base import growth
 from netlimits.model import Command, Completed, Scalar
 
 _PERL = r"""
@@ -31,7 +31,7 @@ return Kept::ran(qw(ethtool -S), $interface) unless @names && @values == @names;
 print "NIC statistics:\n", map "     $names[$_]: $values[$_]\n", 0 .. $#names;
 0;
 """
-"""What `ethtool -S` prints, asked of the driver as it does; what it would refuse, it refuses."""
+"""Print what `ethtool -S` prints, asking the driver as it does; failures are left to `ethtool`."""
 
 _LOST = re.compile(
     r"rx.*(drop|discard|miss|overrun|overflow|over_err|fifo_err"
@@ -40,8 +40,8 @@ _LOST = re.compile(
 )
 _WHOLE = re.compile(r"\s*[0-9]{1,20}\s*")
 _ON_PURPOSE = re.compile(r"xdp|filter|steer_missed", re.IGNORECASE)
-"""Dropped because somebody asked for it: a program in the driver, an address filter, or frames that
-no flow was steered for, which other hosts on the link are sent.
+"""Drops that somebody asked for: by a program in the driver, by an address filter, or of frames for
+other hosts on the link that no flow was steered for.
 """
 
 _KINDS = {
@@ -56,28 +56,28 @@ _KINDS = {
     "nic_pcie_stalls": re.compile(r"^outbound_pci_(stalled_wr_events|buffer_overflow)$"),
 }
 _STALLED = "outbound_pci_stalled_wr"
-"""mlx5's share of the time, percent, for which the bus held writes up: of a moment, no count."""
+"""mlx5's percentage of time for which the bus delayed writes: a present value, no count."""
 
 _NUMBER = re.compile(r"(?<!prio)\d")
 _ALLOWANCE = "_allowance_exceeded"
-"""The end of the names that ENA gives what AWS's limits queued or dropped."""
+"""The end of ENA's names for what AWS's limits queued or dropped."""
 
 
 class Nic:
-    """Evidence of a ring that ran over: the driver's own counters."""
+    """Evidence of a ring that overflowed: the driver's own counters."""
 
     name = "nic"
 
     def read(self, interface: str) -> Command:
-        """The driver's counters; needs no root."""
+        """Return the command that prints the driver's counters; it needs no root."""
         return Command(("ethtool", "-S", interface), deadline=10, perl=_PERL)
 
     def figures(self, before: Completed, after: Completed) -> dict[str, Scalar]:
-        """`nic_rx_drops` in packets, at least, and its kin; nothing where none is counted.
+        """Return `nic_rx_drops`, at least so many packets, and its kin; empty if none are counted.
 
-        `nic_rx_drops_busiest` are those of the queue that lost most, where queues are counted.
+        `nic_rx_drops_busiest` is that of the queue that lost most, if queues are counted.
 
-        A group of which a counter went back is passed over: some drivers start again by themselves.
+        Groups in which a counter went back are skipped: some drivers restart their counters.
         """
         first, second = counters(before), counters(after)
         figures: dict[str, Scalar] = {}
@@ -104,7 +104,7 @@ def _group(name: str) -> str:
 
 
 def _groups(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
-    """How much the counters grew; those whose names differ by a number alone are added up."""
+    """Return each group's growth; names in a group differ only in a number."""
     groups: dict[str, int] = {}
     restarted = set()
     for name, value in first.items():
@@ -117,7 +117,7 @@ def _groups(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
 
 
 def counters(completed: Completed) -> dict[str, int]:
-    """The counters of what the card lost or held, under the driver's names."""
+    """Return the counters of what the card lost or delayed, under the driver's names."""
     counts = {}
     for line in completed.stdout.splitlines():
         name, _, value = line.strip().rpartition(":")

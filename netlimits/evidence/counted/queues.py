@@ -1,18 +1,18 @@
-"""What the queueing disciplines of an interface dropped, held back and took back.
+"""What the queueing disciplines of an interface dropped, delayed and requeued.
 
-How several qdiscs of one interface are added up, so that nothing counts twice:
+Rules for adding up several qdiscs of one interface, so that nothing counts twice:
 
 - *drops* and *requeues* are the root's. A parent counts the drops of its children: at enqueue
-  because they hand it the drop, later through qdisc_tree_reduce_backlog; `mq` and `mqprio` add
-  up their children's counters when they are asked (mq_dump). So the root holds them all.
+  because they return it the drop, later through qdisc_tree_reduce_backlog; `mq` and `mqprio` add
+  up their children's counters on request (mq_dump). So the root has them all.
 - *overlimits* are each qdisc's own decision (a shaper's "not yet"), and no parent sees them: they
-  are added up over all, without `mq` and `mqprio`, which only repeat their children's.
+  are added up over all, except `mq` and `mqprio`, which repeat their children's.
 
-What hangs on the way in (`ingress`, `clsact`) is no queue: a policer there counts its drops, which
-are a figure of their own.
+Ingress qdiscs (`ingress`, `clsact`) are no queues: a policer there counts its drops, which are a
+figure of their own.
 
-Where the root has classes (htb, hfsc, drr), they are read too: what each dropped and held back.
-Those without classes cost no process for that.
+If the root has classes (htb, hfsc, drr), the drops and overlimits of each are read too. Qdiscs
+without classes cost no process for that.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
 from netlimits.errors import ToolFailure
-from netlimits.evidence.counted._difference import growth
+from netlimits.evidence.counted._base import growth
 from netlimits.model import Command, Completed, Scalar, decoding
 
 _INGRESS = ("ingress", "clsact")
 _SUMS_OF_CHILDREN = ("mq", "mqprio")
 _RATE = {"tbf": ("rate",), "netem": ("rate", "rate"), "cake": ("bandwidth",), "fq": ("maxrate",)}
-"""Kind -> where `tc -j` has its rate, bytes/s."""
+"""Kind -> the keys of its rate in `tc -j`, bytes/s."""
 _MOST = 0.5
-"""Of the interface's bytes, what goes through a qdisc at least whose rate is the interface's."""
+"""Minimum share of the interface's bytes through a qdisc whose rate counts as the interface's."""
 
 
 class _Qdisc(TypedDict):
-    """What of a qdisc must be there, and what it counts."""
+    """The keys that a qdisc must have, and its counters."""
 
     kind: str
     handle: str
@@ -60,28 +60,30 @@ $qdiscs =~ s/\n*\z/\n/;
 print $qdiscs;
 $qdiscs =~ /"kind":"(htb|hfsc|drr)"/ ? Kept::ran(qw(tc -s class show dev), $interface) : 0;
 """
-"""The same in Perl. A `tc` that is kept remembers which number an interface has: a new one of the
-same name gets a new `tc`."""
+"""The Perl version. A kept `tc` remembers the number of an interface: a new interface with the same
+name gets a new `tc`.
+"""
 
 Qdiscs = Sequence[Mapping[str, Any]]
 
 
 class Queues:
-    """Evidence of a local queue that overflowed and of a shaper that held packets back."""
+    """Evidence of a local queue that overflowed, and of a shaper that delayed packets."""
 
     name = "queues"
 
     def read(self, interface: str) -> Command:
-        """Every qdisc of the interface, and classes that it has, with statistics; needs no root."""
+        """Return the command for every qdisc and class of the interface; it needs no root."""
         return Command(("sh", "-c", _SCRIPT, "sh", interface), deadline=10, perl=_PERL)
 
     def figures(self, before: Completed, after: Completed) -> dict[str, Scalar]:
-        """`qdisc_drops`, `qdisc_overlimits` and `ingress_drops` in packets, `qdisc_requeues`.
+        """Return drops, overlimits and requeues of the qdiscs, and their rates.
 
-        `qdisc_rate_mbps` is the rate of the slowest qdisc that most of the run went through, and
-        `qdisc_flow_rate_mbps` that of each flow (`fq maxrate`); nothing where none has a rate.
+        `qdisc_drops`, `qdisc_overlimits`, `qdisc_requeues` and `ingress_drops` are in packets.
+        `qdisc_rate_mbps` is the rate of the slowest qdisc that most of the run passed, and
+        `qdisc_flow_rate_mbps` that of each flow (`fq maxrate`); neither if no qdisc has a rate.
 
-        Nothing where the host has no `tc`. Raises ToolFailure for other qdiscs than before.
+        Empty if the host has no `tc`. Raises ToolFailure if the qdiscs changed.
         """
         first = qdiscs(before)
         if first is None:
@@ -114,28 +116,28 @@ class Queues:
 
 
 def qdiscs(completed: Completed) -> Qdiscs | None:
-    """The qdiscs on the way out, as `tc` prints them; None where it does not.
+    """Return the egress qdiscs that `tc` printed; None if it printed none.
 
-    Raises ToolFailure for another list than `tc -j` prints.
+    Raises ToolFailure if the list is not that of `tc -j`.
     """
     every = _listed(completed)
     return None if every is None else [each for each in every if each["kind"] not in _INGRESS]
 
 
 def _listed(completed: Completed) -> Qdiscs | None:
-    """All qdiscs, those on the way in among them; as `qdiscs`."""
+    """Return all qdiscs, including ingress ones; as `qdiscs`."""
     try:
         listed = decoding.parsed(completed.stdout.partition("\nclass ")[0])
     except ValueError:
         return None
     if not decoding.has(listed, list[_Qdisc]):
-        raise ToolFailure(f"{completed.host}: `tc -j qdisc` lists no qdiscs as it should")
+        raise ToolFailure(f"{completed.host}: the output of `tc -j qdisc` is no list of qdiscs")
     qdiscs: Qdiscs = listed
     return qdiscs
 
 
 def _on_the_way_in(before: Completed, after: Completed) -> dict[str, Scalar]:
-    """Return `ingress_drops`, what policers on the way in dropped; nothing where there are none."""
+    """Return `ingress_drops`, the drops of policers on ingress; empty if there are none."""
     first, second = (
         [each for each in _listed(reading) or () if each["kind"] in _INGRESS and "drops" in each]
         for reading in (before, after)
@@ -153,7 +155,7 @@ def _grown(host: str, counter: str, pairs: Sequence[tuple[Any, Any]]) -> int:
 
 
 def _rates(pairs: Sequence[tuple[Any, Any]]) -> dict[str, Scalar]:
-    """Return the least rate of the qdiscs that carried most, of all traffic and of each flow."""
+    """Return the lowest rate of the qdiscs that carried most, of all traffic and of each flow."""
     grown = [b.get("bytes", 0) - a.get("bytes", 0) for a, b in pairs]
     rates: dict[str, list[float]] = {}
     for (qdisc, _), bytes_ in zip(pairs, grown, strict=True):
@@ -167,7 +169,7 @@ def _rates(pairs: Sequence[tuple[Any, Any]]) -> dict[str, Scalar]:
 
 
 def _of_classes(before: Completed, after: Completed) -> dict[str, Scalar]:
-    """`class_drops`, `class_overlimits` and, of htb, `class_borrowed`: over all classes."""
+    """Return `class_drops`, `class_overlimits` and, for htb, `class_borrowed` over all classes."""
     first, second = (_classes(reading.stdout) for reading in (before, after))
     figures: dict[str, Scalar] = {}
     for counter in ("drops", "overlimits", "borrowed"):
@@ -183,7 +185,7 @@ def _of_classes(before: Completed, after: Completed) -> dict[str, Scalar]:
 
 
 def _classes(stdout: str) -> dict[str, dict[str, int]]:
-    """Class -> what it counted; `tc` prints no JSON of classes (iproute2 6.1)."""
+    """Return each class's counters; `tc` prints no JSON of classes (iproute2 6.1)."""
     _, *texts = re.split(r"^class ", stdout, flags=re.MULTILINE)
     counted = {}
     for text in texts:
@@ -200,12 +202,12 @@ def _identity(qdisc: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _options(qdisc: Mapping[str, Any]) -> Any:
-    """Its parameters; of a cake that sets its own rate (autorate-ingress) none are known."""
+    """Return its parameters; unknown for a cake that sets its own rate (autorate-ingress)."""
     options = qdisc.get("options")
     return None if qdisc["kind"] == "cake" and "autorate" in str(options) else options
 
 
 def _words(qdisc: Mapping[str, Any]) -> str:
-    """`tbf 8001: root`"""
+    """Return `tbf 8001: root`."""
     place = "root" if qdisc.get("root") else f"parent {qdisc.get('parent')}"
     return f"{qdisc['kind']} {qdisc['handle']} {place}"

@@ -1,4 +1,4 @@
-"""Two readings of a host's network state, compared."""
+"""Compare two readings of a host's network state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SECTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A leaf that two readings do not agree on; None is one that is not there."""
+    """A leaf whose value differs between two readings; None: the leaf is missing."""
 
     leaf: Leaf
     before: str | None
@@ -36,7 +36,7 @@ class Difference:
 
 
 def uncompared(before: NetworkState, after: NetworkState) -> tuple[str, ...]:
-    """Return what two readings do not compare, in words; none where they compare everything."""
+    """Return what two readings do not compare, in words; empty if they compare everything."""
     both = before.sections.keys() & after.sections.keys()
     left = [words for name, words in _SECTIONS.items() if name not in both]
     most = max(before.interfaces, after.interfaces)
@@ -46,7 +46,7 @@ def uncompared(before: NetworkState, after: NetworkState) -> tuple[str, ...]:
 
 
 def differences(before: NetworkState, after: NetworkState) -> tuple[Difference, ...]:
-    """Return each leaf that differs; an interface that came or went is one, whatever it has."""
+    """Return each leaf that differs; a new or removed interface is one leaf, without its parts."""
     different: dict[Leaf, Difference] = {}
     for name in before.sections.keys() & after.sections.keys():
         was, now = before.sections[name], after.sections[name]

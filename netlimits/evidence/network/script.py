@@ -1,12 +1,12 @@
 """The commands that print a host's whole network state, in sections; one round trip.
 
-A process costs more than what it reads, on a slow host 20 ms: so `ip` and `tc` are begun once a
-family, sysctls are read without one where the host keeps a Perl, and `ethtool` tells the features
-of every interface, but rings, coalescing, channels, pause and RSS of the data interface alone, and
-only where something is set that may restart it.
+Starting a process costs more than a reading, 20 ms on a slow host. So `ip` and `tc` start once a
+family, and sysctls are read without a process if the host keeps a Perl. `ethtool` prints the
+features of every interface, but rings, coalescing, channels, pause and RSS only of the data
+interface, and only if a setting may restart it.
 
-Sizes are bounded. On a host with many interfaces the features and sysctls of the data interface
-alone are read; where there are too many routes, those of the data interface alone.
+Sizes are limited. With many interfaces only the features and sysctls of the data interface are
+read; with too many routes, only its routes.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from __future__ import annotations
 from netlimits.model import Command, sysctl_tree
 
 MOST_INTERFACES = 64
-"""Interfaces of which everything is read; each has some 140 sysctls and 60 features."""
+"""Maximum number of interfaces to read completely; each has some 140 sysctls and 60 features."""
 
 MOST_ROUTES = 5000
-"""Routes of a family that are all read."""
+"""Maximum number of routes of a family to read completely."""
 
 MOST_BYTES = 400_000
-"""Bytes of the data interface's routes, where there are more routes than that."""
+"""Maximum bytes of the data interface's routes, if there are more routes than that."""
 
 FEATURES, DRIVER = "-k", "-k -g -c -l -a -x"
-"""The options of `ethtool`, one for each thing that is read."""
+"""The options of `ethtool`, one for each thing to read."""
 
 _SYSCTLS = rf"""
 cd /proc/sys/net/ipv4/conf && set -- "$1" *
@@ -58,11 +58,11 @@ print join("", @lines), "\@end\n";
 
 _SCRIPT = rf"""
 dev=$1 what=$2
-whole() {{  # what is read, under heading $1, unless it is too much
+whole() {{  # print standard input under heading $1, unless it is too long
     text=$(head -c {MOST_BYTES})
     [ ${{#text}} -ge {MOST_BYTES - 1000} ] || printf '@%s\n%s\n' "$1" "$text"
 }}
-family() {{  # of family $1, which has $2 routes
+family() {{  # print family $1, which has $2 routes
     if [ "$2" -gt {MOST_ROUTES} ]; then
         ip "-$1" -o -d route show table all dev "$dev" | whole "ipv$1-data"
         return
@@ -129,9 +129,9 @@ echo "@end"
 
 
 def read(interface: str, driver: bool = True) -> tuple[Command, ...]:
-    """Return the commands that print a host's network state, for one round trip; none needs root.
+    """Return the commands that print a host's network state in one round trip, without root.
 
-    Without `driver` what only its driver tells of the data interface is left out, features aside.
+    Without `driver`, rings, coalescing, channels, pause and RSS are left out.
     """
     state = ("sh", "-c", _SCRIPT, "state", interface, DRIVER if driver else FEATURES)
     sysctls = ("sh", "-c", _SYSCTLS, "sysctls", interface)

@@ -12,7 +12,7 @@ from netlimits.model import Completed, decoding, sysctl_tree
 
 
 class Leaf(NamedTuple):
-    """A name for one value: its kind in words, its interface ("" for none), its name."""
+    """The name of one value: its kind in words, its interface ("" for none), its name."""
 
     kind: str
     interface: str
@@ -21,9 +21,9 @@ class Leaf(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NetworkState:
-    """A reading: section -> leaf -> value, of the sections that were read whole.
+    """A reading: section -> leaf -> value, of the sections that were read completely.
 
-    `boot` is the kernel's boot id; `interfaces` how many there are.
+    `boot` is the kernel's boot id; `interfaces` is their number.
     """
 
     boot: str = ""
@@ -32,7 +32,7 @@ class NetworkState:
 
     @property
     def leaves(self) -> dict[Leaf, str]:
-        """Return every leaf and its value."""
+        """Every leaf and its value."""
         return {leaf: v for leaves in self.sections.values() for leaf, v in leaves.items()}
 
 
@@ -55,7 +55,7 @@ def saved(state: NetworkState) -> dict[str, Any]:
 
 
 def loaded(data: bytes | str) -> NetworkState:
-    """Return the reading in a JSON text. Raises ValueError where there is none."""
+    """Return the reading in a JSON text. Raises ValueError if there is none."""
     read = decoding.typed(data, _Saved)
     sections = {
         name: {Leaf(*place): value for *place, value in rows}
@@ -65,11 +65,11 @@ def loaded(data: bytes | str) -> NetworkState:
 
 
 INTERFACE = "interface"
-"""The kind of leaf that stands for an interface as a whole."""
+"""The kind of leaf that stands for a whole interface."""
 
 
 def parsed(answers: Iterable[Completed], interface: str) -> NetworkState:
-    """Return the state that `read` printed; a section that was not read whole is left out."""
+    """Return the state that `read` printed; incomplete sections are left out."""
     boot, interfaces = "", 0
     sections: dict[str, dict[Leaf, str]] = {}
     sysctls, *others = (answer.stdout for answer in answers)
@@ -90,7 +90,7 @@ def parsed(answers: Iterable[Completed], interface: str) -> NetworkState:
 
 
 def _split(printed: str) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the words of each section's heading, and its lines; not the last, which may be cut."""
+    """Yield each section's heading and lines, except the last, which may be cut off."""
     words: list[str] = []
     lines: list[str] = []
     for line in printed.splitlines():
@@ -115,7 +115,7 @@ _PASSING_OF_LINKS = re.compile(
     r"(.*\.)?(.*_timer|state|root_.*|designated_.*|topology_change.*|tcn.*|ad_.*|partner_.*|"
     r"mii_status|active_slave|link_failure_count|fdb_n_learned|config_pending|perm_hwaddr)"
 )
-"""Keys of `ip -d -j link`: what the kernel counts, numbers, measures or negotiates."""
+"""Keys of `ip -d -j link` that the kernel counts, numbers, measures or negotiates."""
 
 _PASSING_OF_ADDRESSES = {
     "family", "local", "prefixlen", "valid_life_time", "preferred_life_time", "tentative",
@@ -216,9 +216,9 @@ _PASSING_OF_TC = re.compile(
 
 
 _OF_INTERFACES_TODAY = re.compile(r" (limit|quantum|initial_quantum) \S+")
-"""Parameters that the kernel takes from the interface for a default qdisc (handle 0:).
+"""Parameters of a default qdisc (handle 0:) that the kernel takes from the interface.
 
-Nobody can change it, and one that is made anew has it by today's MTU and queue length.
+Nobody can change them, and a new default qdisc gets them from the present MTU and queue length.
 """
 
 

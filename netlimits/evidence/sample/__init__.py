@@ -1,18 +1,17 @@
-"""What the looks during a run say of an end: its connections, and the tool's processes.
+"""Figures of an end from the samples during a run: its connections, and the tool's processes.
 
-What the kernel counts from a connection's beginning (the time busy, the bytes) is differenced
-between the first look that shows it and the last: what it holds of the start-up is no property of
-the run, and two equal runs read 73 and 100 % busy by it. What is of one moment (windows, rates) is
-the mean of the looks.
+Counters that the kernel starts with a connection (busy time, bytes) are the difference between the
+first sample that shows the connection and the last. Their earlier part is the start-up's and no
+property of the run: two equal runs showed 73 and 100 % busy with it. Momentary values (windows,
+rates) are the mean of the samples.
 
-`ss` omits what is 0 and what its kernel does not tell (`busy` came with Linux 4.10). So a counter
-that no connection of a host shows in any look is not known there, and 0 where another one shows
-it; what is of one moment and omitted then is not known. The limited times are within `busy`: a
-kernel that tells the one tells the others.
+`ss` omits zeros and values that its kernel does not report (`busy` came with Linux 4.10). So a
+counter that no connection of a host shows in any sample is unknown there, and 0 if another
+connection shows it; an omitted momentary value is unknown. The limited times are within `busy`: a
+kernel that reports one reports the others.
 
-It is never a run's failure: what it does not find, or a host without `ss`, is left out. Test hosts
-on one machine share its process numbers: processes count that are in the sampled host's own
-network namespace.
+Nothing here fails a run: missing values, or a host without `ss`, are left out. Test hosts on one
+machine share process numbers, so only processes in the sampled host's network namespace count.
 """
 
 from __future__ import annotations
@@ -36,29 +35,29 @@ _LIMITED = frozenset({"rwnd_limited", "sndbuf_limited"})
 _SENDERS_COUNTS = {"retransmitted": "retrans_segs", "reord_seen": "reordering_seen"}
 _RECEIVERS_COUNTS = {"socket_drops": "socket_drops"}
 LATE_LOOKS = 4
-"""Looks with data from which on they show how a transfer's rate develops."""
+"""Minimum number of samples with data that show how a transfer's rate develops."""
 _COUNTED = _LIMITED | {"busy", "bytes_received", "data_segs_in", "segs_out"}
+"""Counters that grow while a connection lives."""
 _COUNTED |= _SENDERS_COUNTS.keys() | _RECEIVERS_COUNTS.keys()
 """What grows while a connection lives, and the figures that are its growth alone."""
 
 
 def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
-    """The figures from the samples of one end's hosts; what was not found is left out.
+    """Return the figures from the samples of one end's hosts; what was not found is left out.
 
-    `processes` and `threads` of the tool, and `process_cpu_pct`, what they took of one CPU between
-    the looks (with a look of `ps` alone: since they were started, where that is more than 0); what
-    `resources` and `others` have of the host; `connections` with data. Of the
-    sending ones: the rates `pacing_rate_mbps` and `delivery_rate_mbps` added up; `cwnd_segs`,
-    `mss_bytes`, `rtt_us` and `min_rtt_us` as means; `app_limited_pct` as the share of connections
-    whose program had nothing to send just then; between the looks `busy_pct` of the time (the
-    mean), `rwnd_limited_pct` and `sndbuf_limited_pct` as shares of all their busy time; what they
-    retransmitted and how often they saw packets reordered; `snd_wnd_bytes`, `notsent_bytes`,
-    `sndbuf_used_pct` and `sndbuf_bytes` as means; `own_pace_pct`, the share whose congestion
-    control paces by itself (BBR); `late_data_pct` by `_late`. Of the receiving ones
-    `sampled_segments_per_ack`: data_segs_in / segs_out between the looks, which counts segments as
-    on the wire; `recv_q_bytes`, `rcvbuf_used_pct`, `rcvbuf_bytes`, `rcv_space_bytes` and
-    `rcv_ssthresh_bytes` as means, and what their sockets
-    dropped.
+    Returns:
+        `processes` and `threads` of the tool, and `process_cpu_pct`: their share of one CPU between
+        the samples (with one sample of `ps`: since they started, if more than 0); the figures of
+        `resources` and `others`; `connections` with data. Of the sending connections: the rates
+        `pacing_rate_mbps` and `delivery_rate_mbps` as sums; `cwnd_segs`, `mss_bytes`, `rtt_us` and
+        `min_rtt_us` as means; `app_limited_pct`, the share whose program had nothing to send;
+        between the samples `busy_pct` of the time (the mean), `rwnd_limited_pct` and
+        `sndbuf_limited_pct` as shares of all their busy time; `retrans_segs` and
+        `reordering_seen`; `snd_wnd_bytes`, `notsent_bytes`, `sndbuf_used_pct` and `sndbuf_bytes` as
+        means; `own_pace_pct`, the share whose congestion control paces by itself (BBR);
+        `late_data_pct` by `_late`. Of the receiving ones `sampled_segments_per_ack`: data_segs_in /
+        segs_out between the samples, in segments as on the wire; `recv_q_bytes`, `rcvbuf_used_pct`,
+        `rcvbuf_bytes`, `rcv_space_bytes` and `rcv_ssthresh_bytes` as means; `socket_drops`.
     """
     values: dict[str, Scalar] = {}
     rows = [row for sample in samples for row in _processes(sample.stdout)]
@@ -66,7 +65,7 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
         values["processes"] = len(rows)
         values["threads"] = sum(int(row[2]) for row in rows)
         used = sum(float(row[3] or 0) for row in rows)
-        if used and all(row[3] for row in rows):  # 0: the one that does the work had ended
+        if used and all(row[3] for row in rows):  # 0: the process at work had ended
             values["process_cpu_pct"] = used
     values |= resources.figures(samples)
     values |= others.figures(samples)
@@ -93,9 +92,9 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
 
 
 def _grown(seen: Sequence[Look]) -> list[tuple[Connection, float]]:
-    """What each connection's counters grew by between its first and its last look, and the time.
+    """Return each connection's growth between its first and last sample, and the seconds between.
 
-    Without those that the host does not tell.
+    Counters that the host does not report are left out.
     """
     counters = {name for look in seen for c in look.connections for name in c.fields}
     counters |= _LIMITED if "busy" in counters else frozenset()
@@ -118,7 +117,7 @@ def _grown(seen: Sequence[Look]) -> list[tuple[Connection, float]]:
 
 
 def _limited(sending: Sequence[tuple[Connection, float]]) -> dict[str, Scalar]:
-    """The figures on what held the sending connections back between their looks; none if untold."""
+    """Return what limited the sending connections between their samples; empty if unknown."""
     if not sending or any("busy" not in c.fields for c, _ in sending):
         return {}
     busy = sum(c.value("busy") for c, _ in sending)
@@ -132,7 +131,7 @@ def _limited(sending: Sequence[tuple[Connection, float]]) -> dict[str, Scalar]:
 
 
 def _counted(connections: Sequence[Connection], names: Mapping[str, str]) -> dict[str, Scalar]:
-    """What the connections counted between the looks; nothing of what one does not tell."""
+    """Return what the connections counted between the samples; without unknown counters."""
     return {
         figure: sum(c.value(name) for c in connections)
         for name, figure in names.items()
@@ -141,7 +140,7 @@ def _counted(connections: Sequence[Connection], names: Mapping[str, str]) -> dic
 
 
 def _receiving(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
-    """What waited for the receiving programs, and the room that there was, means of the looks."""
+    """Return the data that waited for the receiving programs, and the buffers, as means."""
     every = [
         c
         for seen in hosts
@@ -166,21 +165,21 @@ def _means(
     names: Mapping[str, str],
     factors: Mapping[str, float] | None = None,
 ) -> dict[str, Scalar]:
-    """Return the means of those that tell a figure, 0 among them, times what `factors` says."""
+    """Return the means over the connections that report a value, times their factor."""
     times = factors or {}
-    told = {
+    known = {
         figure: [c.fields[name] for c in connections if name in c.fields]
         for figure, name in names.items()
     }
     return {
         figure: times.get(figure, 1) * sum(values) / len(values)
-        for figure, values in told.items()
+        for figure, values in known.items()
         if values
     }
 
 
 def _sending(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
-    """The figures on the sending connections at the moments of the looks."""
+    """Return the momentary figures of the sending connections."""
     sending = [
         [[c for c in look.connections if c.sent > c.carried / 100] for look in seen]
         for seen in hosts
@@ -195,15 +194,15 @@ def _sending(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
         return sum(fields) / len(fields) if fields else None
 
     def total(name: str) -> float | None:
-        """The hosts' sums, each the mean of the looks in which all its connections tell theirs."""
+        """Return the hosts' sums, each the mean of the samples in which all connections have it."""
         sums = [
             [sum(c.value(name) for c in look) for look in seen if all(c.value(name) for c in look)]
             for seen in moments
         ]
         return sum(sum(of_host) / len(of_host) for of_host in sums) if all(sums) else None
 
-    telling = all(any(c.tells_app_limited for look in seen for c in look) for seen in moments)
-    # a rate, a window or a time of 0 is one that the kernel does not tell
+    reported = all(any(c.reports_app_limited for look in seen for c in look) for seen in moments)
+    # a rate, a window or a time of 0 is one that the kernel does not report
     values = {
         "cwnd_segs": mean("cwnd"),
         "mss_bytes": mean("mss"),
@@ -212,7 +211,7 @@ def _sending(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
         "pacing_rate_mbps": _times(1e-6, total("pacing_rate")),
         "delivery_rate_mbps": _times(1e-6, total("delivery_rate")),
         "app_limited_pct": 100 * sum(c.app_limited for c in every) / len(every)
-        if telling
+        if reported
         else None,
     }
     known: dict[str, Scalar] = {n: value for n, value in values.items() if value is not None}
@@ -230,10 +229,10 @@ def _sending(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
 
 
 def _late(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
-    """Return `late_data_pct`: of all data of the looks, the share of the later half of their time.
+    """Return `late_data_pct`: the share of all data in the later half of the samples' time.
 
-    A steady transfer has 50 there; one that is still in slow start has nearly all. Only where a
-    host has LATE_LOOKS or more: two looks show no half.
+    A steady transfer has 50 there; one that is still in slow start has nearly all. Empty if a host
+    has fewer than LATE_LOOKS samples.
     """
     early, late = 0.0, 0.0
     for seen in hosts:
@@ -256,10 +255,10 @@ def _times(factor: float, value: float | None) -> float | None:
 
 
 def _processes(stdout: str) -> list[re.Match[str]]:
-    """The rows of the program's processes in this network namespace.
+    """Return the rows of the program's processes in this network namespace.
 
-    Of another login's processes the namespace is not to be seen (`-`); where that is so of all,
-    they are the ones (a server that ran before us as root).
+    The namespace of another login's processes is invisible (`-`); if that holds for all, they are
+    the ones (a server that ran before us as root).
     """
     first, *lines = stdout.splitlines() or [""]
     if not first.startswith("namespace "):

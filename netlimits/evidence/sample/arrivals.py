@@ -1,15 +1,17 @@
 """What arrived at the receiving hosts while all streams ran, by their own kernels' counters.
 
-netperf's interim results are its sender's: what still waits in a socket or is dropped on the way
-counts there. So where streams are added up, or interim results asked for, the receiver is looked at
-through the run. Of TCP each connection's bytes that arrived in order (`ss`), of datagrams those
-that programs took. The window is from the first look at which every stream has received something
-to the last at which every one still received more. Only the receiver's clock is in it.
+netperf's interim results are its sender's: they include what still waits in a socket or is dropped
+on the way. So if streams are added up, or interim results are asked for, the receiver is sampled
+through the run. For TCP it counts each connection's bytes that arrived in order (`ss`), for UDP the
+datagrams that programs received. The window is from the first sample at which every stream has
+received something to the last at which every stream received more. It needs only the receiver's
+clock.
 
-In-order delivery runs ahead of the path when a hole is filled: a second of it has shown 21.5 Mbit/s
-behind 20. So no interval counts for more than its interface carried of packets less their headers:
-the fewest that they can have, without TCP's timestamps where `ss` does not show them, and with
-UDP's once a datagram, not in each of its fragments.
+In-order delivery runs ahead of the path when a hole is filled: one second of it showed 21.5 Mbit/s
+behind a link of 20. So no interval counts for more than its interface's bytes less the headers: the
+fewest that its packets can have, without TCP's timestamps if `ss` does not show them, and with
+UDP's
+once a datagram, not in each of its fragments.
 """
 
 from __future__ import annotations
@@ -21,16 +23,16 @@ from dataclasses import dataclass
 from netlimits.evidence.sample.snapshots import Look
 
 FRAME, IPV6 = 34, 20
-"""Bytes of Ethernet and IPv4 that an interface counts in a packet, and what IPv6's are more."""
+"""Bytes of Ethernet and IPv4 that an interface counts in a packet, and what IPv6 adds."""
 
 TCP, TIMESTAMPS, UDP = 20, 12, 8
 """Bytes of headers in each segment, with the option for each; and in each datagram."""
 
 ACTIVE = 0.1
-"""Share of what is usual from which on an interval belongs to a transfer."""
+"""Minimum share of the usual bytes in an interval that belongs to a transfer."""
 
 LEAST_INTERVALS = 3
-"""Number of intervals from which on those in which the data begin or end are left out."""
+"""Minimum number of intervals for leaving out those in which the data begin or end."""
 
 Row = dict[str, float]
 
@@ -39,7 +41,8 @@ Row = dict[str, float]
 class Arrivals:
     """What arrived at one host or several in the window that their streams share.
 
-    `rows` are interim results of each stream, as tools have them; of datagrams of all together.
+    `rows` are interim results of each stream, in the form of the tools' own; datagrams have one
+    stream.
     """
 
     rate_mbps: float
@@ -48,18 +51,18 @@ class Arrivals:
 
     @property
     def begin(self) -> float:
-        """When the window begins, by the host's clock."""
+        """Start of the window, by the host's clock."""
         return min(row["ending_s"] - row["interval_s"] for row in self.rows)
 
     @property
     def stop(self) -> float:
-        """When the window ends, by the host's clock."""
+        """End of the window, by the host's clock."""
         return max(row["ending_s"] for row in self.rows)
 
     def within(self, begin: float, stop: float) -> float:
-        """The rate in Mbit/s of a part of the window, from `begin` to `stop` of the host's clock.
+        """Return the rate in Mbit/s from `begin` to `stop` of the host's clock, within the window.
 
-        An interval that lies partly in it counts for that part.
+        An interval that is partly in it counts for that part.
         """
         part = sum(
             row["throughput_mbps"]
@@ -72,7 +75,7 @@ class Arrivals:
 def tcp(
     seen: Sequence[Look], streams: int, *, ipv6: bool = False, skip: float = 0.0
 ) -> Arrivals | None:
-    """What arrived over TCP connections; None unless the looks show all `streams`, long enough.
+    """Return what arrived over TCP connections; None unless the samples show all `streams`.
 
     `skip` seconds from the first data on are left out.
     """
@@ -91,7 +94,7 @@ def tcp(
         (look, [value for value in row if value is not None])
         for look, row in zip(seen[begin : stop + 1], sums[begin : stop + 1], strict=True)
     ]
-    # a look that misses a stream ends no interval: what arrived until it is not known
+    # a sample without one of the streams ends no interval: its bytes are unknown
     complete = [(look, row) for look, row in complete if len(row) == streams]
     window = [look for look, _ in complete]
     data = [
@@ -111,19 +114,19 @@ def shared(
     skip: float = 0.0,
     moved: Sequence[float | None] = (),
 ) -> tuple[int, int] | None:
-    """Return the first and the last look between which all streams had data to carry.
+    """Return the first and the last sample between which all streams had data to carry.
 
     The first is one at which each has carried something. The last interval in which all carried
     something is left out if there are three or more and a stream carried nothing later: it ended
-    somewhere within that interval. It is kept where all streams end and the interface shows that
+    somewhere within that interval. It is kept if all streams end and the interface shows that
     data still flowed after it.
 
     Args:
-        seen: The looks.
-        sums: What each connection had carried by each look, those of 0 left out.
-        streams: How many connections there are; None is returned if the looks show others.
-        skip: Seconds from the first data on that do not count.
-        moved: Bytes that the interface had carried by each look.
+        seen: The samples.
+        sums: What each connection had carried by each sample, without zeros.
+        streams: The number of connections; the result is None if the samples show others.
+        skip: Seconds from the first data on to ignore.
+        moved: Bytes that the interface had carried by each sample.
     """
     ends = dict.fromkeys(name for look in sums for name in look)
     if not ends or len(ends) != streams:
@@ -144,7 +147,7 @@ def shared(
 
 
 def _flows(moved: Sequence[float | None], begin: int, stop: int) -> bool:
-    """Return whether data flowed after a look, at ACTIVE of the usual bytes of an interval."""
+    """Return True if data flowed after a sample, at ACTIVE of the usual bytes of an interval."""
     if not moved or None in moved[begin : stop + 2]:
         return False
     before, here, after = (moved[at] or 0 for at in (begin, stop, stop + 1))
@@ -152,9 +155,9 @@ def _flows(moved: Sequence[float | None], begin: int, stop: int) -> bool:
 
 
 def udp(seen: Sequence[Look], size: float, *, ipv6: bool = False) -> Arrivals | None:
-    """What arrived in datagrams of `size` bytes, without the intervals in which they begin and end.
+    """Return what arrived in datagrams of `size` bytes, without the first and last interval.
 
-    None where a look lacks the count, or fewer than three intervals carried datagrams.
+    None if a sample lacks the count, or fewer than three intervals carried datagrams.
     """
     taken = [look.counters.get("udp_in") for look in seen]
     if None in taken:
@@ -171,11 +174,11 @@ def udp(seen: Sequence[Look], size: float, *, ipv6: bool = False) -> Arrivals | 
 
 
 def together(parts: Sequence[Arrivals | None]) -> Arrivals | None:
-    """The sum of several hosts' arrivals, over the window that all of them share.
+    """Return the sum of several hosts' arrivals, over the window that all of them share.
 
-    Where the hosts' clocks agree, so that the windows lie over one another, that is what they have
-    in common; where not, they are taken to begin together. Data that one host took while another
-    had none of its share yet would make a sum that no link carries.
+    If the hosts' clocks agree, so that their windows overlap, that is the common part; if not,
+    the windows are assumed to begin together. Data that one host received while another had none
+    of its share yet would make a sum that no link carries.
     """
     shares = [part for part in parts if part is not None]
     if not shares or len(shares) < len(parts):
@@ -205,7 +208,7 @@ def together(parts: Sequence[Arrivals | None]) -> Arrivals | None:
 def _arrivals(
     window: Sequence[Look], data: Sequence[Sequence[float]], header: int, once: Sequence[float] = ()
 ) -> Arrivals | None:
-    """Bytes of each stream in each interval of a window, held to what the interface carried.
+    """Return each stream's bytes in each interval, limited to what the interface carried.
 
     `header` are bytes of each packet, `once` further ones of each interval.
     """
@@ -218,7 +221,7 @@ def _arrivals(
     totals = [sum(row) for row in data]
     carried = list(_carried(window, header, once or [0.0] * len(data), totals))
     share = min(1.0, sum(totals) / sum(carried)) if sum(carried) else 1.0
-    # never shorter than it was: a clock that is read late makes no rate too high
+    # never shorter than it was: a clock that is read late must not raise a rate
     whole = max(ends[-1], window[-1].read or 0.0) - min(ends[0], window[0].at or ends[0])
     share *= (ends[-1] - ends[0]) / whole
     rows = []
@@ -242,7 +245,7 @@ def _arrivals(
 def _carried(
     window: Sequence[Look], header: int, once: Sequence[float], totals: Sequence[float]
 ) -> Iterator[float]:
-    """User data that the interface received in each interval; the streams' own where unknown."""
+    """Yield the user data that the interface received in each interval; the streams' if unknown."""
     for early, late, more, total in zip(window, window[1:], once, totals, strict=False):
         both = (early.counters, late.counters)
         if not all({"rx_bytes", "rx_packets"} <= counters.keys() for counters in both):

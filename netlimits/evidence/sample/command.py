@@ -1,15 +1,17 @@
-"""The command that looks at a host while a run goes on.
+"""The command that samples a host during a run.
 
-One process looks about five times a second from before the connection is made: differences tell
-what changed (what the kernel has counted since a connection was made holds the start-up), and no
-moment stands for the whole. That process is Perl's, which every distribution's own programs need:
-it asks the kernel what `ss` asks (looks.pl), at some 0.5 ms of one CPU for each look, where a
-process of `ss` takes 3. It has a session of its own, to come after all others in the kernel's
-choice, looks a certain number of times and ends by itself.
+One process takes about five samples a second, from before the connection exists: differences show
+what changed (a connection's counters include the start-up), and no single moment stands for all. It
+is a Perl process, since every distribution's own programs need Perl. It asks the kernel what `ss`
+asks (looks.pl), at some 0.5 ms of one CPU for each sample, where a process of `ss` takes 3. It has
+a
+session of its own so that the scheduler prefers all others, takes a fixed number of samples and
+ends
+by itself.
 
-A host without Perl, or without its modules, is looked at by `ss`, with a process each time: so
-twice in a run, or, where the measure itself is what arrived there (evidence.sample.arrivals), as
-often as by Perl, but for SHORTEST.
+A host without Perl, or without its modules, is sampled with `ss`, one process each time: so only
+twice in a run or, if the samples are the measurement (evidence.sample.arrivals), as often as with
+Perl, but no faster than SHORTEST.
 """
 
 from __future__ import annotations
@@ -23,14 +25,14 @@ from netlimits.model import Command
 
 SHORTEST = 0.2
 SHORTEST_COUNTING = 0.05
-"""Seconds between two looks, at least, and where the looks are the measure."""
+"""Minimum seconds between two samples; SHORTEST_COUNTING if the samples are the measurement."""
 
 LOOKS = 50
-"""How often a run is looked at, at most, and how many connections all looks of it may show."""
+"""Maximum number of samples of a run, and of connections in all of its samples."""
 CONNECTIONS = 400
 
 ASKED_FOR_OPTIONS = "ss -tuinmoHO "
-"""How the script asks `ss` for TCP's options; campaigns before did not."""
+"""The script's call of `ss` that asks for TCP's options; earlier campaigns did not."""
 
 _BY_SS = r"""
 echo "namespace $(readlink /proc/self/ns/net)"
@@ -74,7 +76,7 @@ Kept::ran(sub {
     $looks->();
 });
 """
-"""The same where the host keeps a Perl, by the words of the script: loaded and compiled once."""
+"""The version for a host that keeps a Perl: the script's program is loaded and compiled once."""
 
 
 def command(
@@ -90,13 +92,20 @@ def command(
     tools: Iterable[str] = (),
     deadline: float,
 ) -> Command:
-    """Look at a run of so many `seconds`, or while it is `counting`, each so many, until ended.
+    """Return the command that samples a run.
 
-    Looks at connections with `peers`, the data addresses of the other end, at `program`, at
-    `interface`, and where it is counting at that one's counters. `port` is where the tool's server
-    listens: argument 0 of the script, for whoever reads the output. The more `connections` there
-    are, the fewer looks; so many as are `carrying` data are waited for. `tools` are the programs
-    whose CPU time is not others'.
+    Args:
+        program: The tool's program on this host.
+        peers: The data addresses of the other end, whose connections are sampled.
+        port: Where the tool's server listens: argument 0 of the script, for the parser.
+        seconds: The length of the run.
+        counting: Seconds between samples if they are the measurement; it then runs until it is
+            ended, and samples the interface's counters too.
+        connections: How many there are; the more, the fewer samples.
+        carrying: How many connections with data to wait for.
+        interface: The data interface.
+        tools: Programs whose CPU time is not that of others.
+        deadline: Seconds.
     """
     filters: list[str] = []
     for peer in filter(None, peers):
@@ -105,7 +114,7 @@ def command(
         every = max(SHORTEST_COUNTING, counting)
         times, schedule = (0.0, max(SHORTEST, counting), 0), (0, every)
     else:
-        # two looks of `ss` lie a quarter of the run from either end
+        # the two samples of `ss` are a quarter of the run from either end
         times = seconds / 4, max(SHORTEST, seconds / 2), 2
         most = max(3, min(LOOKS, CONNECTIONS // max(1, connections)))
         often = max(SHORTEST, seconds / most)
@@ -123,7 +132,7 @@ def _number(value: float) -> str:
 
 @cache
 def _looks() -> str:
-    """The program for Perl, less its comments and indents, which only we read."""
+    """Return the Perl program without comments and indentation."""
     names = ("looks.pl", "words.pl", "others.pl")
     files = (resources.files(__package__).joinpath(name) for name in names)
     lines = (line.strip() for file in files for line in file.read_text("utf-8").splitlines())

@@ -1,12 +1,12 @@
-# Looks at this host while a run goes on, from one process: what `ss -tinmo` tells of connections
-# with the other end, in its words, asked of the kernel (sock_diag) without a process for each look;
-# and of the tool's threads what /proc has. A look reads and keeps what it read, from files that stay open;
-# it becomes text when the looks are over, or when there is much of it: a program that works while what it
-# looks at does changes it, and on an emulated CPU a look as text took 3 to 30 ms.
-# What lasts is `our`: a kept Perl compiles all this as one sub, and the subs in it share no `my` of that.
+# Samples this host during a run, from one process: connections with the other end, as `ss -tinmo` prints
+# them, asked of the kernel (sock_diag) without a process for each sample; and the tool's threads from /proc.
+# A sample reads files that stay open and keeps their content. It becomes text when sampling is over, or when
+# there is much of it: a sampler that works while its subject does disturbs it, and on an emulated CPU
+# formatting one sample took 3 to 30 ms.
+# State is `our`: a kept Perl compiles all this as one sub, and the subs in it do not share its `my`.
 package Looks;
 BEGIN {
-    # without them `ss` has to do: loading them here costs no process that only tries
+    # without these modules use `ss`; trying to load them here costs no extra process
     eval { require Time::HiRes; require Socket; 1 }
         or exec "sh", "-c", $ENV{by_ss}, "sh", @ARGV[7 .. $#ARGV];
 }
@@ -26,7 +26,7 @@ socket(our $kernel, 16, 3, 4) or exit 3;
 
 sub text { open(my $f, "<", $_[0]) or return ""; local $/; my $t = <$f>; $t // "" }
 
-# a file that is read in each look, up to where it has what `until` says
+# the content of a file that each sample reads, up to the block that contains `until`
 sub again {
     my ($path, $until) = @_;
     my $file = $open{$path};
@@ -40,7 +40,7 @@ sub again {
     $read;
 }
 
-# what becomes text later: a sub of this and what it is given
+# keeps data for `printed`: text, or a sub and its arguments
 sub keep { $held += length $_[-1]; push @kept, [@_] }
 
 sub last_word { (readlink($_[0]) // "-") =~ /(\d+)/ ? $1 : "-" }
@@ -57,7 +57,7 @@ sub parts {
     %part;
 }
 
-# keeps a connection with the other end; whether it carries data
+# keeps a connection with the other end; true if it carries data
 sub seen {
     my ($message) = @_;
     my ($family, $state, $dst) = unpack("C2 x22 a16", $message);
@@ -70,8 +70,8 @@ sub seen {
     $sent + $received > 10000;
 }
 
-# TCPDIAG_GETSOCK of all that is established or half closed, both families in one walk, or of one
-# socket: info, congestion control and memory. Gives the ends of those that carry data.
+# TCPDIAG_GETSOCK of all established or half closed sockets, both families in one walk, or of one
+# socket: info, congestion control and memory. Returns the ends of those that carry data.
 sub asked {
     my ($family, $ends) = @_;
     my $ask = pack("C4 a48 L2", $family, 0, 0, 74, $ends, 1 << 1 | 1 << 8, 0);
@@ -92,9 +92,9 @@ sub asked {
     @ends;
 }
 
-# A walk through the table of all the host's sockets takes caches from what is measured: once one has
-# shown all that are to carry data, beside those that did before the run, these alone are asked for, and
-# there is a walk in ten looks. Gives how many carry data.
+# A walk through the table of all the host's sockets evicts caches of the measured programs. Once a walk has
+# shown all connections that are to carry data, besides those from before the run, only these are asked for,
+# with a walk in every tenth sample. Returns the number that carry data.
 sub connections {
     if ($settled && ++$alone % 10) {
         my @still = map { asked(ord($_), substr($_, 1)) } @known;
@@ -107,7 +107,7 @@ sub connections {
     @known;
 }
 
-# what is there, whole: whoever ends the looks may do so in the midst of one
+# writes everything kept, completely: sampling may be ended in the middle of a sample
 sub printed {
     for (splice @kept) {
         my ($as, @what) = @$_;
@@ -123,9 +123,9 @@ sub printed {
 
 sub changed { keep("$_[0] $_[1]\n") if ($last{$_[0]} // "") ne $_[1]; $last{$_[0]} = $_[1] }
 
-# The tool's processes, with all that these began (a program may be a script that begins the tool), as
-# `ps -o netns=,pid=,ppid=,nlwp=,pcpu=,comm=` has them, and where to look on. Those that are younger than
-# this process, or where none is of the tool all others: to read of each takes long.
+# The tool's processes and their children (a program may be a script that starts the tool), as
+# `ps -o netns=,pid=,ppid=,nlwp=,pcpu=,comm=` prints them, and the files to sample. First only those younger
+# than this process, and all others if none is the tool's: reading each takes long.
 sub processes {
     opendir(my $proc, "/proc") or return;
     my @pids = grep { /^[0-9]+$/ } readdir $proc;
@@ -170,7 +170,7 @@ sub processes_of {
     $found;
 }
 
-# the files of the control groups that hold a process, which say how often their quotas held it up
+# the files of a process's control groups, with how often their quotas throttled it
 sub quotas {
     my @files;
     for (split /\n/, text($_[0])) {
@@ -211,7 +211,7 @@ sub counters {
     keep(sprintf "read %.9f\n", time);
 }
 
-# The CPUs' times and the interface's bytes, which it gives; see `ticks`.
+# Keeps the CPUs' times and the interface's bytes, and returns the latter; see `ticks`.
 sub cpus {
     my ($stat, $at) = (again("/proc/stat", "\nintr"), clock_gettime(CLOCK_MONOTONIC));
     my $bytes = 0;
@@ -220,7 +220,7 @@ sub cpus {
     $bytes;
 }
 
-# seconds of CPU since the last time
+# seconds of CPU since the last call
 sub cost {
     my $used = again("/proc/self/schedstat") =~ /^(\d+)/ ? $1 / 1e9 : 0;
     my $since = $used - $spent;
@@ -228,23 +228,23 @@ sub cost {
     $since;
 }
 
-# Lets whatever else wants this CPU go first: a look in the midst of what is measured makes it wait,
-# and what waited then comes in larger pieces, which cost less each. With autogroups `nice` counts
-# within a session alone, so this one, which is nobody else's, has a rank of its own. Where looks are
-# the measure itself they are few, and keep their rank: a busy host would let seconds pass unseen.
-# When the looks are over, or are ended, nothing is measured and somebody waits for the text: back to the
-# rank of others, or on a busy host it took seconds, and who waited killed it (a process that is not root's
-# has the autogroup's rank back alone).
+# Sets the priority. During sampling everything else on this CPU goes first: a sample in the middle of the
+# measured work makes it wait, and the work then comes in larger pieces, which cost less each. With autogroups
+# `nice` counts only within a session, so this session, which nobody shares, has a priority of its own. If the
+# samples are the measurement they are few and keep their priority: a busy host would let seconds pass
+# without one. When sampling ends nothing is measured and the controller waits for the text, so the priority
+# returns to normal; on a busy host it took seconds otherwise, and was killed. (Without root only the
+# autogroup's priority returns.)
 sub rank {
     my $ours = getpgrp(0) == $$ && open(my $f, ">", "/proc/self/autogroup");
     syswrite($f, $_[0]) if $ours;
     setpriority(0, 0, $_[0]);
 }
 
-# The looks end by themselves after so many from the first with data on, before the run does: who has to
-# end them waits for that. What begins the tool may take long: until there are data the first looks come
-# quickly, and without data they end later. There are two with data at least. Who ends them gets one more, which shows
-# whether data still flow.
+# Sampling ends by itself a number of samples after the first one with data, before the run does: a controller
+# that has to end it waits for that. The tool may start slowly: until there are data the first samples come
+# quickly, and without data sampling ends later. At least two samples have data. After TERM there is one more
+# sample, which shows whether data still flow.
 $out = "namespace " . readlink("/proc/self/ns/net") . "\n";
 our ($began, $scans, $late) = (time, 0, 5);
 our $until = $count && $began + $count * $every + $late;
@@ -264,24 +264,24 @@ for (my $n = 1; ; $n++) {
         $until &&= time + ($count - !$counting) * $every;
     }
     ($bytes, $looked) = ($moved, time);
-    # once there is data the tool's processes are there, and of datagrams a little later
+    # the tool's processes exist once there are data, with datagrams a little later
     if (!@threads && $scans < 3 && ($with_data || time - $began > 0.7)) { $scans++; processes() }
     more();
     rank(19) if $n == 1 && !$counting && !$end;
-    # to read of all processes takes long: now, since the tool comes later
+    # reading all processes takes long, so do it before the tool starts
     $processes //= Others::processes();
     printed() if $held > 1e6;
-    # a look that comes late is not made up for
+    # a late sample is not repeated
     my $passed = int((time - $began) / $every);
     $n = $passed if $n < $passed;
-    # where looks cost much (an emulated CPU) there are fewer, but eight in a run
+    # expensive samples (on an emulated CPU) are fewer, but at least eight in a run
     my ($cost, $before) = (cost(), $usual);
     $usual = $cost;
     $cost = $before if !defined $before || $before < $cost;
-    my $apart = ($cost // 0) / 0.02 / $every;
+    my $stride = ($cost // 0) / 0.02 / $every;
     my $eighth = $count / 8;
-    $apart = $eighth if $apart > $eighth;
-    $n += int($apart) - 1 if $apart > 1;
+    $stride = $eighth if $stride > $eighth;
+    $n += int($stride) - 1 if $stride > 1;
     my $next = $began + $n * $every;
     if ($quick-- > 0) {
         my $soon = ($cost // 0) / 0.02;

@@ -1,12 +1,12 @@
 # CPU time of processes that are neither the tool's nor ours, between two readings of /proc/PID/stat. It
-# follows looks.pl, which makes sure first that the host has the modules.
+# follows looks.pl, which first makes sure that the host has the modules.
 package Others;
 use POSIX ();
 use Time::HiRes ();
 our (%kernels, $ticks);
 
-# the line of each process, without the kernel's own, and the middle of the time that it took to read them:
-# on a busy host that is long
+# each process's line, without the kernel's own processes, and the middle of the time that the reading took,
+# which is long on a busy host
 sub processes {
     my ($began, %line) = Time::HiRes::time();
     opendir my $folder, "/proc" or return;
@@ -21,11 +21,11 @@ sub processes {
     $line{1} ? [($began + Time::HiRes::time()) / 2, \%line] : undef;
 }
 
-# a line's name, parent, time of beginning, and CPU time with that of the children that it waited for
+# a line's name, parent, start time, and CPU time with that of the children it waited for
 sub of {
     my $end = rindex $_[0], ")";
     my @is = split " ", substr $_[0], $end + 1;
-    # who waits for all that nobody else does has no part in them
+    # init waits for every orphan, whose time is not its own
     my $children = $_[0] =~ /^1 / ? 0 : $is[13] + $is[14];
     (substr($_[0], index($_[0], "(") + 1, $end - index($_[0], "(") - 1), $is[1], $is[19], $is[11] + $is[12] + $children);
 }
@@ -52,7 +52,7 @@ sub grown {
         $grown{$pid} = $used - ($first == $began ? $before : 0);
         $name{$pid} = $name =~ s/[^ -~]/?/gr;
     }
-    # what a process took before is in the account of the one that waited for its end
+    # the time of an ended process is part of the one that waited for it
     for my $pid (keys %$was) {
         my ($name, $heir, $began, $used) = $is->{$pid} && $was->{$pid} eq $is->{$pid} ? next : of($was->{$pid});
         next if $is->{$pid} && (of($is->{$pid}))[2] == $began;

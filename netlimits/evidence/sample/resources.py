@@ -1,9 +1,10 @@
-"""What the looks say of a host beside its connections: whether the tool's threads got their CPU.
+"""Figures of a host beside its connections: whether the tool's threads got their CPU.
 
-A thread that is ready and has to wait for a CPU, a control group that is out of its quota, a CPU
-that is clocked down, and a NIC's queue that holds what was sent (BQL): each limits a run without a
-CPU that is busy for all to see. Times are differenced between the first look that tells them and
-the last (proc(5): schedstat is nanoseconds run, nanoseconds waited).
+A thread that is ready and waits for a CPU, a control group out of its quota, a CPU with a low clock
+rate, and a NIC's queue that holds what was sent (BQL): each limits a run although no CPU looks
+busy.
+Times are the difference between the first sample that has them and the last (proc(5): schedstat is
+nanoseconds run, nanoseconds waited).
 """
 
 from __future__ import annotations
@@ -22,24 +23,25 @@ _SPEED = re.compile(r"^speed ([0-9]{1,9})$", re.MULTILINE)
 
 
 def figures(samples: Sequence[Completed]) -> dict[str, float]:
-    """The figures of an end's hosts; what not all of them tell is left out.
+    """Return the figures of an end's hosts; those that one of them lacks are left out.
 
-    `process_cpu_pct` of all the tool's threads, `thread_cpu_pct` of the busiest, % of one CPU;
-    `cpu_wait_pct`, the share of the time for which the thread that waited longest was ready and
-    had no CPU; `throttled_times` and `throttled_pct` of the time by control groups' quotas;
-    `cpu_mhz`, the mean of the CPUs in mid-run; `link_speed_mbps`; `bql_queued_bytes` and
-    `bql_limit_bytes` of all the interface's queues, means of the looks that show any.
+    Returns:
+        `process_cpu_pct` of all the tool's threads, `thread_cpu_pct` of the busiest, % of one CPU;
+        `cpu_wait_pct`, the share of the time for which the thread that waited longest was ready
+        without a CPU; `throttled_times` and `throttled_pct` of the time by control groups' quotas;
+        `cpu_mhz`, the mean of the CPUs in mid-run; `link_speed_mbps`; `bql_queued_bytes` and
+        `bql_limit_bytes` of all the interface's queues, means of the samples that show any.
     """
     hosts = [_host(sample.stdout) for sample in samples]
     if not hosts:
         return {}
     first, *others = hosts
     names = [name for name in first if all(name in host for host in others)]
-    return {name: _together(name, [host[name] for host in hosts]) for name in names}
+    return {name: _combined(name, [host[name] for host in hosts]) for name in names}
 
 
-def _together(name: str, values: Sequence[float]) -> float:
-    """The figures of several hosts as one of their end."""
+def _combined(name: str, values: Sequence[float]) -> float:
+    """Combine a figure of several hosts into one of their end."""
     if name in ("thread_cpu_pct", "cpu_wait_pct", "throttled_pct"):
         return max(values)
     return _mean(values) if name == "cpu_mhz" else sum(values)
@@ -50,7 +52,6 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _host(text: str) -> dict[str, float]:
-    """One host's figures."""
     pieces = _LOOK.split(text)
     seen = [(float(at), look) for at, look in zip(pieces[1::2], pieces[2::2], strict=True)]
     values = {**_threads(seen), **_throttled(seen)}
@@ -89,7 +90,7 @@ def _threads(seen: Sequence[tuple[float, str]]) -> Mapping[str, float]:
 
 
 def _throttled(seen: Sequence[tuple[float, str]]) -> Mapping[str, float]:
-    """It is printed where it changed alone: the time is until the last look."""
+    """Return the throttling until the last sample: it is printed only when it changes."""
     readings = [
         (at, int(times), int(us)) for at, look in seen for times, us in _THROTTLED.findall(look)
     ]

@@ -1,8 +1,8 @@
-"""What looks at a host say: its connections, its interface, and the tool's processes.
+"""Parse the samples of a host: its connections, its interface, and the tool's processes.
 
-The data connections are those with the other end that are not on the tool's own port; where
-there is none, those on it (iperf3 uses one port for everything) that carried DATA_BYTES and 1 %
-of the busiest's bytes: a control connection carries some hundred.
+Data connections are those with the other end that are not on the tool's own port. If there is none,
+they are those on it (iperf3 uses one port for everything) that carried DATA_BYTES and 1 % of the
+busiest one's bytes: a control connection carries some hundred.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from netlimits.model import Completed
 DATA_BYTES = 10_000
 
 ALGORITHMS = {"cubic", "reno", "bbr", "dctcp", "vegas", "westwood", "htcp", "bic", "illinois"}
-"""Congestion controls that `ss -i` names; of these, BBR alone paces by its model of the path."""
+"""Congestion controls that `ss -i` names; only BBR paces by its model of the path."""
 
 _TIME = r"[0-9]{9,12}\.[0-9]{9}"
 _PAIR = re.compile(r"(\w+):(\S+)")
@@ -31,9 +31,9 @@ _SCALE = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """One TCP connection as `ss -i` tells it: its ends and its fields; rates in bit/s.
+    """One TCP connection of `ss -i`: its ends and its fields; rates in bit/s.
 
-    `timestamps` is whether its segments carry them, None where `ss` was not asked (`-o`).
+    `timestamps` is True if its segments carry them, None if `ss` was not asked (`-o`).
     """
 
     local: str
@@ -49,7 +49,7 @@ class Connection:
 
     @property
     def sent(self) -> float:
-        """Bytes that it sent, or had acknowledged where `ss` does not know the former."""
+        """Bytes sent, or acknowledged if `ss` does not report the former."""
         return self.value("bytes_sent") or self.value("bytes_acked")
 
     @property
@@ -58,25 +58,25 @@ class Connection:
         return self.sent + self.value("bytes_received")
 
     def value(self, name: str) -> float:
-        """A field; 0 where `ss` omits it: what is 0, or what its kernel does not tell."""
+        """Return a field; 0 if `ss` omits it, as it does zeros and unknown values."""
         return self.fields.get(name, 0.0)
 
     @property
-    def tells_app_limited(self) -> bool:
-        """Whether its kernel says `app_limited`, which came with the delivery rate (Linux 4.9)."""
+    def reports_app_limited(self) -> bool:
+        """True if its kernel reports `app_limited`, as with the delivery rate (Linux 4.9)."""
         return self.app_limited or "delivery_rate" in self.fields
 
     def on(self, port: int) -> bool:
-        """Whether either end is `port`."""
+        """Return True if either end is `port`."""
         return str(port) in (self.local.rpartition(":")[2], self.peer.rpartition(":")[2])
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One look: the data connections, and the interface's counters with when they had been read.
+    """One sample: the data connections, and the interface's counters with the time of reading them.
 
-    Times are epoch seconds of the host's clock; None where `date` knows no fractions. `one_stack`
-    says that both ends of the connections are in it, which are not told apart.
+    Times are epoch seconds of the host's clock; None if `date` prints no fractions. `one_stack` is
+    True if it has both ends of the connections, which cannot be distinguished.
     """
 
     at: float | None
@@ -87,13 +87,13 @@ class Look:
 
     @property
     def time(self) -> float | None:
-        """When the counters were read: between the two looks at the clock around them."""
+        """The time of the counters: the middle between the two clock readings around them."""
         return self.at if self.at is None or self.read is None else (self.at + self.read) / 2
 
 
-@lru_cache(maxsize=8)  # several figures of a run are of its looks
+@lru_cache(maxsize=8)  # several figures of a run need its samples
 def looks(completed: Completed) -> tuple[Look, ...]:
-    """The looks in a command's output. Those of an older campaign have no time of their own."""
+    """Return the samples in a command's output. Those of older campaigns have no time."""
     if not completed.stdout.startswith("namespace "):
         return ()
     pieces = re.split(r"^look (.*)$", completed.stdout, flags=re.MULTILINE)
@@ -117,7 +117,7 @@ def _seconds(text: str) -> float | None:
 
 
 def _counts(text: str) -> dict[str, int]:
-    """The interface's counters, and `udp_in`, the datagrams that programs have taken."""
+    """Return the interface's counters, and `udp_in`, the datagrams that programs have received."""
     counts = {
         name: int(value)
         for name, value in re.findall(r"^(rx_bytes|rx_packets):([0-9]{1,20})$", text, re.MULTILINE)
@@ -131,7 +131,7 @@ def _counts(text: str) -> dict[str, int]:
 
 
 def _connections(text: str, *, options: bool) -> list[Connection]:
-    """The TCP connections of an `ss -tuinmHO`, or with `options` of an `ss -tuinmoHO`."""
+    """Return the TCP connections of an `ss -tuinmHO`, or with `options` of an `ss -tuinmoHO`."""
     connections = []
     for line in text.splitlines():
         words = line.split(maxsplit=6)
@@ -159,7 +159,7 @@ def _connection(waits: str, local: str, peer: str, details: str, options: bool) 
 
 
 def _memory(parts: Mapping[str, str]) -> dict[str, float]:
-    """Return the sizes of a socket's buffers, how full they are, and what it dropped (ss -m)."""
+    """Return the sizes of a socket's buffers, how full they are, and its drops (ss -m)."""
     fields = {"socket_drops": float(parts["d"])} if "d" in parts else {}
     for buffer, taken, most in (("rcvbuf", "r", "rb"), ("sndbuf", "w", "tb")):
         if taken in parts and float(parts.get(most, 0)):
@@ -169,7 +169,7 @@ def _memory(parts: Mapping[str, str]) -> dict[str, float]:
 
 
 def _data(connections: list[Connection], port: int) -> list[Connection]:
-    """The connections that carry the measurement."""
+    """Return the connections that carry the measurement."""
     if elsewhere := [c for c in connections if not c.on(port)]:
         return elsewhere
     enough = max([DATA_BYTES, *(c.carried / 100 for c in connections)])

@@ -1,11 +1,11 @@
-"""CPU time over the seconds of the transfer, from the looks at a host during a run.
+"""CPU time over the seconds of the transfer, from the samples of a host during a run.
 
-Each look reads the CPUs' times and the interface's bytes. The transfer's intervals between two
-looks are those in which all its TCP connections carried data. Where the looks do not show these
-(UDP), they are those in which the interface's bytes went at a tenth of the usual rate or more, in
-the stretch, no longer than the transfer, in which the most bytes went. Intervals within which the
-transfer began or ended are left out. So what lies beside it does not count: its start, its end,
-the readings of the evidence, a control connection that took long.
+Each sample has the CPUs' times and the interface's bytes. The transfer consists of the intervals
+between samples in which all its TCP connections carried data. If the samples do not show these
+(UDP), it is the intervals in which the interface's bytes had a tenth of the usual rate or more, in
+the stretch, no longer than the transfer, with the most bytes. Intervals in which the transfer began
+or ended are left out. So nothing around the transfer counts: its start, its end, the readings of
+the evidence, a control connection that took long.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from netlimits.evidence.sample.snapshots import looks
 from netlimits.model import Completed
 
 TICKS = 8
-"""Columns of a CPU's line in /proc/stat that are read: guest times are in user's already."""
+"""Number of columns to read from a CPU's line in /proc/stat: guest times are part of user's."""
 
 _LOOK = re.compile(r"^look ([0-9]{9,12}\.[0-9]{9})$", re.MULTILINE)
 _CPUS = re.compile(
@@ -36,10 +36,11 @@ _BYTES = re.compile(r"^([0-9]{1,20})$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One look's reading of a host.
+    """One sample's reading of a host.
 
-    `times` are the CPUs' ticks at `times.clock_s`, in seconds of a clock of the host; `bytes` went
-    over the data interface, both ways, and `own_s` CPU seconds were used by the sampler itself.
+    `times` are the CPUs' ticks at `times.clock_s`, in seconds of a clock of the host; `bytes`
+    passed
+    the data interface, in both directions, and the sampler itself used `own_s` CPU seconds.
     """
 
     times: CpuTimes
@@ -53,7 +54,7 @@ class Reading:
 
 
 def readings(completed: Completed) -> list[Reading | None]:
-    """Return each look's reading in a sampler's output, None for a look without one."""
+    """Return each sample's reading in a sampler's output, None for a sample without one."""
     pieces = _LOOK.split(completed.stdout)
     read: list[Reading | None] = []
     last: Reading | None = None
@@ -88,13 +89,13 @@ def _grown(before: Reading | None, line: re.Match[str]) -> Reading:
 def window(
     completed: Completed, *, streams: int = 0, seconds: float = 0.0, skip: float = 0.0
 ) -> tuple[Reading, Reading] | None:
-    """Return the readings between which only the transfer went on; None where none lie in it.
+    """Return the readings between which only the transfer was active; None without such readings.
 
     Args:
         completed: The sampler's output.
-        streams: TCP connections that carry the transfer; 0 where it has none.
-        seconds: How long the transfer took at most, `skip` included; 0 where that is not known.
-        skip: Seconds of the transfer's beginning that do not count (iperf3's `omit`).
+        streams: TCP connections that carry the transfer; 0 for none.
+        seconds: Maximum length of the transfer, `skip` included; 0 if unknown.
+        skip: Seconds of the transfer's beginning to ignore (iperf3's `omit`).
     """
     read = readings(completed)
     return _of_connections(completed, read, streams, skip) or _of_interface(
@@ -105,7 +106,7 @@ def window(
 def _of_connections(
     completed: Completed, read: Sequence[Reading | None], streams: int, skip: float
 ) -> tuple[Reading, Reading] | None:
-    """Return the window in which all connections carried data; None if the looks do not show it."""
+    """Return the window in which all connections carried data; None if the samples lack it."""
     seen = looks(completed)
     if not streams or len(seen) != len(read) or any(look.one_stack for look in seen):
         return None
@@ -120,7 +121,7 @@ def _of_connections(
 def _of_interface(
     read: Sequence[Reading], seconds: float, skip: float
 ) -> tuple[Reading, Reading] | None:
-    """Return the window in which bytes went over the interface at the usual rate."""
+    """Return the window in which bytes passed the interface at the usual rate."""
     pairs = [(a, b) for a, b in itertools.pairwise(read) if b.at > a.at]
     rates = [(b.bytes - a.bytes) / (b.at - a.at) for a, b in pairs]
     if not rates or max(rates) <= 0:
@@ -139,7 +140,7 @@ def _of_interface(
 def _longest(
     pairs: Sequence[tuple[Reading, Reading]], active: Sequence[int], seconds: float
 ) -> tuple[int, int]:
-    """Return the first and last of the active intervals between which the most bytes went.
+    """Return the first and last of the active intervals between which the most bytes passed.
 
     The intervals within the first and the last one take at most `seconds`, if these are known.
     """

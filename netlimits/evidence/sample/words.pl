@@ -1,5 +1,5 @@
-# What looks.pl has kept as text: connections in the words of `ss -tinmo`, the CPUs' times, threads. It
-# follows looks.pl, which runs before what stands here outside of a sub.
+# Formats the data that looks.pl keeps: connections as `ss -tinmo` prints them, the CPUs' times, threads. It
+# follows looks.pl, which runs before any code outside of a sub in this file.
 package Looks;
 our (@names, @ticks);
 BEGIN { @names = qw(state ca retransmits probes backoff options wscale app_limited
@@ -52,9 +52,9 @@ sub thread {
     $_[1] =~ /^(\d+) (\d+)/ ? "thread $id $1 $2\n" : "";
 }
 
-# `cpus SECONDS BYTES OWN CPU:TICKS CPU:TICKS …`, where BYTES went over the interface, OWN nanoseconds were
-# used by this process, and TICKS are the columns of /proc/stat, which grew by so much since the last look;
-# zeros at the end are left out.
+# `cpus SECONDS BYTES OWN CPU:TICKS CPU:TICKS …`: BYTES passed the interface, this process used OWN
+# nanoseconds, and TICKS are the growth of the columns of /proc/stat since the last sample, without zeros at
+# the end.
 sub ticks {
     my ($at, $bytes, $own, $stat) = @_;
     my @parts;

@@ -1,12 +1,12 @@
-"""Changes by others on a host during a run: its data interface, CPUs, routes and rules for peers.
+"""Changes by other users during a run: data interface, CPUs, routes and rules for peers.
 
-Two readings, `begin` before the client and `end` after it. Between them nothing of ours runs: the
+There are two readings, `begin` before the client and `end` after it. Nothing runs in between: the
 kernel keeps its own notifications (rtnetlink, uevents of CPUs) in the queue of a socket that a kept
 Perl holds open and reads at the end (`watch.pl`). So a change that is undone before the end is seen
-too. A host without Perl has no such socket: there the two states are compared alone.
+too. A host without Perl has no such socket: there only the two states are compared.
 
-What the kernel does by itself is no change: lifetimes and duplicate checks of addresses, router
-advertisements, neighbours, routes that a DHCP client writes again as they were, promiscuous mode.
+The kernel's own actions are no changes: lifetimes and duplicate checks of addresses, router
+advertisements, neighbours, routes that a DHCP client rewrites unchanged, promiscuous mode.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ for peer; do
   echo "path $peer $(ip -o route get fibmatch "$peer" 2>/dev/null)"
 done
 """
-"""A script that prints the state as `watch.pl` does, for a host without Perl."""
+"""Print the state as `watch.pl` does, for a host without Perl."""
 
 _LASTING = {
     "speed": "link speed",
@@ -52,11 +52,11 @@ _LASTING = {
     "napi_defer_hard_irqs": "napi_defer_hard_irqs",
     "threaded": "threaded NAPI",
 }
-"""Keys of the state that are one value each, in words."""
+"""Keys of the state that have one value each, in words."""
 
 _LOST = (
-    "so many routes, rules or properties of the interface changed that the kernel dropped notices, "
-    "and a change that was undone before the end may be missed; stop what changes them"
+    "so many routes, rules or properties of the interface changed that the kernel dropped notices: "
+    "a change that was undone before the end may be missed; stop what changes them"
 )
 
 _NUMBERS = ("ifindex", "flags", "carrier_down_count")
@@ -90,7 +90,7 @@ def command(act: str, interface: str, peers: Iterable[str]) -> Command:
 
 @cache
 def _perl() -> str:
-    """The program for Perl, less its comments and indents, which only we read."""
+    """Return the Perl program without comments and indentation."""
     text = resources.files(__package__).joinpath("watch.pl").read_text(encoding="utf-8")
     lines = (line.strip() for line in text.splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("#"))
@@ -99,7 +99,7 @@ def _perl() -> str:
 def changes(
     before: Completed, after: Completed, interface: str, addresses: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Yield what somebody else changed between two readings, in words.
+    """Return what other users changed between two readings, in words.
 
     `addresses` are the host's own data addresses.
     """
@@ -169,12 +169,12 @@ def _reading(completed: Completed) -> _Reading:
 def _of_link(
     first: _Reading, last: _Reading, notices: Sequence[Message], interface: str
 ) -> Iterator[str]:
-    """Properties of the interface in all that was told of it, in turn."""
+    """Yield the changes of the interface's properties, from all messages in order."""
     if first.link and last.link:
-        told = [message.properties() for message in (first.link, *notices, last.link)]
-        for what, was in told[0].items():
+        history = [message.properties() for message in (first.link, *notices, last.link)]
+        for what, was in history[0].items():
             values = [was]
-            for properties in told[1:]:
+            for properties in history[1:]:
                 if what in properties and properties[what] != values[-1]:
                     values.append(properties[what])
             if what == "carrier losses":
@@ -228,9 +228,9 @@ def _of_features(
 
 
 def _of_queues(notices: Iterable[Message], interface: str) -> Iterator[str]:
-    told = dict.fromkeys(message.queue for message in notices if message.queue)
-    if told:
-        yield f"{interface}: {', '.join([*told][:6])}"
+    events = dict.fromkeys(message.queue for message in notices if message.queue)
+    if events:
+        yield f"{interface}: {', '.join([*events][:6])}"
 
 
 def _of_addresses(

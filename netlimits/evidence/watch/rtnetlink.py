@@ -1,7 +1,7 @@
 """Messages of rtnetlink(7), as `watch.pl` prints them: links, addresses, routes, rules and queues.
 
-A message is printed as its type, what follows its header, and its attributes: words of hexadecimal
-digits, in the byte order of the host.
+A message is printed as its type, the data after its header, and its attributes: words of
+hexadecimal digits, in the byte order of the host.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _WORDS = re.compile(r"[0-9]{1,3} ([0-9a-f]{2}){1,20}( [0-9]{1,3}=([0-9a-f]{2})*)
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message: its `kind`, what follows its header, and its attributes by number."""
+    """A message: its `kind`, the data after its header, and its attributes by number."""
 
     kind: int
     head: bytes
@@ -57,12 +57,12 @@ class Message:
 
     @property
     def link(self) -> bool:
-        """Return True for a message about the interface itself."""
+        """True for a message about the interface itself."""
         return self.kind in _LINK
 
     @property
     def deleted(self) -> bool:
-        """Return True if something was removed."""
+        """True if something was removed."""
         return self.kind in _DELETED
 
     @property
@@ -72,22 +72,22 @@ class Message:
 
     @property
     def name(self) -> str:
-        """The interface's name; "" where that is not told."""
+        """The interface's name; "" if unknown."""
         return self._text(_NAME) if self.link else ""
 
     @property
     def features(self) -> bool:
-        """Return True if offloads were changed."""
+        """True if offloads were changed."""
         return self.link and self._attribute(_EVENT) == _FEATURES
 
     @property
     def failed_over(self) -> bool:
-        """Return True if a bond failed over to another of its links."""
+        """True if a bond failed over to another of its links."""
         return self.link and self._attribute(_EVENT) == _FAILOVER
 
     @property
     def queue(self) -> str:
-        """Say what happened to a qdisc, class or filter; "" for any other message."""
+        """What happened to a qdisc, class or filter; "" for any other message."""
         if self.kind not in _QUEUES:
             return ""
         handle = self._number(self.head[8:12])
@@ -97,36 +97,38 @@ class Message:
 
     @property
     def address(self) -> str:
-        """The address that a message is about; "" of any other message."""
+        """The address that a message is about; "" for any other message."""
         if self.kind not in _ADDRESS:
             return ""
         return _address(self.attributes.get(2) or self.attributes.get(1, b""))
 
     def properties(self) -> dict[str, str]:
-        """Return the interface's properties by name; those that a message lacks are left out."""
+        """Return the interface's properties by name; missing ones are left out."""
         flags = self._number(self.head[8:12])
-        told = {"name": self.name, "state": "up" if flags & _UP else "down"}
-        told |= {w: str(self._attribute(n)) for n, w in _PROPERTIES.items() if n in self.attributes}
-        told.setdefault("master", "none")
-        told["XDP program"] = "another" if self.attributes.get(_XDP, b"")[4:5] > b"\0" else "none"
+        named = {"name": self.name, "state": "up" if flags & _UP else "down"}
+        named |= {
+            w: str(self._attribute(n)) for n, w in _PROPERTIES.items() if n in self.attributes
+        }
+        named.setdefault("master", "none")
+        named["XDP program"] = "another" if self.attributes.get(_XDP, b"")[4:5] > b"\0" else "none"
         if _CARRIER_LOSSES in self.attributes:
-            told["carrier losses"] = str(self._attribute(_CARRIER_LOSSES))
+            named["carrier losses"] = str(self._attribute(_CARRIER_LOSSES))
         elif flags & _UP:
-            told["carrier"] = "there" if flags & _CARRIER else "lost"
-        return told
+            named["carrier"] = "there" if flags & _CARRIER else "lost"
+        return named
 
     # -- routes ------------------------------------------------------------------------------
 
     @property
     def path(self) -> tuple[object, ...]:
-        """Return where a route leads, and how; equal if one route replaced the other."""
+        """Where a route leads, and how; equal if one route replaced the other."""
         _, length, _, tos, _, _, _, kind = self.head[:8]
         known = {n: value for n, value in self.attributes.items() if n not in (7, 15, 20)}
         return length, tos, kind, tuple(sorted(known.items()))
 
     @property
     def shown(self) -> str:
-        """A route in words, much as `ip route` has it."""
+        """A route in words, similar to `ip route`."""
         length = self.head[1]
         words = [f"{_address(self.attributes[1])}/{length}" if 1 in self.attributes else "default"]
         if via := self.attributes.get(5):
@@ -153,9 +155,9 @@ class Message:
     def moves(self, peer: str, route: Message) -> bool:
         """Return True if this changed the way to a peer, which is `route` before and after.
 
-        A route that is written again as it is changes nothing, nor does one that the kernel would
-        not take: of a wider network, or of a greater metric. Over another interface it has to be
-        of the same table, and before `route`: of two that are alike the kernel takes the older.
+        A route that is written again unchanged changes nothing, nor does one that the kernel would
+        not use: of a wider network, or of a greater metric. A route over another interface must be
+        in the same table and come before `route`: of two equal ones the kernel uses the older.
         """
         if self.kind not in _ROUTE or self.head[0] != route.head[0]:
             return False
@@ -171,7 +173,7 @@ class Message:
         return self.deleted or self.path != route.path
 
     def _is_over_another(self, route: Message) -> bool:
-        """True for a route over one interface, which is not that of the other route."""
+        """Return True for a route over one interface, which is not the other route's."""
         out, of_route = self.attributes.get(4), route.attributes.get(4)
         return out is not None and of_route is not None and out != of_route
 
@@ -180,7 +182,7 @@ class Message:
     def selects(self, interface: str, own: Collection[str], peers: Collection[str]) -> bool:
         """Return True for a rule that can apply to traffic between own addresses and peers.
 
-        Rules for a mark count, as the mark of a packet is not known here.
+        Rules for a mark count, since the mark of a packet is unknown here.
         """
         if self.kind not in _RULE:
             return False
@@ -201,7 +203,7 @@ class Message:
 
     @property
     def rule(self) -> str:
-        """Say what happened to a policy rule, which is shown as by `ip rule`."""
+        """What happened to a policy rule, which is shown as by `ip rule`."""
         words = [f"{self._attribute(6)}:"]
         for word, number, length in (("from", 2, self.head[2]), ("to", 1, self.head[1])):
             if length:
@@ -240,7 +242,7 @@ def _address(data: bytes) -> str:
 
 
 def _within(peer: str, network: bytes, length: int) -> bool:
-    """Return True if a peer's address lies in a network; one of length 0 has no address."""
+    """Return True if a peer's address is in a network; one of length 0 has no address."""
     address = ipaddress.ip_address(peer)
     if length > address.max_prefixlen:
         return False

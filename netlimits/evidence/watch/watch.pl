@@ -1,4 +1,4 @@
-# Tells what changed on this host during a run, without a process of its own: `begin` before the run,
+# Reports what changed on this host during a run, without a process of its own: `begin` before the run,
 # `end` after it. In between the kernel keeps its notifications (rtnetlink, and uevents of CPUs) in
 # the queues of two sockets, which nobody reads until the end. Both print the state of the interface.
 my ($act, $interface, @peers) = @_;
@@ -6,7 +6,7 @@ my $text = sub { open my $file, "<", $_[0] or return ""; local $/; (<$file> // "
 my $index = $text->("/sys/class/net/$interface/ifindex") || 0;
 my $overflow = 105;
 
-# an rtnetlink message: its type, what follows its header, and the attributes that tell of a setting
+# an rtnetlink message: its type, the data after its header, and the attributes of settings
 my %telling = (16 => [3, 4, 6, 10, 13, 31, 32, 40, 41, 43, 44, 48, 58, 63, 64], 20 => [1, 2], 24 => [1, 4 .. 11, 13 .. 22, 30], 32 => [1 .. 3, 6, 15, 17], 36 => [1]);
 my %heads = (16 => 16, 20 => 8, 24 => 12, 32 => 12, 36 => 20);
 my $shown = sub {
@@ -33,7 +33,8 @@ my $answer = sub {
     $type > 3 ? $shown->(substr $got, 0, $size) : "";
 };
 
-# of the interface itself, of its addresses and queues; rules; routes over it, over several, or to a peer
+# True for messages about the interface, its addresses and queues; rules; routes over it, over
+# several interfaces, or to a peer
 my @bits = map unpack("B*", Socket::inet_pton(/:/ ? 10 : 2, $_) // ""), @peers;
 my $concerns = sub {
     my ($kind, $family, $of) = unpack "x4 S x10 C x3 l", $_[0];
@@ -71,8 +72,8 @@ if ($act eq "begin") {
         setsockopt $socket, 1, 26, pack "S x![P] P", scalar @filter, $program;
         bind($socket, pack "S2 L2", 16, 0, 0, $groups) ? $socket : undef;
     };
-    # links, queues and addresses, of the interface alone; routes and rules. BPF, so that what others have
-    # takes no room: it loads as big-endian, a type's low byte from offset 4 or 5, an index from 20
+    # links, queues and addresses of this interface only; routes and rules. BPF, so that messages about
+    # others fill no queue: it loads big-endian, a type's low byte from offset 4 or 5, an index from 20
     my ($low, $number) = (4 + unpack("n", pack "S", 1) % 256, unpack "N", pack "l", $index);
     $Watch::links = $listen->(0, 0x405d9, [0x30, 0, 0, $low], [0x35, 0, 1, 24], [0x35, 0, 2, 36],
         [0x20, 0, 0, 20], [0x15, 0, 1, $number], [0x06, 0, 0, 0xffffffff], [0x06, 0, 0, 0]);
@@ -89,7 +90,7 @@ if ($act eq "begin") {
             my $message = substr $_[0], $at, $size;
             $at += ($size + 3) & ~3;
             next unless $concerns->($message);
-            # of a link the order counts, of everything else that it was told
+            # links: every change in order; everything else: each message once
             my $words = $shown->($message);
             next if $words =~ /^1[67] / ? $words eq $link : $told{$words}++;
             $link = $words if $words =~ /^1[67] /;
