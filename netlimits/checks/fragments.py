@@ -1,7 +1,8 @@
-"""Whether what the plan sends fits into the MTU that its runs will have.
+"""Packets of the plan against the MTU that its runs will have.
 
-A datagram that does not is fragmented: each fragment has headers of its own and one that is lost
-takes all with it. A segment that does not is made smaller in silence.
+A larger datagram is fragmented: each fragment has headers of its own, and the loss of one loses
+all.
+A larger segment silently becomes smaller.
 """
 
 from __future__ import annotations
@@ -21,14 +22,13 @@ TCP_HEADERS = {4: 40, 6: 60}
 
 
 class Fragments(Check):
-    """Judges from plan and facts alone, at the host that the clients run on."""
+    """Compares the plan with the facts of the host that the clients run on."""
 
     name = "packet size"
 
     def findings(
         self, site: Site, role: str, completed: tuple[Completed, ...]
     ) -> Iterator[Finding]:
-        """Warnings for datagrams that will be fragmented, for segments that will be cut."""
         if role in site.experiment.ends["local"]:
             yield from self._datagrams(site, role)
             yield from self._segments(site, role)
@@ -36,7 +36,7 @@ class Fragments(Check):
         yield from self._unlike(site, role)
 
     def _paced(self, site: Site, role: str) -> Iterator[Finding]:
-        """A frame rate that counts headers of the other version of IP."""
+        """Yield an error for a frame rate with headers of the other version of IP."""
         for requirement in site.requirements:
             pace, size = requirement.around.pace, transfer(requirement).datagram
             if pace and size:
@@ -99,7 +99,7 @@ class Fragments(Check):
             )
 
     def _unlike(self, site: Site, role: str) -> Iterator[Finding]:
-        """Where the plan gives the other end a larger MTU than this one will have."""
+        """Yield a warning if the plan gives the other end a larger MTU than this one will have."""
         ends = [r for roles in site.experiment.ends.values() for r in roles if r in site.machines]
         for requirement in site.requirements:
             mine = wanted_mtu(site, requirement, role)
@@ -119,23 +119,22 @@ class Fragments(Check):
 
 
 def _at(site: Site, problem: str, *key: str | int) -> str:
-    """The problem with file, line and key."""
+    """Return the problem with file, line and key."""
     return str(resolution.source(site.experiment).error(problem, *key))
 
 
 def transfer(requirement: Setup) -> Transfer:
-    """What a configuration sends."""
     return tool(requirement.tool).transfer(requirement.options)
 
 
 def wanted_mtu(site: Site, requirement: Setup, role: str) -> int:
-    """The MTU of a role during a configuration: the one that it sets, or the present one."""
+    """Return a role's MTU during a setup: the one that it sets, or the present one."""
     uses = [use.options for use in requirement.settings if use.name == "mtu" and role in use.roles]
     return int(uses[-1]) if uses else site.mtu(role)
 
 
 def version(site: Site, family: Family | None, role: str) -> int:
-    """The version of IP of a role's data address, or that of `family`."""
+    """Return the version of IP of a role's data address, or that of `family`."""
     if family:
         return 6 if family == "ipv6" else 4
     address = site.machines[role].address

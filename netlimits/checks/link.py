@@ -11,7 +11,7 @@ from netlimits.model import Command, Completed, decoding
 
 
 class _Address(msgspec.Struct):
-    """An address of an interface, as `ip -j` shows it."""
+    """An address of an interface in `ip -j`."""
 
     local: str = ""
 
@@ -24,7 +24,7 @@ class _Kinds(msgspec.Struct, frozen=True):
 
 
 class _Link(msgspec.Struct):
-    """An interface, as `ip -d -j` shows it."""
+    """An interface in `ip -d -j`."""
 
     ifname: str
     master: str = ""
@@ -35,7 +35,7 @@ class _Link(msgspec.Struct):
 
 
 class Links:
-    """Reads `ip addr show`, and what ethtool said of the link among the facts."""
+    """Reads `ip addr show`, and ethtool's facts of the link."""
 
     name = "link"
 
@@ -47,7 +47,6 @@ class Links:
     def findings(
         self, site: Site, role: str, completed: tuple[Completed, ...]
     ) -> Iterator[Finding]:
-        """Errors for a link that carries nothing, warnings for one that is not what it seems."""
         interface, address = site.interface(role), site.machines[role].address
         links = _links(completed[0])
         link = links.get(interface)
@@ -110,7 +109,7 @@ class Links:
 
 
 def _links(completed: Completed) -> dict[str, _Link]:
-    """The interfaces by name; none where `ip` prints something else."""
+    """Return the interfaces by name; empty for any other output."""
     try:
         links = decoding.typed(completed.stdout, list[_Link])
     except ValueError:
@@ -130,7 +129,7 @@ def _addresses(link: _Link) -> list[str]:
 
 
 def _down(link: _Link) -> tuple[str, str] | None:
-    """Why nothing can pass, and what to do; None when something can."""
+    """Return why no data can pass, and what to do; None if it can."""
     if "UP" not in link.flags:
         return "is down", f"bring it up: `ip link set dev {link.ifname} up`"
     if "NO-CARRIER" in link.flags or link.operstate in ("DOWN", "LOWERLAYERDOWN"):

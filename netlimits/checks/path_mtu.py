@@ -1,10 +1,10 @@
-"""How large a packet the path takes, before anything is touched.
+"""The largest packet that the path carries, before anything is changed.
 
-`ping -M do` is on few servers and often filtered. The trial of each tool has just sent full-size
-packets with Don't Fragment set, as TCP and UDP do on Linux; a router that could not pass them on
-has said so, and the kernel keeps that (RFC 1191): `ip route get` tells. Where such answers are
-filtered the trial itself fails, and says so. Sizes above the interface's present MTU cannot be
-tried without changing it: of them only the drivers' limits are known.
+`ping -M do` is missing on many servers and often filtered. The trial of each tool has just sent
+full-size packets with Don't Fragment set, as TCP and UDP do on Linux. A router that could not
+forward them has sent an error, which the kernel remembers (RFC 1191) and `ip route get` prints. If
+such errors are filtered, the trial itself fails and reports it. Sizes above the interface's present
+MTU cannot be tried without changing it: only the drivers' limits are known for them.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from netlimits.checks.fragments import wanted_mtu
 from netlimits.model import Command, Completed, decoding
 
 KERNEL_REFUSED = 2
-"""What `ip` exits with when it was the kernel that said no, and not a question that it has not."""
+"""Exit status of `ip` if the kernel refused, not if `ip` lacks the subcommand."""
 
 
 class _Metrics(msgspec.Struct):
-    """The metrics of a route, as `ip -j` shows them."""
+    """The metrics of a route in `ip -j`."""
 
     mtu: int | None = None
 
 
 class _Route(msgspec.Struct):
-    """A route, as `ip -j` shows it."""
+    """A route in `ip -j`."""
 
     dev: str
     metrics: tuple[_Metrics, ...] = ()
@@ -40,7 +40,6 @@ class PathMtu:
     name = "path"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """The route of packets to each of the other end's addresses."""
         mine = site.machines[role].address or ""
         return tuple(
             Command(("ip", "-j", "route", "get", address, "from", mine), deadline=10)
@@ -50,7 +49,6 @@ class PathMtu:
     def findings(
         self, site: Site, role: str, completed: tuple[Completed, ...]
     ) -> Iterator[Finding]:
-        """Errors for no route and one past the data interface, warnings for a smaller MTU."""
         for address, answer in zip(_others(site, role), completed, strict=True):
             yield from self._route(site, role, address, answer)
 
@@ -81,7 +79,7 @@ class PathMtu:
             yield Finding(
                 role,
                 self.name,
-                # every run would be invalid; what the other end sends is little but ACKs
+                # an error at the sender: every run would be invalid; the receiver sends only ACKs
                 "error" if role in site.experiment.ends["local"] else "warning",
                 f"packets to {address} leave through {device}, while {interface} is set and "
                 "counted",
@@ -106,7 +104,7 @@ class PathMtu:
 
 
 def _others(site: Site, role: str) -> list[str]:
-    """The data addresses of the other end, as far as they are known."""
+    """Return the known data addresses of the other end."""
     ends = site.experiment.ends
     others = ends["remote"] if role in ends["local"] else ends["local"]
     if role not in ends["local"] and role not in ends["remote"]:

@@ -1,8 +1,9 @@
-"""Whether the kernel has each qdisc of the plan, with its parameters.
+"""The qdiscs of the plan, with their parameters, on the host's kernel.
 
-Tried on the loopback of a network namespace that lives as long as one command: no interface of
+They are tried on the loopback of a network namespace that exists for one command: no interface of
 the host is touched. The kernel may load the qdisc's module, as it would in the run. A login that
-may not make such a namespace (`unshare`) cannot tell before.
+may
+not create such a namespace (`unshare`) cannot try.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Qdiscs:
     name = "qdisc"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """A trial of each qdisc asked for; where there is any, of every kind that we know too."""
+        """Return a trial of each qdisc of the plan and, if there is any, of every known kind."""
         wishes = list(wanted(site, role))
         examples = EXAMPLES if wishes or _paced(site, role) else ()
         return tuple(trial(options) for options in [*wishes, *examples])
@@ -37,7 +38,6 @@ class Qdiscs:
     def findings(
         self, site: Site, role: str, completed: tuple[Completed, ...]
     ) -> Iterator[Finding]:
-        """An error for each that the kernel has not, a warning where it could not be tried."""
         wishes = list(wanted(site, role))
         tried = zip(EXAMPLES, completed[len(wishes) :], strict=False)
         kernel_kinds = [options["kind"] for options, answer in tried if answer.status == 0]
@@ -71,7 +71,7 @@ class Qdiscs:
         yield Finding(role, self.name, "error", problem, advice)
 
     def _pacing(self, site: Site, role: str, kernel_kinds: list[str]) -> Iterator[Finding]:
-        """`pace` needs fq or tbf on the sender."""
+        """Yield an error if `pace` lacks fq and tbf on the sender."""
         if not _paced(site, role):
             return
         if not {"fq", "tbf"} & set(kernel_kinds):
@@ -88,7 +88,7 @@ class Qdiscs:
 
 
 def wanted(site: Site, role: str) -> Iterator[dict[str, Any]]:
-    """The qdiscs of the plan on a role, as far as they can be tried on a loopback."""
+    """Yield the qdiscs of the plan on a role that can be tried on a loopback."""
     for use in site.uses(role):
         if use.name == "qdisc" and use.options["kind"] not in _OF_THE_DEVICE:
             yield dict(use.options)
@@ -100,7 +100,7 @@ def _paced(site: Site, role: str) -> bool:
 
 
 def trial(options: dict[str, Any]) -> Command:
-    """The command that makes a qdisc where nobody sees it."""
+    """Return the command that creates a qdisc in a namespace of its own."""
     try:
         commands = setting("qdisc").change("lo", {}, options)
     except SettingError:
@@ -118,7 +118,7 @@ EXAMPLES: tuple[dict[str, Any], ...] = (
     {"kind": "bfifo", "limit": "1mb"},
     {"kind": "pfifo_fast"},
 )
-"""One of each kind that a loopback takes, to say which kinds there are."""
+"""One of each kind that a loopback accepts, to list the kinds that the kernel has."""
 
 _OF_THE_DEVICE = ("noqueue", "mq")
 """Kinds that every kernel has and that depend on the device."""

@@ -1,7 +1,7 @@
-"""Check that a host has what the sampler needs during a run: Perl, its modules, the kernel's files.
+"""What the sampler needs on a host during a run: Perl, its modules, the kernel's files.
 
 Without Perl or one of its modules the sampler is `ss`, twice in a run. CPU time is then that of the
-middle of the transfer and includes the sampler's; queues and windows are of two moments.
+middle of the transfer and includes the sampler's; queues and windows are those of two moments.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from netlimits.checks._base import Finding, Site
 from netlimits.model import Command, Completed
 
 MODULES = {"Time::HiRes": "perl-Time-HiRes", "Socket": "perl-Socket", "POSIX": "perl-POSIX"}
-"""Modules of Perl, and the packages that have them where they are not in Perl's own."""
+"""Modules of Perl, and the packages that have them if Perl's own does not."""
 
 NEEDED = f"""
 command -v perl >/dev/null || echo perl
@@ -26,18 +26,16 @@ echo end
 
 
 class Sampler:
-    """Look for Perl, its modules, sock_diag and schedstat."""
+    """Looks for Perl, its modules, sock_diag and schedstat."""
 
     name = "sampler"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """Return the script, the same for every host."""
         return (Command(("sh", "-c", NEEDED), deadline=10),)
 
     def findings(
         self, site: Site, role: str, completed: tuple[Completed, ...]
     ) -> Iterator[Finding]:
-        """Warn of each thing that is missing."""
         missing = completed[0].stdout.split()
         if missing[-1:] != ["end"]:
             yield Finding(role, self.name, "note", "unknown: the check's script did not end")

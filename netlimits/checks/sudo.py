@@ -1,7 +1,7 @@
-"""Whether a login that is not root may run every command of the plan that needs root.
+"""The rights of a login that is not root: every command of the plan that needs root.
 
-Not only the first of them: the changes of every configuration, from what is there now and from
-what other configurations leave, and what restores them in the end. `sudo -l COMMAND` asks without
+These are the changes of every configuration, from the present state and from what other
+configurations leave, and the commands that restore them in the end. `sudo -l COMMAND` asks without
 running anything.
 """
 
@@ -18,7 +18,7 @@ from netlimits.model import Command, Completed, SettingUse, Setup
 from netlimits.settings import setting
 
 MOST = 200
-"""Commands that are asked about: they differ by less and less."""
+"""Maximum number of commands to ask about; later ones differ little."""
 
 WIDTH = 160
 """Characters of a command that a finding shows."""
@@ -30,7 +30,6 @@ class Sudo:
     name = "sudo"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """The questions; none for root."""
         if site.fact(role, "uid") == "0":
             return ()
         argvs = dict.fromkeys(as_root(site, role))
@@ -41,7 +40,6 @@ class Sudo:
     def findings(
         self, site: Site, role: str, completed: tuple[Completed, ...]
     ) -> Iterator[Finding]:
-        """An error for each program that may not be run as the plan needs it."""
         refused: dict[str, list[Completed]] = {}
         for answer in completed:
             if answer.status != 0:
@@ -68,13 +66,13 @@ class Sudo:
 
 
 def _cut(argv: tuple[str, ...]) -> str:
-    """What is to be run, as a person reads it: an MTU's way back has a hundred sysctls."""
+    """Return a command for people: an MTU's restore has a hundred sysctls."""
     whole = shlex.join(argv)
     return whole if len(whole) <= WIDTH else f"{whole[:WIDTH]} …"
 
 
 def as_root(site: Site, role: str) -> Iterator[tuple[str, ...]]:
-    """The argument vectors that the plan needs root for on a host; some may come twice."""
+    """Yield the argument vectors that the plan needs root for on a host; some may come twice."""
     interface = site.interface(role)
     for use in site.uses(role):
         yield from _of_setting(site, role, use)
@@ -90,7 +88,7 @@ def _of_setting(site: Site, role: str, use: SettingUse) -> Iterator[tuple[str, .
     state = site.states.get((role, kind.read(interface, use.options)))
     if state is None:
         return
-    for from_state in (state, {}):  # as it is now, and from whatever another configuration left
+    for from_state in (state, {}):  # the present state, and any that a configuration leaves
         try:
             yield from _rooted(kind.change(interface, from_state, use.options))
         except SettingError:  # a finding of its own
@@ -99,7 +97,7 @@ def _of_setting(site: Site, role: str, use: SettingUse) -> Iterator[tuple[str, .
 
 
 def _pacing(requirement: Setup, site: Site, role: str) -> Iterator[SettingUse]:
-    """The qdiscs by which a configuration may be paced on a role."""
+    """Yield the qdiscs with which a setup may be paced on a role."""
     if (
         requirement.around.pace
         and role in site.experiment.all_ends["local"]
@@ -114,7 +112,7 @@ def _pacing(requirement: Setup, site: Site, role: str) -> Iterator[SettingUse]:
 
 def _rooted(commands: Iterable[Command]) -> Iterator[tuple[str, ...]]:
     for command in commands:
-        # without a state, `route` names what only a state could
+        # without a state, `route` has placeholders for what only a state contains
         if command.sudo and not {"NETWORK", "…"} & set(command.argv):
             yield command.argv
         yield from (by_hand.argv for by_hand in command.by_hand if by_hand.sudo)

@@ -1,4 +1,4 @@
-"""Whether there is a tcpdump where the experiment asks for a packet trace."""
+"""tcpdump, if the experiment asks for a packet trace."""
 
 from __future__ import annotations
 
@@ -11,18 +11,16 @@ _LOOKUP = Command(("sh", "-c", "command -v tcpdump"), deadline=10)
 
 
 class Traces:
-    """Looks for tcpdump on root's PATH; the check `sudo` says whether it may be run."""
+    """Looks for tcpdump on root's PATH; the check `sudo` tells whether it may be run."""
 
     name = "trace"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """Where tcpdump is, on a host that a trace is taken on."""
         return (_LOOKUP,) if any(role in _traced(r.around) for r in site.requirements) else ()
 
     def findings(
         self, site: Site, role: str, completed: tuple[Completed, ...]
     ) -> Iterator[Finding]:
-        """An error where it is missing: each run would fail."""
         for answer in completed:
             if answer.status != 0:
                 advice = f"install tcpdump there, or leave {role} out of `trace`"

@@ -116,7 +116,7 @@ def test_a_counter_of_32_bits_grows_across_its_end(before: int, grown: int):
 
 
 def test_a_counter_that_may_have_begun_again_is_not_called_reset_alone():
-    with pytest.raises(ToolFailure, match="has only 32 bits and began again") as failure:
+    with pytest.raises(ToolFailure, match="has only 32 bits and wrapped around") as failure:
         growth("rx_bytes", 2**32 - 1, 5)
     assert failure.value.status == "invalid"
     with pytest.raises(ToolFailure, match=r"reset meanwhile$"):

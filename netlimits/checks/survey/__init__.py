@@ -1,8 +1,9 @@
-"""What the hosts are and have, read before anything is touched; what would make runs fail or lie.
+"""Survey the hosts before anything is changed, and find what would make runs fail or mislead.
 
-`look` finds everything that can be seen by looking and by one short trial of each tool, on all
-hosts at the same time, and says it as findings: for `netlimits check`. `survey` is the same for a
-campaign: it raises where a finding is an error. Nothing in this module changes a host.
+`look` finds everything that can be seen by reading and by one short trial of each tool, on all
+hosts
+at the same time, and returns it as findings: for `netlimits check`. `survey` does the same for a
+campaign: it raises if a finding is an error. Nothing in this module changes a host.
 """
 
 from __future__ import annotations
@@ -28,16 +29,22 @@ from netlimits.model import Command, Machine, decoding
 from netlimits.tools import Features
 
 FEW = 8
-"""Hosts up to which clocks are read one after the other."""
+"""Maximum number of hosts whose clocks are read one after the other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What a look at the hosts showed: machines with interface and address, facts, tools' features.
+    """The result of looking at the hosts.
 
-    `facts` by role; `features` by tool, of the client's build; `skipped` has the reason for each
-    tool whose rows are left out; `clocks` how far each host's is ahead of ours; `unreached` why a
-    host of a mesh is none of them.
+    Attributes:
+        machines: Role -> the machine with interface and address.
+        facts: Role -> the host's facts.
+        features: Tool -> the features of the client's build.
+        skipped: Tool -> the reason why its rows are left out.
+        findings: Everything found.
+        clocks: Role -> how far the host's clock is ahead of ours.
+        sides: The roles of each side of a duet.
+        unreached: Role -> why a host of a mesh is missing.
     """
 
     machines: Mapping[str, Machine]
@@ -51,7 +58,7 @@ class Survey:
 
     @property
     def shared_kernel(self) -> bool:
-        """Whether two roles of one run are one machine, so that CPU figures are counted twice.
+        """True if two roles of one run are one machine, so that CPU figures count twice.
 
         Runs of a duet have the roles of one of its `sides`.
         """
@@ -65,14 +72,14 @@ def survey(
     hosts: Mapping[str, Host],
     skipped: Mapping[str, str] | None = None,
 ) -> Survey:
-    """The same as `look`, for a campaign. Raises CheckError with all that would make it fail."""
+    """Look at the hosts for a campaign. Raises CheckError with every error among the findings."""
     host_survey = look(plan, machines, hosts, skipped)
     refuse(host_survey.findings)
     return host_survey
 
 
 def refuse(findings: Iterable[Finding]) -> None:
-    """Raise CheckError when there are errors among the findings."""
+    """Raise CheckError if there are errors among the findings."""
     if errors := [finding for finding in findings if finding.severity == "error"]:
         raise CheckError(errors)
 
@@ -87,9 +94,13 @@ def look(
 ) -> Survey:
     """Inspect all hosts at the same time, and compare the whole plan with what they have.
 
-    `hosts` are those that answered; the findings of one do not hide another's. A tool that is
-    missing and may be skipped is; with `skipped`, of a campaign that goes on, only what was
-    skipped then. Without `try_tools` no tool is tried: somebody else is measuring there.
+    Args:
+        plan: The plan of the campaign.
+        machines: Role -> machine, of the hosts file.
+        hosts: The hosts that answered; the findings of one do not hide another's.
+        skipped: The tools that a resumed campaign skips. Otherwise every missing tool that may be
+            skipped is.
+        try_tools: False if another campaign is measuring there: no tool is tried.
     """
     if plan.experiment.sides:
         return _both_sides(plan, machines, hosts, skipped, try_tools)
@@ -135,7 +146,7 @@ def _both_sides(
     skipped: Mapping[str, str] | None,
     try_tools: bool,
 ) -> Survey:
-    """A look at the hosts of a duet: of each side by itself, what both say once."""
+    """Look at the hosts of a duet: at each side by itself; common findings appear once."""
     looks = []
     for side in plan.experiment.sides.values():
         bound = {role: machines[role] for role in side.roles}
@@ -155,7 +166,7 @@ def _both_sides(
 
 
 def _features(plan: Plan, looks: Sequence[Survey]) -> dict[str, Features]:
-    """The features of each side's tools, by program where a side names one."""
+    """Return the features of each side's tools, by program if a side names one."""
     features: dict[str, Features] = {}
     for side, of_side in zip(plan.experiment.sides.values(), looks, strict=True):
         for name, build in of_side.features.items():
@@ -165,10 +176,10 @@ def _features(plan: Plan, looks: Sequence[Survey]) -> dict[str, Features]:
 
 
 def foreseen(plan: Plan, machines: Mapping[str, Machine] | None = None) -> tuple[Finding, ...]:
-    """The findings of `look` that need no host: parts of the plan that contradict each other.
+    """Return the findings that need no host: parts of the plan that contradict each other.
 
-    Streams that a tool cannot run together; packets that do not fit into the MTU that the plan
-    itself sets; configurations that are the same in all but their names.
+    These are streams that a tool cannot run together, packets that do not fit into the MTU that
+    the plan itself sets, and configurations that differ only in their names.
     """
     sides = plan.experiment.sides
     if sides:
@@ -187,14 +198,14 @@ def foreseen(plan: Plan, machines: Mapping[str, Machine] | None = None) -> tuple
 
 
 def packets(plan: Plan, machines: Mapping[str, Machine] | None = None) -> tuple[Finding, ...]:
-    """The findings of `foreseen` on the size of packets alone."""
+    """Return only the findings of `foreseen` about the size of packets."""
     site = _bare(plan, machines)
     check = fragments.Fragments()
     return tuple(finding for role in site.machines for finding in check.findings(site, role, ()))
 
 
 def _bare(plan: Plan, machines: Mapping[str, Machine] | None) -> Site:
-    """What there is to know without a host."""
+    """Return what is known without a host."""
     experiment = plan.experiment
     bound = machines or {role: Machine(role) for role in experiment.roles}
     names = dict.fromkeys(
@@ -204,7 +215,7 @@ def _bare(plan: Plan, machines: Mapping[str, Machine] | None) -> Site:
 
 
 def _each(act: Callable[[str], Any], roles: Iterable[str]) -> dict[str, Any]:
-    """Role -> what `act` returns for it, all at the same time; a Finding where it raises."""
+    """Return `act(role)` for each role, all at the same time; a Finding if it raises."""
 
     def guarded(role: str) -> Any:
         try:
@@ -219,13 +230,13 @@ def _each(act: Callable[[str], Any], roles: Iterable[str]) -> dict[str, Any]:
 def _everywhere(
     roles: Iterable[str], inspect: Callable[[str], Iterable[Finding]]
 ) -> Iterator[Finding]:
-    """The findings of all roles, each inspected at the same time."""
+    """Yield the findings of all roles, inspected at the same time."""
     for outcome in _each(lambda role: list(inspect(role)), roles).values():
         yield from [outcome] if isinstance(outcome, Finding) else outcome
 
 
 def _on_host(site: Site, host: PromptHost, role: str) -> Iterator[Finding]:
-    """What the plan's settings and every check find on a host."""
+    """Yield the findings of the plan's settings and of every check on a host."""
     states: settings.States = {}
     yield from settings.findings(site, host, role, states)
     yield from _checked(replace(site, states=states), host, role, checks.CHECKS)
@@ -240,9 +251,9 @@ def _checked(
 
 
 def _clocks(machines: Mapping[str, Machine], hosts: Mapping[str, PromptHost]) -> dict[str, Offset]:
-    """How far each host's clock is ahead of ours, one host after the other: it is quick.
+    """Return how far each host's clock is ahead of ours, one host after the other.
 
-    Of many hosts several at a time, which makes what is known of each a little less.
+    With many hosts several are read at a time, which makes each offset a little less precise.
     """
     several = MOST if len(machines) > FEW else 1
     offsets = dict(
@@ -252,21 +263,21 @@ def _clocks(machines: Mapping[str, Machine], hosts: Mapping[str, PromptHost]) ->
 
 
 class _Address(msgspec.Struct):
-    """An address of an interface, as `ip -j` shows it."""
+    """An address of an interface in `ip -j`."""
 
     local: str = ""
     scope: str = ""
 
 
 class _Link(msgspec.Struct):
-    """An interface, as `ip -j` shows it."""
+    """An interface in `ip -j`."""
 
     ifname: str
     addr_info: tuple[_Address, ...] = ()
 
 
 def _placed(host: PromptHost, machine: Machine) -> Machine:
-    """The machine with its data interface and address, whichever of the two was given."""
+    """Return the machine with its data interface and address, whichever of the two was given."""
     listing = must(host.run(Command(("ip", "-j", "addr", "show"), deadline=10)))
     try:
         links = decoding.typed(listing.stdout, list[_Link])
@@ -279,7 +290,7 @@ def _placed(host: PromptHost, machine: Machine) -> Machine:
 
 
 def _at(links: Mapping[str, _Link], machine: Machine) -> Machine:
-    """The machine, placed among what `ip -j addr show` lists."""
+    """Return the machine with interface and address from `ip -j addr show`."""
     interface = machine.interface
     if interface is None and machine.address is not None:
         given = ipaddress.ip_address(machine.address)

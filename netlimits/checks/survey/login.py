@@ -1,4 +1,4 @@
-"""Logging in on every host at once; one that cannot be reached does not hide the others."""
+"""Log in on every host at once; an unreachable host does not hide the others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAME = "login"
 
 
 def finding(role: str, error: HostError) -> Finding:
-    """What kept us out of a host."""
+    """Return the finding for a failed login."""
     return _base.error(role, NAME, str(error))
 
 
@@ -25,7 +25,7 @@ def finding(role: str, error: HostError) -> Finding:
 def logged_in(
     machines: Mapping[str, Machine], patience: Patience | None = None
 ) -> Iterator[tuple[dict[str, Host], list[Finding]]]:
-    """The hosts that let us in, by role, and an error for each that did not; closed at the end."""
+    """Yield the connected hosts by role, and an error for each other; close them at the end."""
     hosts: dict[str, Host] = {}
     findings = []
     with connect.logged_in(machines, patience) as outcomes:

@@ -1,7 +1,8 @@
-"""A host that is waited for as long as one command may take, and no longer.
+"""A host whose commands must end within the time of one command.
 
-The checks before a campaign ask for dozens of things that a host answers at once. Where one hangs
-(a driver, a mount, a name service), the others that need it hang as well: so the first says so.
+The checks before a campaign run dozens of commands that a host answers at once. If one hangs (a
+driver, a mount, a name service), others that need the same thing hang as well, so the first is an
+error.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ class PromptHost:
 
     @property
     def patience(self) -> Patience:
-        """Return the host's patience."""
         return self._host.patience
 
     def run(self, command: Command) -> Completed:

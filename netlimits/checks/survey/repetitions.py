@@ -1,7 +1,7 @@
-"""Configurations that set and measure what another does: repetitions under a name of their own.
+"""Configurations that set and measure the same as another, under a name of their own.
 
-A factor that nothing uses is an error of the file. One that some configurations use and others
-not, as an option of one tool of two, shows in the plan alone; `dummies` are meant.
+A factor that nothing uses is an error of the file. A factor that only some configurations use, such
+as an option of one of two tools, shows only in the plan; `dummies` are intended.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from netlimits.model import SIDE, Values
 
 NAME = "plan"
 LARGE = 10_000
-"""Configurations beyond which nobody looks for repetitions."""
+"""Maximum number of configurations to search for repetitions."""
 
 
 def findings(plan: Plan) -> Iterator[Finding]:
-    """A warning for each set of factors by which alone such configurations differ.
+    """Yield a warning for each set of factors in which alone such configurations differ.
 
     Also for each tool of the file that no configuration measures with.
     """
@@ -74,5 +74,5 @@ def findings(plan: Plan) -> Iterator[Finding]:
 
 
 def _differing(group: list[Values]) -> tuple[str, ...]:
-    """The factors whose values differ between the configurations."""
+    """Return the factors whose values differ between the configurations."""
     return tuple(name for name in group[0] if len({repr(v[name]) for v in group}) > 1)

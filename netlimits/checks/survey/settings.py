@@ -1,4 +1,4 @@
-"""The plan's settings against what the hosts have: what cannot be had, before anything is set."""
+"""The plan's settings against what the hosts support, before anything is set."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from netlimits.settings import State, check_found, setting
 States = dict[tuple[str, Command], State]
 
 ONE_BY_ONE = ("sysctl", "channels", "ring", "coalesce", "napi", "offload")
-"""Settings whose values are independent of one another, so that each can be asked for alone."""
+"""Settings whose values are independent, so that each can be tried on its own."""
 
 
 def findings(site: Site, host: PromptHost, role: str, states: States) -> Iterator[Finding]:
-    """An error for each setting of a role that the host refuses or lacks; fills `states`."""
+    """Yield an error for each setting of a role that the host refuses or lacks; fill `states`."""
     interface, experiment = site.interface(role), site.experiment
     seen: list[str] = []
     refused: set[str] = set()
@@ -36,7 +36,7 @@ def findings(site: Site, host: PromptHost, role: str, states: States) -> Iterato
 
 
 def never(site: Site, role: str) -> Iterator[Finding]:
-    """An error for each setting of a role that no host takes, whatever it is found in."""
+    """Yield an error for each setting of a role that no host accepts, whatever its state."""
     problems = dict.fromkeys(
         f"{site.experiment.path}:{use.line}: {refusal}"
         for use in site.uses(role)
@@ -58,7 +58,7 @@ def _never(name: str, interface: str, options: Any) -> Iterator[str]:
 def _refusals(
     name: str, options: Any, interface: str, host: PromptHost, role: str, states: States
 ) -> list[str]:
-    """Why a host refuses a setting: a sentence, or one for each value that it refuses."""
+    """Return why a host refuses a setting: a sentence, or one for each refused value."""
     kind = setting(name)
     read = kind.read(interface, options)
     try:

@@ -1,4 +1,4 @@
-"""The tools of the plan: there on both ends, with the features that its options need."""
+"""The tools of the plan: installed on both ends, with the features that its options need."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from netlimits.tools import Features, at_path, tool
 
 NAME = "tools"
 PROBE = 10.0
-"""Seconds that a tool may take to say what it can do: it does that at once."""
+"""Seconds that a tool may take to print its features, which it does at once."""
 
 
 class _Everything(frozenset[str]):
-    """Features of a build that nobody has asked: it may have any."""
+    """The features of an unknown build: it may have any."""
 
     def __contains__(self, feature: object) -> bool:
         return True
 
 
 ANY_BUILD = Features("of any build", _Everything(), selectors.SELECTORS)
-"""Where no host is asked: what contradicts itself is told, and not what a build lacks."""
+"""Used without a host: finds contradictions, but not what a build lacks."""
 
 
 def inventory(
@@ -36,10 +36,10 @@ def inventory(
     hosts: Mapping[str, PromptHost],
     skipped: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, Features], dict[str, str], list[Finding]]:
-    """Each tool's features; the reason for each tool that is skipped; the findings about tools.
+    """Return each tool's features, the reasons for skipped tools, and findings about tools.
 
-    A tool that is missing and may be is skipped, unless `skipped` says what is and what is not.
-    Nothing is said of the tools of a client's host that did not answer.
+    A tool that is missing and may be skipped is, unless `skipped` lists the skipped ones. There
+    are no findings about the tools of a client's host that did not answer.
     """
     left_out = dict(skipped or {})
     names = [name for name in experiment.measure if name not in left_out]
@@ -80,7 +80,7 @@ def _version_note(experiment: Experiment, name: str, features: Features) -> Find
 def _probe(
     experiment: Experiment, hosts: Mapping[str, PromptHost], name: str
 ) -> tuple[Features | None, list[Finding]]:
-    """The features of a tool's client, and where client or server is missing."""
+    """Return the features of a tool's client, and findings about a missing client or server."""
     clients, servers = (
         [role for role in experiment.ends[end] if role in hosts] for end in ("local", "remote")
     )
@@ -110,7 +110,7 @@ def _probe(
 
 
 def refused(site: Site) -> Iterator[Finding]:
-    """Options that the build does not have, or that contradict the plan; each once, at its line."""
+    """Yield an error for options that the build lacks, or that contradict the plan, once each."""
     client = site.experiment.ends["local"][0]
     problems = {
         str(error): error
@@ -123,7 +123,7 @@ def refused(site: Site) -> Iterator[Finding]:
 
 
 def _refusals(site: Site, requirement: Setup) -> Iterator[DocumentError]:
-    """What is wrong with a setup's options, each at its key in the file."""
+    """Yield the errors of a setup's options, each at its key in the file."""
     where = resolution.source(site.experiment)
     block, options = f"measure.{requirement.tool}", requirement.options
     try:
@@ -146,7 +146,7 @@ def _refusals(site: Site, requirement: Setup) -> Iterator[DocumentError]:
 
 
 def _under_load(site: Site, requirement: Setup) -> str:
-    """Why there can be no bulk streams beside a setup's test; "" where there can, or are none."""
+    """Return why no bulk streams can run beside a setup's test, or ""."""
     bulk = requirement.around.bulk
     if not bulk:
         return ""
@@ -164,7 +164,7 @@ def _under_load(site: Site, requirement: Setup) -> str:
 
 
 def _together(site: Site, requirement: Setup) -> Iterator[str]:
-    """Why several clients of a tool cannot run at the same time."""
+    """Yield why several clients of a tool cannot run at the same time."""
     streams, sinks = requirement.around.streams, len(site.experiment.ends["remote"])
     schema = tool(requirement.tool).schema["properties"]
     if streams > 1 and tool(requirement.tool).server_lasts == "run":

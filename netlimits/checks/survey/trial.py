@@ -1,9 +1,10 @@
-"""Each tool once between the hosts, as short as it goes: control and data ports, both ways.
+"""Try each tool once between the hosts, as short as possible: control and data ports, both ways.
 
-Nothing tells better what a firewall lets pass than the tool itself. A connection that is dropped
-on the way shows in the client's sockets (SYN-SENT) with the port that is closed. TCP sends full
-segments and UDP the largest datagrams of the plan, with Don't Fragment set as Linux does: where a
-large packet vanishes and a small one does not, it is the path's MTU.
+The tool itself shows best what a firewall lets pass. A connection that is dropped on the way shows
+in the client's sockets (SYN-SENT) with the port that is closed. TCP sends full segments and UDP the
+largest datagrams of the plan, with Don't Fragment set as Linux does: if a large packet is lost and
+a
+small one is not, the cause is the path's MTU.
 """
 
 from __future__ import annotations
@@ -32,20 +33,20 @@ from netlimits.tools import PROGRAMS, tool
 
 NAME = "ports"
 LONGEST = 10.0
-"""Seconds that a trial may take: one of its own, and what a slow path or host needs to connect."""
+"""Seconds that a trial may take: one of its own, and the time of a slow path or host to connect."""
 
 WAIT = 0.7
 """Seconds without an answer after which a port counts as closed: no path takes that long."""
 
 SMALL = 512
-"""Bytes that every path takes (RFC 791: a host must accept packets of 576)."""
+"""Bytes that every path carries (RFC 791: a host must accept packets of 576)."""
 
 AT_ONCE = 3
-"""Trials at the same time: each takes two sessions of sshd's ten."""
+"""Number of concurrent trials: each takes two of sshd's ten sessions."""
 
 _CONNECTING = f"while sleep {WAIT}; do ss -Htn state syn-sent; done"
 CONNECTING = Command(("sh", "-c", _CONNECTING))
-"""Which connections are being made, again and again until it is stopped."""
+"""Print the connections in progress, again and again until it is stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,6 @@ class Trial:
 
     @property
     def udp(self) -> bool:
-        """Whether datagrams are sent."""
         return self.protocol == "udp"
 
     @property
@@ -69,7 +69,7 @@ class Trial:
         return int(self.options.get("port", tool(self.tool).port))
 
     def small(self) -> Trial | None:
-        """The same with small packets; None for a tool that cannot be told."""
+        """Return the trial with small packets; None for a tool without such an option."""
         properties = tool(self.tool).schema["properties"]
         option = "send_size" if self.udp else "mss"
         sized = {**self.options, option: SMALL}
@@ -77,7 +77,7 @@ class Trial:
 
 
 def trials(site: Site) -> list[Trial]:
-    """Every tool, protocol and port of the plan, to every server, once, at its largest size."""
+    """Return each tool, protocol, port and server of the plan once, at its largest size."""
     by_key: dict[Any, Trial] = {}
     for requirement in site.requirements:
         for role in site.experiment.ends["remote"]:
@@ -87,7 +87,7 @@ def trials(site: Site) -> list[Trial]:
                 requirement.around.family
                 and site.machines[role].over(requirement.around.family).address is None
             ):
-                continue  # the check of families says so
+                continue  # the check of families reports it
             trial = _trial(site, requirement, role)
             data_port = trial.options.get("data_port")
             key = (trial.tool, role, trial.protocol, trial.port, data_port, trial.family)
@@ -119,7 +119,7 @@ def _trial(site: Site, requirement: Setup, role: str) -> Trial:
 
 
 def findings(site: Site, hosts: Mapping[str, Host]) -> list[Finding]:
-    """The findings of all trials, in the plan's order; one server and port takes them in turn."""
+    """Return the findings of all trials, in the plan's order; trials of one server run in turn."""
     turns: dict[Any, list[Trial]] = {}
     if _client(site) in site.machines:
         for trial in trials(site):
@@ -129,7 +129,7 @@ def findings(site: Site, hosts: Mapping[str, Host]) -> list[Finding]:
 
 
 def _address(site: Site, trial: Trial, role: str) -> str:
-    """A role's data address in the family of a trial."""
+    """Return a role's data address in the family of a trial."""
     return site.machines[role].over(trial.family).address or ""
 
 
@@ -144,14 +144,14 @@ def _in_turn(site: Site, hosts: Mapping[str, Host], group: list[Trial]) -> list[
         for trial in group:
             findings.append(_finding(site, hosts, servers, trial))
             if findings[-1].check == tools.NAME:
-                break  # what one trial cannot read the others cannot
+                break  # the others cannot read this tool's output either
         return findings
     finally:
         servers.stop()
 
 
 def _finding(site: Site, hosts: Mapping[str, Host], servers: Servers, trial: Trial) -> Finding:
-    """The finding of a trial; one that fails in silence is tried again with small packets."""
+    """Return the finding of a trial; one without an answer is tried again with small packets."""
     address = _address(site, trial, trial.role)
     what = f"{trial.tool} over {trial.protocol.upper()}"
     try:
@@ -192,7 +192,7 @@ def _finding(site: Site, hosts: Mapping[str, Host], servers: Servers, trial: Tri
 
 
 def _unread(site: Site, trial: Trial, why: OutputError) -> Finding:
-    """The finding of a tool that reached its server and printed what cannot be read."""
+    """Return the finding for a tool that reached its server and printed unreadable output."""
     program = trial.options.get("program", trial.tool)
     advice = "" if ";" in str(why) else f"; run {program} there by hand: is it a script?"
     return _base.error(_client(site), tools.NAME, f"{why}{advice}")
@@ -249,20 +249,19 @@ def _vanished(site: Site, trial: Trial, what: str) -> Finding:
 def _tried(
     site: Site, hosts: Mapping[str, Host], servers: Servers, trial: Trial
 ) -> tuple[int, ToolFailure | None]:
-    """(the port that did not answer or 0, why the trial failed). Raises HostError."""
+    """Return the port that did not answer (or 0), and why the trial failed. Raises HostError."""
     address = _address(site, trial, trial.role)
     ends = servers.serve(
         tool(trial.tool), trial.options, hosts[trial.role], ServerAddress(address, trial.port)
     )
     client = tool(trial.tool).client(trial.options, site.features[trial.tool], ends)
     host = hosts[_client(site)]
-    look = host.background(
-        CONNECTING
-    )  # before the client: a host may be slow to open a second shell
+    # before the client: a host may be slow to open a second shell
+    sockets = host.background(CONNECTING)
     try:
         completed = host.run(replace(client, deadline=LONGEST))
     finally:
-        silent = look.stop()
+        silent = sockets.stop()
     why = _failure(trial, completed)
     silence = [*connecting(silent, address)] if why else []
     return (silence[-1] if silence else 0), why
@@ -278,7 +277,7 @@ def _failure(trial: Trial, completed: Completed) -> ToolFailure | None:
 
 
 def connecting(completed: Completed, address: str) -> Iterator[int]:
-    """The ports of an address that connections wait for, in what CONNECTING printed."""
+    """Yield the ports of an address that connections wait for, from the output of CONNECTING."""
     for line in completed.stdout.splitlines():
         fields = line.split()
         if len(fields) >= 4:
