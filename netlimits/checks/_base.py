@@ -57,7 +57,7 @@ def error(host: str, check: str, message: str) -> Finding:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What checks know of the plan and of the hosts that answered.
+    """The plan, and everything that is known of the hosts that answered.
 
     Attributes:
         experiment: The experiment of the plan.
@@ -104,7 +104,7 @@ class Site:
 
 
 class Check(Protocol):
-    """One question about each host. A new check is one file and one line in CHECKS.
+    """A question about each host. A new check is one file and one line in CHECKS.
 
     A check derives from this class and implements `findings`, and `commands` if it needs output:
 

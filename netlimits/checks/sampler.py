@@ -1,4 +1,4 @@
-"""What the sampler needs on a host during a run: Perl, its modules, the kernel's files.
+"""Perl, its modules and the kernel's files, which the sampler needs on a host during a run.
 
 Without Perl or one of its modules the sampler is `ss`, twice in a run. CPU time is then that of the
 middle of the transfer and includes the sampler's; queues and windows are those of two moments.

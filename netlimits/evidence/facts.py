@@ -1,4 +1,4 @@
-"""What a host is: read once a campaign, stored with it, and compared before it is resumed.
+"""Facts of a host: read once a campaign, stored with it, and compared before it is resumed.
 
 A fact is one command and one pure parser; its output is stored too. Facts that `identify` a host
 must be the same when a campaign is resumed: another kernel, CPU or NIC would mix the figures of two
@@ -25,7 +25,10 @@ class CommandRunner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One command about a host. `argv` may contain INTERFACE; `parse` gets its stdout."""
+    """A command about a host, and its parser.
+
+    `argv` may contain INTERFACE; `parse` gets the command's stdout.
+    """
 
     name: str
     argv: tuple[str, ...]

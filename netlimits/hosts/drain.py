@@ -1,4 +1,4 @@
-"""One thread that reads the output of programs nobody waits for at the moment.
+"""A thread that reads the output of programs nobody waits for at the moment.
 
 Servers and background commands live as long as a run or a campaign. A thread for each would make
 two or three per host, thousands for a thousand hosts; there is little to read, so one thread polls

@@ -1,7 +1,7 @@
-"""The settings, in the order in which they have to be applied where several are named.
+"""The settings, in the order in which they have to be applied.
 
-Within a run they are applied in the order of the experiment's file; this tuple is the registry
-and says which one comes first where no file is at hand. They are restored in reverse.
+Within a run they are applied in the order of the experiment's file; this tuple is the registry and
+the order if there is no file. They are restored in reverse.
 """
 
 from __future__ import annotations
@@ -27,39 +27,39 @@ from netlimits.settings.sysctl import Sysctl
 __all__ = ["MADE_ANEW", "OF_COMMANDS", "SETTINGS", "Setting", "State", "check_found", "setting"]
 
 SETTINGS: tuple[Setting, ...] = (
-    Switch(),  # whatever it is: a driver's module makes the interface and all of its settings anew
-    Sysctl(),  # the host's; what is made after it (a default qdisc, say) is made under it
-    Link(),  # takes the link down for seconds, and with it routes' metrics
-    CHANNELS,  # builds the queues anew: rings, coalescing and an mq qdisc belong to them
-    RING,  # many drivers restart the interface, which may lose coalescing
+    Switch(),  # it may be a driver's module, which creates the interface and its settings anew
+    Sysctl(),  # the host's; what is created later (such as a default qdisc) depends on it
+    Link(),  # takes the link down for seconds, which resets routes' metrics
+    CHANNELS,  # creates the queues anew: rings, coalescing and an mq qdisc belong to them
+    RING,  # many drivers restart the interface, which may reset coalescing
     Coalesce(),
-    IRQ,  # channels make and remove interrupts, so after them
-    RPS,  # the queues that channels make, too
+    IRQ,  # channels create and remove interrupts
+    RPS,  # channels create its queues too
     Mtu(),  # some drivers restart too; IPv6 loses routes' mtu, and below 1280 the routes
-    Offload(),  # with a large MTU some drivers switch features off, so after it
-    Napi(),  # the queues again; it works through GRO, which offload switches
-    Qdisc(),  # after the queues are there; nothing later touches it
-    Route(),  # metrics are lost with a route when anything above takes the link down
-    Load(),  # last and so first to end: nothing else has to be set or restored on a loaded host
+    Offload(),  # with a large MTU some drivers switch features off
+    Napi(),  # channels create its queues; it works through GRO, which offload switches
+    Qdisc(),  # needs the queues; nothing later changes it
+    Route(),  # metrics are lost when anything above takes the link down
+    Load(),  # last, so it ends first: nothing else has to be set or restored on a loaded host
 )
 
 MADE_ANEW: Mapping[str, tuple[str, ...]] = {
     "mtu": ("qdisc",),
     "channels": ("ring", "coalesce", "irq", "rps", "qdisc"),
 }
-"""Setting -> those that the driver or the kernel makes anew when it changes: restored after it."""
+"""Setting -> those that its change creates anew; they are restored after it."""
 
 OF_COMMANDS = ("switch",)
-"""Settings whose states are commands: no stranger's experiment, journal or folder has them run."""
+"""Settings whose states are commands, which are never run from a stranger's files."""
 
 
 def setting(name: str) -> Setting:
-    """The setting of that name; KeyError when there is none (an experiment is checked before)."""
+    """Return the setting of that name. Raises KeyError (experiments are validated before)."""
     return {s.name: s for s in SETTINGS}[name]
 
 
 def check_found(name: str, interface: str, state: State) -> None:
-    """Raise SettingError if a state that was found, before any change, could not be restored."""
+    """Raise SettingError if the original state, before any change, could not be restored."""
     of = setting(name)
     if isinstance(of, Checked):
         of.check_found(interface, state)

@@ -1,7 +1,8 @@
-"""What a setting is: how to read it, reach what is wanted, check that it took, and undo it.
+"""The interface of settings: read one, change it, check that the change took, and undo it.
 
-A setting is pure: it makes commands and reads their output; `restore.changes` acts. A state is
-what `read` found, as JSON-able data, complete enough to restore the interface from it.
+A setting is pure: it builds commands and parses their output; `restore.changes` acts. A state is
+the
+result of `read` as JSON-able data, complete enough to restore the interface.
 """
 
 from __future__ import annotations
@@ -12,57 +13,87 @@ from typing import Any, Protocol, runtime_checkable
 from netlimits.model import Command, Completed
 
 State = Mapping[str, Any]
-"""A setting's state on one interface, as it goes into the journal.
+"""A setting's state on one interface, as the journal records it.
 
 Its top-level keys are its parts. Most settings read all of their parts every time; one that reads
-only what it is asked about (sysctls) finds further parts later, which are added to what was found.
+only what it is asked about (sysctls) finds further parts later, which are added to the original.
 """
 
 
 class Setting(Protocol):
-    """One kind of thing that can be changed on a host. One file, one line in SETTINGS."""
+    """A kind of thing that can be changed on a host: one file, one line in SETTINGS.
+
+    Attributes:
+        name: The key in an experiment's `settings:`.
+        schema: JSON Schema of the options under that key; `${…}` is allowed at every leaf.
+
+    Example:
+        setting = Mtu()
+        state = setting.state(host.run(setting.read("eth0", 1400)))
+        for command in setting.change("eth0", state, 1400):
+            host.run(command)
+    """
 
     name: str
-    """The key in an experiment's `settings:`."""
-
     schema: Mapping[str, Any]
-    """JSON Schema of the options under that key; `${…}` is allowed at every leaf."""
 
     def read(self, interface: str, about: Any) -> Command:
-        """The command that shows the state, as far as it concerns `about`.
+        """Return the command that shows the state, as far as it concerns `about`.
 
-        `about` are the options wanted, or a state that was found and is to be restored. Only a
-        setting of more things than can be read (sysctls) looks at it.
+        Args:
+            interface: The data interface.
+            about: The options wanted, or an original state to restore. Only settings with too many
+                values to read them all (sysctls) use it.
         """
 
     def state(self, completed: Completed) -> State:
-        """The state in that command's output. Raises SettingError when it shows none."""
+        """Return the state in that command's output.
+
+        Raises:
+            SettingError: If it shows none.
+        """
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """The commands from `state` to `wanted`; none when it is there already.
+        """Return the commands from `state` to `wanted`.
 
-        `wanted` are the options with every `${…}` resolved. Raises SettingError when it cannot
-        be had, saying what the experiment could ask for instead.
+        Args:
+            interface: The data interface.
+            state: The present state; empty if nobody has read it.
+            wanted: The options, with every `${…}` resolved.
+
+        Returns:
+            The commands in their order; none if `state` is `wanted` already.
+
+        Raises:
+            SettingError: If the host cannot have it; the message says what the experiment could ask
+                for instead.
         """
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """What of `wanted` is not so in `state`, in words; none when it took."""
+        """Return what of `wanted` does not hold in `state`, in words; empty if the change took."""
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """The commands from `state` back to `original`; none when it is there already.
+        """Return the commands from `state` back to `original`; none if they are equal.
 
-        An empty `state` is one that nobody has looked at: the commands then lead back from any.
+        Args:
+            interface: The data interface.
+            original: The state before the first change.
+            state: The present state. If it is empty, nobody has read it: the commands then lead
+                back
+                from any state.
         """
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """What in `state` differs from `original`, in words, leaf by leaf."""
+        """Return what in `state` differs from `original`, in words, leaf by leaf."""
 
     def faults(self, state: State) -> Iterator[str]:
-        """What of a state that was written down may not be restored, in words.
+        """Yield what of a recorded state must not be restored, in words.
 
-        A journal or a note may come from a stranger: its names and values are held to what the
-        schema lets an experiment set and to what the commands take. What is no state at all may
-        raise any of what looking into it does.
+        A stranger may have written the journal or note: names and values must be ones that the
+        schema
+        allows and that the commands accept. What is no state at all may raise LookupError,
+        TypeError,
+        ValueError, AttributeError or ArithmeticError.
         """
 
 
@@ -71,4 +102,4 @@ class Checked(Protocol):
     """A setting some of whose states could not be restored."""
 
     def check_found(self, interface: str, state: State) -> None:
-        """Raise SettingError for a state that was found and could not be restored exactly."""
+        """Raise SettingError for an original state that could not be restored exactly."""

@@ -21,20 +21,20 @@ _ONLINE = re.compile(rf"^{ONLINE} ([0-9][0-9,-]*)$", re.MULTILINE)
 
 @dataclass(slots=True)
 class CpuSets:
-    """One such setting: `script` prints `online CPUS`, and a line for each part and its CPUs.
+    """A setting of CPUs: `script` prints `online CPUS`, and a line for each part and its CPUs.
 
     Attributes:
-        cpus: What an experiment may give, as JSON Schema.
+        cpus: JSON Schema of the option `cpus`.
         line: Matches the line of a part; its groups are the part's name and its CPUs.
         part: Matches the name of a part.
-        of_text: The CPUs in what the kernel prints.
-        text: CPUs as the kernel takes them.
-        legal: Matches what the kernel may have printed of a part's CPUs.
+        of_text: Parses CPUs from the kernel's text.
+        text: Formats CPUs for the kernel.
+        legal: Matches the CPUs of a part in a recorded state.
         file: The file that sets a part's CPUs, with {interface} and {part}.
-        lacks: What an interface does not have that has no parts.
+        lacks: What an interface without parts lacks, for the error.
         unmet_words: A sentence with {part}, {now} and {wanted}.
         changed_words: A sentence with {part}, {now} and {before}.
-        fault_words: What is wrong with a part's name or CPUs, between the two.
+        fault_words: Joins a part's name and its wrong CPUs.
     """
 
     name: str
@@ -63,11 +63,10 @@ class CpuSets:
         }
 
     def read(self, interface: str, about: Any) -> Command:
-        """Each part with its CPUs."""
         return Command(("sh", "-c", self.script, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """{"online": CPUs, part: CPUs, …}, as the kernel writes them."""
+        """Return {"online": CPUs, part: CPUs, …}, as the kernel writes them."""
         state = dict(self.line.findall(completed.stdout))
         online = _ONLINE.search(completed.stdout)
         if not state or not online:
@@ -81,7 +80,7 @@ class CpuSets:
         return {ONLINE: online[1], **state}
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """One `tee` for each part that has other CPUs."""
+        """Return one `tee` for each part that has other CPUs."""
         try:
             cpus = _wanted(wanted)
         except ValueError as error:
@@ -94,7 +93,6 @@ class CpuSets:
         return self._write(interface, dict.fromkeys(self._off(state, wanted), self.text(cpus)))
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """Each part that has other CPUs."""
         words = _words(_wanted(wanted))
         return tuple(
             self.unmet_words.format(part=part, now=self._of(state[part]), wanted=words)
@@ -102,7 +100,6 @@ class CpuSets:
         )
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """One `tee` for each part that does not have the CPUs that were found."""
         return self._write(
             interface,
             {
@@ -113,7 +110,7 @@ class CpuSets:
         )
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Each part that has other CPUs; one that is gone (fewer channels) has none."""
+        """Return each part that has other CPUs; a missing part (fewer channels) does not count."""
         return tuple(
             self.changed_words.format(part=part, now=self._of(state[part]), before=self._of(cpus))
             for part, cpus in _parts(original)
@@ -121,7 +118,6 @@ class CpuSets:
         )
 
     def faults(self, state: State) -> Iterator[str]:
-        """Parts and CPUs that are none."""
         online = re.compile(CPU_LIST["pattern"])
         for name, cpus in state.items():
             good = online.search(cpus) if name == ONLINE else self.legal.search(cpus)
@@ -129,7 +125,7 @@ class CpuSets:
                 yield f"{name[:40]!r} {self.fault_words} {cpus[:40]!r}"
 
     def _off(self, state: State, wanted: Any) -> list[str]:
-        """The parts that do not have the CPUs wanted."""
+        """Return the parts that do not have the wanted CPUs."""
         cpus = _wanted(wanted)
         return [part for part, now in _parts(state) if self.of_text(now) != cpus]
 
@@ -140,7 +136,7 @@ class CpuSets:
         return _words(self.of_text(text))
 
     def _write(self, interface: str, values: Mapping[str, str]) -> tuple[Command, ...]:
-        """Through `tee`, whose argument sudoers can name."""
+        """Return one `tee` for each part, whose argument sudoers can name."""
         return tuple(
             Command(
                 ("tee", self.file.format(interface=interface, part=part)),

@@ -1,14 +1,16 @@
 """The IPv6 state of an interface, to restore it after a change of the MTU.
 
-Linux takes IPv6 off an interface whose MTU falls below 1280: addresses, routes, neighbours, proxy
-neighbours, multicast groups, the token and its sysctls go, and a larger MTU brings back only a
+Linux removes IPv6 from an interface whose MTU falls below 1280: addresses, routes, neighbours,
+proxy
+neighbours, multicast groups, the token and its sysctls go, and a larger MTU restores only a
 link-local address and the defaults. Above 1280, too, every change of the MTU resets
-`net.ipv6.conf.INTERFACE.mtu` and moves the `mtu` of routes that is not locked. Rules, address
-labels, nexthop objects and IPv4 lose nothing. All of it was seen on kernel 6.18 and is what
+`net.ipv6.conf.INTERFACE.mtu` and changes the `mtu` of routes that is not locked. Rules, address
+labels, nexthop objects and IPv4 lose nothing. All of this was seen on kernel 6.18 and is what
 tests/settings check.
 
 Addresses, routes of one hop, neighbours and sysctls are restored. Everything else is refused by
-name before the first change, in `cannot_return` and `cannot_move`.
+name
+before the first change, in `cannot_return` and `cannot_move`.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ READ = (
     'grep -s "" "/proc/sys/net/ipv6/conf/$1"/* "/proc/sys/net/ipv6/neigh/$1"/* '
     '| sed "s/^/conf /"; '
 )
-"""The part of a shell script that prints it, for the interface in "$1"; LC_ALL is C.
+"""The part of a shell script that prints the state of the interface in "$1"; LC_ALL is C.
 
 It calls the function that `_routes.SHOW` defines.
 """
@@ -48,11 +50,11 @@ ip -6 -o addr show dev "$interface" scope link | while read -r _ _ _ place _; do
     for known; do [ "$known" != "$place" ] || continue 2; done
     $root ip -6 addr del "$place" dev "$interface"
 done"""
-"""Delete link-local addresses but those named: who has not looked cannot say which there are."""
+"""Delete link-local addresses except the named ones, for an unknown state."""
 
 
 class _Address(TypedDict):
-    """The parts of an address that must be there."""
+    """The keys that an address must have."""
 
     local: str
     prefixlen: int
@@ -79,11 +81,14 @@ _MOVES = re.compile(r"(?:^|\s)mtu [0-9]")
 def state(lines: Iterable[str], interface: str) -> State:
     """Return what `READ` printed.
 
-    It holds `addresses` as `ip -j` shows them, `routes`, `behind` and `before` (see
-    `_routes.read`), `neighbours` as `ip` shows and takes them, addresses of `proxies`, `conf`, and
-    in `fading` and `strange`, in words, what cannot be restored: what runs out by itself, from
-    router advertisements or DHCP, and everything else.
-    Raises ValueError where it shows no addresses.
+    Returns:
+        {"addresses": as `ip -j` shows them, "routes", "behind" and "before": see `_routes.read`,
+        "neighbours": as `ip` shows and accepts them, "proxies": addresses, "conf": sysctls,
+        "fading": in words, what expires by itself (from router advertisements or DHCP), "strange":
+        in words, what else cannot be restored, "moving": routes whose `mtu` could not be restored}.
+
+    Raises:
+        ValueError: If it shows no addresses.
     """
     addresses: list[dict[str, Any]] = []
     shown: list[str] = []
@@ -122,7 +127,7 @@ def state(lines: Iterable[str], interface: str) -> State:
         f"route {_routes.shown(r)}"
         for r, m in ours.items()
         if _fades(r, m) and " proto kernel " not in f"{r} "
-    ]  # an address's own
+    ]
     strange += [
         f"{_place(a)} ({', '.join(sorted(a.keys() - _KNOWN))})"
         for a in addresses
@@ -148,10 +153,10 @@ def state(lines: Iterable[str], interface: str) -> State:
 
 
 def undo(interface: str, original: State, now: State) -> Iterator[Command]:
-    """The commands that restore what is missing or differs.
+    """Yield the commands that restore what is missing or differs.
 
-    Where IPv6 is off the interface altogether there is nothing to be done before the MTU is back;
-    an empty `now` stands for an interface that nobody has looked at: all is then written.
+    If IPv6 is off the interface altogether nothing can be restored before the MTU is. An empty
+    `now` is an unknown state: everything is then written.
     """
     if now and original["conf"] and not now["conf"]:
         return
@@ -165,7 +170,7 @@ def undo(interface: str, original: State, now: State) -> Iterator[Command]:
     ]
     if pairs:
         yield _root("sysctl", "-w", *pairs)
-    # before the addresses that were there: while one of them is, the kernel keeps the new's routes
+    # before the original addresses: while one of them exists, the kernel keeps the new one's routes
     for place in _new_link_local(original, have):
         yield _root("ip", "-6", "addr", "del", place, "dev", interface)
     if not now:
@@ -175,7 +180,7 @@ def undo(interface: str, original: State, now: State) -> Iterator[Command]:
         if address not in have["addresses"]:
             yield _root("ip", "-6", "addr", "replace", *_words(address), "dev", interface)
     missing = [r for r, metrics in original["routes"].items() if have["routes"].get(r) != metrics]
-    # a gateway needs its link first; and an address that was made again has made its network's
+    # a gateway needs its link's route first; a restored address has created its network's route
     missing.sort(key=lambda r: " via " in r)
     yield from _routes.undo_unseen(interface, original, missing, now)
     for neighbour in original["neighbours"]:
@@ -188,7 +193,7 @@ def undo(interface: str, original: State, now: State) -> Iterator[Command]:
 
 
 def differences(original: State, now: State) -> Iterator[str]:
-    """What is not as it was found, in words."""
+    """Yield what differs from the original, in words."""
     for name, value in original["conf"].items():
         if now["conf"].get(name) != value:
             yield f"sysctl net/ipv6/{name} is {now['conf'].get(name, 'gone')}, was {value}"
@@ -212,17 +217,17 @@ def cannot_return(now: State) -> tuple[str, ...]:
 
 
 def cannot_move(now: State) -> tuple[str, ...]:
-    """Return the routes whose `mtu` any change of the MTU moves and nothing could restore."""
+    """Return the routes whose `mtu` any change of the MTU changes and nothing could restore."""
     return tuple(now["moving"])
 
 
 def _in_order(conf: Mapping[str, str]) -> list[tuple[str, str]]:
-    """The sysctls, the mode of addresses last: a `stable_secret` that is written moves it."""
+    """Return the sysctls, the address mode last: writing a `stable_secret` changes it."""
     return sorted(conf.items(), key=lambda pair: pair[0] == "conf/addr_gen_mode")
 
 
 def _is_conf(kind: str, name: str) -> bool:
-    """Whether it is a file of /proc/sys/net/ipv6/KIND/INTERFACE; a journal may be damaged."""
+    """Return True for a file of /proc/sys/net/ipv6/KIND/INTERFACE; a journal may be damaged."""
     return kind in ("conf", "neigh") and bool(re.fullmatch("[A-Za-z0-9_]+", name))
 
 
@@ -231,7 +236,7 @@ def _stays(address: Mapping[str, Any]) -> bool:
 
 
 def _address(address: Mapping[str, Any]) -> dict[str, Any]:
-    """An address without its label and the flags that come and go by themselves."""
+    """Return an address without its label and the flags that change by themselves."""
     return {k: v for k, v in address.items() if k not in _PASSING and k != "label"}
 
 
@@ -240,7 +245,7 @@ def _place(address: Mapping[str, Any]) -> str:
 
 
 def _new_link_local(original: State, now: State) -> list[str]:
-    """The link-local addresses that the kernel made when the MTU grew; others are not ours."""
+    """Return the link-local addresses that the kernel made when the MTU grew."""
     own = [_place(address) for address in original["addresses"]]
     links = [_place(a) for a in now["addresses"] if a["scope"] == "link"]
     return [place for place in links if place not in own]
@@ -257,17 +262,17 @@ def _words(address: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_ours(route: str) -> bool:
-    """Whether a route is none of those that come and go with an address."""
+    """Return True for a route that does not come and go with an address."""
     return route.split()[:2][-1] not in ("local", "anycast", "multicast")
 
 
 def _is_link_local(route: str) -> bool:
-    """Whether the kernel makes it with a link-local address."""
+    """Return True for a route that the kernel makes with a link-local address."""
     return route.startswith("inet6 fe80::/64 ") and " proto kernel " in f"{route} "
 
 
 def _is_taken(route: str) -> bool:
-    """Return True if packets take it because it comes first; not so for link-local addresses."""
+    """Return True if packets use the route because it comes first; False for link-local ones."""
     kind = route.split()[:2][-1]
     return kind == "multicast" or (_is_ours(route) and not _is_link_local(route))
 

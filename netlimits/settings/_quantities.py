@@ -1,7 +1,8 @@
 """Numbers of an interface that `ethtool` shows under their maximums: rings and channels.
 
-The text is read, since `ethtool --json` has `-g` and `-l` only from 6.2 on. A number that the
-driver does not have is `n/a`, or 0 with a maximum of 0 where ethtool still speaks ioctl.
+The text is parsed, since `ethtool --json` supports `-g` and `-l` only from 6.2 on. A number that
+the
+driver lacks is `n/a`, or 0 with a maximum of 0 if ethtool still uses ioctl.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ _MAXIMUMS, _CURRENT = "Pre-set maximums:", "Current hardware settings:"
 
 @dataclass(slots=True)
 class Quantities:
-    """One such setting: `ethtool SHOW` reads it, `ethtool WRITE` changes it.
+    """A setting of numbers: `ethtool SHOW` reads it, `ethtool WRITE` changes it.
 
-    `names` maps what an experiment and `ethtool WRITE` call a number to what `ethtool SHOW` does.
+    `names` maps the names of experiments and `ethtool WRITE` to those of `ethtool SHOW`.
     """
 
     name: str
@@ -48,11 +49,10 @@ class Quantities:
         }
 
     def read(self, interface: str, about: Any) -> Command:
-        """`ethtool -g` or `-l`."""
         return Command(("ethtool", self.show, interface))
 
     def state(self, completed: Completed) -> State:
-        """{"most": {name: n}, "now": {name: n}} of what the driver has."""
+        """Return {"most": {name: n}, "now": {name: n}} of the numbers that the driver has."""
         sections: dict[str, dict[str, int]] = {_MAXIMUMS: {}, _CURRENT: {}}
         section: dict[str, int] | None = None
         for line in completed.stdout.splitlines():
@@ -70,7 +70,7 @@ class Quantities:
         }
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """One command with every number that is not as wanted."""
+        """Return one command with every number that differs."""
         if not state:
             return self._write(interface, wanted)
         for name, value in wanted.items():
@@ -87,20 +87,17 @@ class Quantities:
         return self._write(interface, _values.differing(wanted, state["now"]))
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """Each number that is another: drivers round them in silence."""
+        """Return each other number: drivers round them silently."""
         return _values.unmet(wanted, state["now"])
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """One command with every number that is not as it was found."""
         now = state["now"] if state else {}
         return self._write(interface, _values.differing(original["now"], now))
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Each number that is not as it was."""
         return _values.differences(original["now"], state["now"])
 
     def faults(self, state: State) -> Iterator[str]:
-        """Names that are none of these, and what is no number."""
         for part, value in {**state["most"], **state["now"]}.items():
             if part not in self.names or not is_number(value, 2**31):
                 yield f"{part[:40]} cannot be {str(value)[:40]!r}"
@@ -111,7 +108,7 @@ class Quantities:
 
 
 def shows_none(completed: Completed, name: str) -> SettingError:
-    """The error of a setting that the interface does not have, in ethtool's last words."""
+    """Return the error for a setting that the interface lacks, with ethtool's last line."""
     lines = (completed.stderr.strip() or completed.stdout.strip()).splitlines()
     return SettingError(
         f"`{' '.join(completed.command.argv)}` shows none: "

@@ -1,11 +1,12 @@
-"""Routes of one interface: how they are read and restored, without a change to any other route.
+"""Read and restore the routes of one interface, without a change to any other route.
 
 `ip route change` and `replace` change the first route of a destination, TOS and metric, whatever
-its device is; `add` is refused where another device has such a route (all seen on kernel 6.18,
-`tests/settings`). So a route is changed only where it is the first of its kind. One that is gone
-is prepended (IPv4) or appended (IPv6, which knows no other place than the last).
+its
+device is; `add` is refused if another device has such a route (all seen on kernel 6.18,
+`tests/settings`). So a route is changed only if it is the first of its kind. A missing one is
+prepended (IPv4) or appended (IPv6, which can only append).
 
-The text of `ip` is read, since its JSON forgets `lock`. `ip` takes what it shows, except
+The text of `ip` is parsed, since its JSON lacks `lock`. `ip` accepts what it shows, except
 `rto_min lock 5ms`, whose lock it adds by itself.
 """
 
@@ -30,16 +31,16 @@ SHOW = r"""routes() {
 """
 """A shell function: `routes -4 TABLE INTERFACE` prints the routes of the interface.
 
-It also prints those of others to the same destinations, in the kernel's order, a line each.
+It also prints those of others to the same destinations, in the kernel's order, one per line.
 """
 
 METRICS = (
     "mtu", "window", "rtt", "rttvar", "ssthresh", "cwnd", "advmss", "reordering", "hoplimit",
     "initcwnd", "features", "rto_min", "initrwnd", "quickack", "congctl", "fastopen_no_cookie",
 )  # fmt: skip
-"""Metrics as ip-route(8) names them; what an experiment may set of them is in the schema."""
+"""Metrics as ip-route(8) names them; the schema lists those that an experiment may set."""
 _PASSING = {"linkdown", "dead", "offload", "trap", "rt_offload", "rt_trap"}
-"""Words of a route that `ip` shows and does not take: they come and go with the carrier."""
+"""Words of a route that `ip` shows and does not accept: they come and go with the carrier."""
 _VALUED = {"via", "proto", "scope", "src", "metric", "tos", "pref", "realm", "table", "from"}
 _ALONE = {"onlink", "pervasive"}
 _TYPES = {
@@ -87,10 +88,12 @@ exit $failed"""
 def read(lines: Iterable[str], interface: str) -> State:
     """Return an interface's routes among the lines that `SHOW` printed.
 
-    `routes` are each route's own words -> its metrics: {"10.0.0.0/8 via …": {"quickack": "1"}};
-    those of IPv6 start with `inet6`, and one that netlimits cannot restore has {"?": why}.
-    `behind` are those that another of the same destination, TOS and metric comes before, and whose
-    that is: packets take that one. `before` are those that come first of several.
+    Returns:
+        {"routes": {a route's own words: its metrics}, such as
+        {"10.0.0.0/8 via …": {"quickack": "1"}}; words of IPv6 start with `inet6`, and a route that
+        netlimits cannot restore has {"?": why}; "behind": {route: device} of those after another
+        one of the same destination, TOS and metric, which packets use; "before": {route: device} of
+        those that come first of several}.
     """
     routes: dict[str, dict[str, str]] = {}
     first: dict[tuple[str, ...], tuple[str, str]] = {}
@@ -127,14 +130,14 @@ def _device(words: list[str]) -> str:
 
 
 def _key(words: list[str]) -> tuple[str, ...]:
-    """The kind of a route: those of the same kind are replaced by each other."""
+    """Return the kind of a route: routes of the same kind replace each other."""
     family = ("-6",) if words[0] == "inet6" else ("-4",)
     table, *rest = _place(words)
     return (*family, table, *rest)
 
 
 def _place(words: list[str]) -> tuple[str, str, str, str, str]:
-    """The table, destination, metric, TOS and source of a route."""
+    """Return the table, destination, metric, TOS and source of a route."""
     plain = words[1:] if words[0] == "inet6" else words
     plain = plain[1:] if plain[0] in _TYPES else plain
     values = dict(itertools.pairwise(plain[1:]))
@@ -148,7 +151,7 @@ def _place(words: list[str]) -> tuple[str, str, str, str, str]:
 
 
 def _parsed(words: list[str], interface: str) -> tuple[str, dict[str, str]]:
-    """A route's own words without its device, and its metrics: {"mtu": "lock 8000"}."""
+    """Return a route's own words without its device, and its metrics: {"mtu": "lock 8000"}."""
     if "nexthop" not in words:
         at = words.index("dev")
         words = words[:at] + words[at + 2 :]
@@ -198,7 +201,7 @@ def restorable(routes: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, M
 
 
 def undo(interface: str, original: State, now: State) -> Iterator[Command]:
-    """Yield the commands that restore the routes which are gone, moved or have other metrics."""
+    """Yield the commands that restore routes that are missing, moved or have other metrics."""
     for route, metrics in restorable(original["routes"]):
         add, moved = _add(original, route), _has_moved(original, now, route)
         if route not in now["routes"]:
@@ -214,9 +217,9 @@ def undo(interface: str, original: State, now: State) -> Iterator[Command]:
 def undo_unseen(
     interface: str, original: State, routes: Sequence[str], now: State | None = None
 ) -> Iterator[Command]:
-    """Yield the command that restores such routes from whatever state it finds.
+    """Yield the command that restores such routes from any state.
 
-    What is there `now`, if known, decides only what a person would type.
+    If known, the present state `now` only decides the commands to type by hand.
     """
     arguments: list[str] = []
     by_hand = []
@@ -231,7 +234,11 @@ def undo_unseen(
 
 
 def _arguments(route: str, metrics: Mapping[str, str], add: str) -> tuple[str, ...]:
-    """The family, the verb if it is gone, `ip`'s words to find it, its own and its metrics."""
+    """Return a route's arguments for `_RESTORE`.
+
+    They are the family, the verb for a missing route, and `ip`'s words to find it, the route's own,
+    and its metrics.
+    """
     family, words = _family(route)
     table, to, metric, tos, source = _place(words)
     find = f"table {table} exact {to} metric {metric}"
@@ -241,12 +248,12 @@ def _arguments(route: str, metrics: Mapping[str, str], add: str) -> tuple[str, .
 
 
 def _add(original: State, route: str) -> str:
-    """The verb that brings a route back to its place among those of its kind."""
+    """Return the verb that puts a route in its place among those of its kind."""
     return "append" if route.startswith("inet6 ") or route in original["behind"] else "prepend"
 
 
 def _has_moved(original: State, now: State, route: str) -> bool:
-    """Return whether a route came first and does not: of IPv6 no command can undo that."""
+    """Return True if a route came first and no longer does; for IPv6 no command can undo that."""
     moved = route in now["behind"] and route not in original["behind"]
     return moved and not route.startswith("inet6 ")
 
@@ -262,7 +269,7 @@ def differences(original: State, now: State) -> Iterator[str]:
 
 
 def shown(route: str) -> str:
-    """Return a route's destination, for a person: default, or ADDRESS/PREFIX."""
+    """Return a route's destination for people: default, or ADDRESS/PREFIX."""
     return _place(route.split())[1]
 
 
@@ -275,13 +282,13 @@ def _line(metrics: Mapping[str, str] | None) -> str:
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9:./_-]*|-?[0-9]+")
 _TARGET = re.compile(r"(?:(?:unicast|multicast) )?(?:default|[0-9a-fA-F:.]+(?:/[0-9]+)?)")
 _ELSEWHERE = {"dev", "oif", "nexthop", "encap", "nhid"}
-"""Words that would lead a route over another interface, or somewhere that is not read."""
+"""Words that would lead a route over another interface, or to something that is not read."""
 
 
 def faults(state: Any) -> Iterator[str]:
-    """Yield what is no route of the interface, or no metric of one, in a state from elsewhere."""
+    """Yield what is no route of the interface, or no metric, in a recorded state."""
     for words, metrics in state["routes"].items():
-        if "?" in metrics:  # one that is never touched
+        if "?" in metrics:  # never restored
             continue
         plain = words.removeprefix("inet6 ")
         target = _TARGET.match(plain)

@@ -1,4 +1,4 @@
-"""Settings that are values by name: which differ, in data and in words, and which are numbers."""
+"""Settings that are values by name: which differ, and which are numbers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ Values = Mapping[str, Any]
 
 
 def differing(wanted: Values, now: Values) -> dict[str, Any]:
-    """The values in `wanted` that differ now."""
+    """Return the values in `wanted` that differ now."""
     return {name: value for name, value in wanted.items() if now.get(name) != value}
 
 
 def unmet(wanted: Values, now: Values) -> tuple[str, ...]:
-    """What is not as it was asked for, in words."""
+    """Return the unmet values in words."""
     return tuple(
         f"{name} is {now.get(name, 'not there')}, not {value}"
         for name, value in differing(wanted, now).items()
@@ -22,7 +22,7 @@ def unmet(wanted: Values, now: Values) -> tuple[str, ...]:
 
 
 def differences(original: Values, now: Values) -> tuple[str, ...]:
-    """What is not as it was found, in words."""
+    """Return the values that are not restored, in words."""
     return tuple(
         f"{name} is {now.get(name, 'gone')}, was {value}"
         for name, value in differing(original, now).items()
@@ -30,5 +30,5 @@ def differences(original: Values, now: Values) -> tuple[str, ...]:
 
 
 def is_number(value: Any, below: int = 2**32) -> bool:
-    """Whether it is a whole number of at least 0, below a bound."""
+    """Return True for a whole number of at least 0, below a bound."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < below

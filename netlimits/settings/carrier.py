@@ -1,7 +1,7 @@
-"""The data interface's carrier, waited for after a change that may have taken its link down.
+"""Wait for the data interface's carrier after a change that may have taken its link down.
 
-Drivers restart a NIC to change its rings, channels, coalescing, features or MTU, and the link
-negotiates for seconds then: a connection that is tried meanwhile fails with "no route to host".
+Drivers restart a NIC to change its rings, channels, coalescing, features or MTU. The link then
+negotiates for seconds, and connections meanwhile fail with "no route to host".
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ while read -r carrier <"/sys/class/net/$1/carrier" && [ "$carrier" = 0 ]; do
     sleep 0.1
 done 2>/dev/null
 :"""
-"""An interface that is down has no carrier to be read: nobody waits for that one."""
+"""Reading the carrier of an interface that is down fails, so the script does not wait for it."""
 
 
 _PERL = r"""
@@ -36,6 +36,6 @@ for (0 .. $tenths) {
 
 
 def wait(interface: str) -> Command:
-    """The command that ends once there is a carrier; it exits 1 after SECONDS without one."""
+    """Return the command that ends once there is a carrier, or with status 1 after SECONDS."""
     words = ("sh", "-c", _WAIT, "wait for the link", interface, str(round(10 * SECONDS)))
     return Command(words, deadline=2.0 * SECONDS, perl=_PERL)

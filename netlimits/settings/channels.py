@@ -1,9 +1,11 @@
 """Numbers of the NIC's queues, through `ethtool -l` and `-L`.
 
-A driver has `combined` ones or `rx` and `tx`. Changing them builds the queues anew: the link may
-go down and qdiscs that an mq root holds for them come and go. What /sys and /proc/irq held of each
-queue goes too, RPS, XPS and the CPUs of its interrupts, and the RSS table may (`ethtool -x`): all
-of that is read and restored with them.
+A driver has `combined` queues or `rx` and `tx`. A change creates the queues anew: the link may go
+down, and the qdiscs of an mq root come and go with the queues. Each queue's RPS and XPS in /sys,
+the
+CPUs of its interrupt in /proc/irq, and maybe the RSS table (`ethtool -x`) are lost too: all of it
+is
+read and restored.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from netlimits.units.cpus import CPU_LIST
 
 _READ_RSS = r"""ethtool -x "$1" 2>/dev/null | sed -n 's/^ *[0-9][0-9]*: *\([0-9 ]*\)$/rss \1/p'
 """
-"""A script that prints the rows of the table; nothing where the driver has none."""
+"""Print the rows of the RSS table; nothing if the driver has none."""
 
 _RSS_TABLE = re.compile(r"(\d{1,5}( \d{1,5}){0,4095})?", re.ASCII)
 
@@ -84,18 +86,21 @@ class Channels(Quantities):
     """`channels: {combined: 4}`."""
 
     def read(self, interface: str, about: Any) -> Command:
-        """`ethtool -l`, and the files of queues and interrupts."""
         return Command(("sh", "-c", _READ, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """{"most": {name: n}, "now": {name: n}, "queues": {file or interrupt: value}, "rss": …}."""
+        """Return the numbers, and what belongs to the queues.
+
+        Shape: {"most": {name: n}, "now": {name: n}, "queues": {file or interrupt: value}, "rss":
+        …}.
+        """
         show = Command(("ethtool", self.show, completed.command.argv[-1]))
         numbers = Quantities.state(self, replace(completed, command=show))
         queues = {match["name"]: match["value"] for match in _LINE.finditer(completed.stdout)}
         return {**numbers, "queues": queues, "rss": _rss_table(completed.stdout)}
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """As of other numbers; SettingError for an RSS table that could not be restored."""
+        """Return the commands. Raises SettingError for an RSS table that could not be restored."""
         commands = Quantities.change(self, interface, state, wanted)
         if commands and state and state["rss"] and not rss_words(state["rss"]):
             raise SettingError(
@@ -107,7 +112,7 @@ class Channels(Quantities):
         return commands
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """The numbers, then what the queues and interrupts held that is not as it was found."""
+        """Return the commands for the numbers, then for the queues and interrupts that differ."""
         numbers = Quantities.undo(self, interface, original, state)
         words, queues = rss_words(original["rss"]), original["queues"]
         rings = sum(original["now"].get(name, 0) for name in ("rx", "combined"))
@@ -122,7 +127,6 @@ class Channels(Quantities):
         return (*numbers, Command(script, by_hand=(*_by_hand(interface, queues, state),)))
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Yield each number, table, queue file or interrupt's CPUs that is not as it was."""
         numbers = Quantities.differences(self, original, state)
         if original["rss"] != state["rss"]:
             what = [" ".join(rss_words(each["rss"])) for each in (state, original)]
@@ -135,7 +139,6 @@ class Channels(Quantities):
         )
 
     def faults(self, state: State) -> Iterator[str]:
-        """Names that are none of these, and values that they do not take."""
         yield from Quantities.faults(self, state)
         if not _RSS_TABLE.fullmatch(state["rss"]):
             yield f"{state['rss'][:40]!r} is no RSS table"
@@ -148,7 +151,7 @@ class Channels(Quantities):
 
 
 def _by_hand(interface: str, queues: Mapping[str, str], state: State) -> Iterator[Command]:
-    """The files of queues that differ, or that may; an interrupt's number is another each time."""
+    """Yield commands for the files of queues that differ; interrupts get new numbers each time."""
     now = state.get("queues", {})
     for name, value in queues.items():
         if " " not in name and now.get(name) != value:
@@ -157,12 +160,12 @@ def _by_hand(interface: str, queues: Mapping[str, str], state: State) -> Iterato
 
 
 def _rss_table(printed: str) -> str:
-    """Return the queue of each entry, separated by blanks; "" where there is no table."""
+    """Return the queue of each entry, separated by blanks; "" without a table."""
     return " ".join(" ".join(match["queues"] for match in _RSS_ROW.finditer(printed)).split())
 
 
 def rss_words(table: str) -> tuple[str, ...]:
-    """Return the words of `ethtool -X` that make a table; none if there are none."""
+    """Return the words of `ethtool -X` that create a table; empty if there are none."""
     queues = [int(queue) for queue in table.split()]
     if not queues:
         return ()

@@ -1,8 +1,8 @@
 """Interrupt coalescing of the NIC, through `ethtool -c` and `-C`.
 
-The text is read, since `ethtool --json -c` came with 6.2. While `adaptive-rx` is on the driver
-moves `rx-usecs` by itself: so switches are written first, and a number that was found adapting
-need not come back the same.
+The text is parsed, since `ethtool --json -c` came with 6.2. While `adaptive-rx` is on the driver
+changes `rx-usecs` by itself: so switches are written first, and a number that was adaptive at first
+need not be restored exactly.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SWITCHES = {"Adaptive": "adaptive", "CQE mode": "cqe-mode"}
 _SHOWN_AS = {
     f"{way}-frame-{end}": f"{way}-frames-{end}" for way in ("rx", "tx") for end in ("low", "high")
 }
-"""`ethtool -c` of 6.1 prints rx-frame-low for what `-C` calls rx-frames-low."""
+"""`ethtool -c` of 6.1 prints rx-frame-low for the rx-frames-low of `-C`."""
 
 _NUMBERS = (
     "stats-block-usecs", "sample-interval", "pkt-rate-low", "pkt-rate-high",
@@ -57,11 +57,10 @@ class Coalesce:
     }
 
     def read(self, interface: str, about: Any) -> Command:
-        """`ethtool -c INTERFACE`."""
         return Command(("ethtool", "-c", interface))
 
     def state(self, completed: Completed) -> State:
-        """{name: on, off or a number} of what the driver has, switches first."""
+        """Return {name: on, off or a number} of what the driver has, switches first."""
         shown: dict[str, str] = {}
         for line in completed.stdout.splitlines():
             if pair := _PAIR.match(line):
@@ -78,7 +77,6 @@ class Coalesce:
         }
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """`ethtool -C` with what is not as wanted, switches before numbers."""
         for name in wanted if state else ():
             if name not in state:
                 raise SettingError(
@@ -87,7 +85,7 @@ class Coalesce:
         return _write(interface, _values.differing(wanted, state))
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """What is another: drivers round in silence, or keep a number while they adapt it."""
+        """Return other values: drivers round silently, or keep adapting a number."""
         return tuple(
             f"{name} is {state.get(name, 'not there')}, not {value}{_why(name, state)}"
             for name, value in wanted.items()
@@ -95,16 +93,14 @@ class Coalesce:
         )
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """`ethtool -C` with what is not as it was found, switches before numbers."""
         return _write(interface, _values.differing(original, state))
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """What is not as it was, but for the numbers that the driver adapts by itself."""
+        """Return what differs, except the numbers that the driver adapts by itself."""
         kept = {name: value for name, value in original.items() if not _adapts(name, original)}
         return _values.differences(kept, state)
 
     def faults(self, state: State) -> Iterator[str]:
-        """Names and values that `ethtool -C` does not take."""
         properties = self.schema["properties"]
         for name, value in state.items():
             switch = "enum" in properties.get(name, {})
@@ -115,7 +111,7 @@ class Coalesce:
 
 
 def _adapts(name: str, state: State) -> bool:
-    """Whether the driver moves this number by itself."""
+    """Return True if the driver changes this number by itself."""
     return name in _NUMBERS and state.get(f"adaptive-{name[:2]}") == "on"
 
 
@@ -125,7 +121,7 @@ def _why(name: str, state: State) -> str:
 
 
 def _write(interface: str, wanted: Mapping[str, Any]) -> tuple[Command, ...]:
-    """Two commands at most: some drivers refuse a number while their switch is on."""
+    """Return at most two commands: some drivers refuse a number while its switch is on."""
     switches = {n: v for n, v in wanted.items() if n not in _NUMBERS}
     numbers = {n: v for n, v in wanted.items() if n in _NUMBERS}
     return tuple(

@@ -1,11 +1,11 @@
 """Speed, duplex and autonegotiation of the NIC's link, through `ethtool` and `ethtool -s`.
 
-Where the link negotiates, a speed is asked for by advertising its modes alone: 2.5GBASE-T and
-faster copper cannot be forced, and drivers refuse to try. What is restored are the modes that were
-advertised. A change takes the link down for seconds, so each waits until it is up again.
+If the link negotiates, a speed is set by advertising only its modes: 2.5GBASE-T and faster copper
+cannot be forced, and drivers refuse to try. The advertised modes are restored. A change takes the
+link down for seconds, so each one waits until it is up again.
 
-A virtual NIC has no modes: virtio takes any number and carries what it carried before, veth
-refuses. Both are refused here, by name, unless the experiment accepts the link as it is.
+A virtual NIC has no modes: virtio accepts any number without effect, veth refuses. Both are refused
+here, by name, unless the experiment accepts the link as it is.
 """
 
 from __future__ import annotations
@@ -59,11 +59,10 @@ class Link:
     }
 
     def read(self, interface: str, about: Any) -> Command:
-        """`ethtool INTERFACE`."""
         return Command(("ethtool", interface))
 
     def state(self, completed: Completed) -> State:
-        """`speed` (Mbit/s), `duplex`, `autoneg`, and the modes `supported` and `advertised`.
+        """Return `speed` (Mbit/s), `duplex`, `autoneg`, and the modes `supported` and `advertised`.
 
         `speed` is None and `duplex` "" while there is no carrier.
         """
@@ -81,7 +80,6 @@ class Link:
         }
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """`ethtool -s`, and a wait for the carrier. SettingError for what the NIC has not."""
         if not state:
             words = {name: wanted.get(name) for name in ("speed", "duplex")}
             return _force(interface, words["speed"], words["duplex"], wanted.get("autoneg", "on"))
@@ -102,7 +100,7 @@ class Link:
         return _force(interface, speed, duplex)
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """What is another, and modes beside the speed's that are still advertised."""
+        """Return other values, and advertised modes that do not fit."""
         if not state["supported"] and wanted.get("if_fixed") == "accept":
             return ()
         problems = [
@@ -116,7 +114,7 @@ class Link:
         return tuple(problems)
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """The modes that were advertised, or the speed that was forced; and a wait."""
+        """Return the commands that restore the advertised modes, or the forced speed, and wait."""
         if (state and not self.differences(original, state)) or not original["supported"]:
             return ()
         if original["autoneg"] == "on":
@@ -124,7 +122,7 @@ class Link:
         return _force(interface, original["speed"], original["duplex"])
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Autonegotiation and what it may choose; without it speed and duplex."""
+        """Compare autonegotiation and its modes; without it speed and duplex."""
         names = ["autoneg", "advertised"] if original["autoneg"] == "on" else ["autoneg"]
         if original["speed"] is not None:  # a link that had no carrier has no speed to compare
             names += ["speed", "duplex"]
@@ -135,18 +133,17 @@ class Link:
         )
 
     def faults(self, state: State) -> Iterator[str]:
-        """Words that are none of a link's."""
         if state["autoneg"] not in ("on", "off") or state["duplex"] not in ("half", "full", ""):
-            yield "its duplex or autonegotiation is none"
+            yield "its duplex or autonegotiation has no legal value"
         if state["speed"] is not None and not is_number(state["speed"], 2**31):
-            yield f"a speed of {state['speed']!r} cannot be"
+            yield f"{state['speed']!r} is no speed"
         for mode in (*state["supported"], *state["advertised"]):
             if not MODE.fullmatch(mode):
                 yield f"{mode[:40]!r} is no link mode"
 
 
 def _fields(text: str) -> dict[str, str]:
-    """Each field of ethtool's text; lists over several lines in one."""
+    """Return each field of ethtool's text; lists over several lines as one."""
     fields: dict[str, str] = {}
     name = ""
     for line in text.splitlines():
@@ -159,12 +156,12 @@ def _fields(text: str) -> dict[str, str]:
 
 
 def _modes(text: str) -> list[str]:
-    """The link modes in a field: `2500baseT/Full` and the like; none where it reports none."""
+    """Return the link modes in a field, such as `2500baseT/Full`."""
     return [word for word in text.split() if MODE.fullmatch(word)]
 
 
 def _fits(mode: str, wanted: Mapping[str, Any]) -> bool:
-    """Whether a link mode has the speed and the duplex asked for, where they were."""
+    """Return True if a link mode has the wanted speed and duplex."""
     match = MODE.fullmatch(mode)
     return match is not None and (
         wanted.get("speed", int(match["speed"])) == int(match["speed"])
@@ -186,7 +183,7 @@ def _force(
 
 
 def _set(interface: str, *words: str) -> tuple[Command, ...]:
-    """Raises SettingError for words from a journal or a note that no state of ours has."""
+    """Return `ethtool -s` and a wait. Raises SettingError for words of a damaged record."""
     if strange := [word for word in words if not _WORD.fullmatch(word)]:
         raise SettingError(f"{strange[0]!r} is no speed, duplex or link mode", setting="link")
     return (

@@ -1,14 +1,14 @@
-"""Background load of the host's CPUs: stress-ng, a number of workers for each CPU.
+"""Background load of the host's CPUs: stress-ng, with a number of workers for each CPU.
 
-stress-ng runs in a session of its own, so that it outlives the command that starts it, and ends
-by itself after `hours` if everything is lost. A file beside our notes (restore.notes) says which
-process it is; its name holds the network namespace, since hosts of a lab share one machine. A
+stress-ng runs in a session of its own, so that it outlives the command that starts it, and ends by
+itself after `hours` if everything else fails. A file beside the notes (restore.notes) holds its
+process; the file's name holds the network namespace, since hosts of a lab share one machine. A
 process counts as ours only with the process id, the start time and the command line of that file,
-since ids are reused, and only its process group is ever killed. It needs no root. What the state
-tells as running are the workers that are really there, not what was asked for.
+since ids are reused, and only its process group is ever killed. It needs no root. The state reports
+the workers that really run, not those asked for.
 
-Where kernel.sched_autogroup_enabled is 1 (many distributions), the scheduler shares each CPU
-between sessions first: all workers of a CPU together then weigh as much as the measuring program.
+If kernel.sched_autogroup_enabled is 1 (many distributions), the scheduler shares each CPU between
+sessions first: all workers of a CPU together then weigh as much as the measuring program.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ours() {
 workers() { ps -o s=,comm= -s "$pid" | grep -c '^[^Z] *stress-ng-cpu'; }
 """
 )
-"""`ours` sets pid and what was asked for, if it still runs."""
+"""Define `ours`: if our load still runs, set its pid and its options."""
 
 _READ = (
     _OURS
@@ -88,9 +88,9 @@ fi
 rmdir "$d" 2>/dev/null
 [ "$1" -eq 0 ]"""
 )
-"""End ours if it runs; then start $1 workers a CPU at $2 % by method $3, for $4 s at the most.
+"""End ours if it runs; then start $1 workers a CPU at $2 % by method $3, for at most $4 s.
 
-Descriptor 9 is closed for them: it is the lock under which a campaign changes its hosts.
+Their descriptor 9 is closed: it is the lock under which a campaign changes its hosts.
 """
 
 _LINE = re.compile(r"^load (\d+) (\d+) (\S+) (-?\d+) (\d+)$", re.MULTILINE)
@@ -142,11 +142,11 @@ class Load:
     }
 
     def read(self, interface: str, about: Any) -> Command:
-        """CPUs online, programs missing, and our load if there is one."""
+        """Return the command that prints online CPUs, missing programs, and our load."""
         return Command(("sh", "-c", _READ))
 
     def state(self, completed: Completed) -> State:
-        """What of ours runs: workers asked for a CPU, and how many are `running` in all."""
+        """Return our load: workers asked for a CPU, and how many are `running` in all."""
         cpus = re.search(r"^cpus ([1-9]\d*)$", completed.stdout, re.MULTILINE)
         if completed.status != 0 or not cpus:
             reason = completed.complaint or f"exit status {completed.status}"
@@ -164,12 +164,11 @@ class Load:
             "method": method,
             "seconds_left": int(left),
             "running": int(running),
-            # one of ours that ended by itself has left its file
+            # our load ended by itself and left its file
             **({"over": True} if re.search(r"^over$", completed.stdout, re.MULTILINE) else {}),
         }
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """End the load that is not as wanted, and start the one that is."""
         seconds = math.ceil(wanted.get("hours", DEFAULT_HOURS) * 3600)
         if not wanted["workers_per_cpu"]:
             return _set(0) if not state or self.unmet(state, wanted) else ()
@@ -185,12 +184,11 @@ class Load:
         return _set(wanted["workers_per_cpu"], share, method, seconds)
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """How the load that runs differs from what is wanted."""
         kind = {"cpu_load": wanted.get("cpu_load", 100), "method": wanted.get("method", "all")}
         return _unlike(state, {"workers_per_cpu": wanted["workers_per_cpu"], **kind}, "not")
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """End our load; where one of ours was found, start one like it."""
+        """End our load, or start one like the original."""
         if state and not self.differences(original, state) and "over" not in state:
             return ()
         if not original["workers_per_cpu"]:
@@ -199,27 +197,25 @@ class Load:
         return _set(original["workers_per_cpu"], original["cpu_load"], original["method"], left)
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """How the load that runs differs from what was found."""
         return _unlike(state, original, "was")
 
     def faults(self, state: State) -> Iterator[str]:
-        """Loads that may not be asked for."""
         properties = self.schema["properties"]
         each = state["workers_per_cpu"]
         if not is_number(each, properties["workers_per_cpu"]["maximum"] + 1):
-            yield f"{each!r} workers for each CPU cannot be"
+            yield f"{each!r} is no number of workers for each CPU"
         elif each:
             if not is_number(state["cpu_load"], 101) or not state["cpu_load"]:
-                yield f"a load of {state['cpu_load']!r} % cannot be"
+                yield f"{state['cpu_load']!r} % is no load"
             if not re.search(properties["method"]["pattern"], state["method"]):
                 yield f"{state['method'][:40]!r} is no method"
             left = state["seconds_left"]
             if left > 0 and not is_number(left, properties["hours"]["maximum"] * 3600 + 1):
-                yield f"{left!r} seconds cannot be left"
+                yield f"{left!r} is no number of seconds left"
 
 
 def _unlike(state: State, like: Mapping[str, Any], word: str) -> tuple[str, ...]:
-    """How the load of a state differs, in words; its kind counts only where there is one."""
+    """Return how the load of a state differs, in words; its kind counts only if there is one."""
     each = like["workers_per_cpu"]
     if state["running"] != each * state["cpus"] or state["workers_per_cpu"] != each:
         return (f"{state['running']} workers run, {word} {each * state['cpus']}",)

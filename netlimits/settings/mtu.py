@@ -1,20 +1,21 @@
-"""The MTU of an interface, through `ip link`, and everything that moves with it.
+"""The MTU of an interface, through `ip link`, and everything that changes with it.
 
-A change of the MTU is no change of one number. VLANs and macvlans on the interface are cut down
-with it, and so is what is stacked on those; all stay small when it grows again. A bridge above it
-follows its ports both ways until somebody sets its MTU, which nothing undoes: so that is not done.
-IPv6 resets its own MTU and that of routes, and leaves the interface below 1280 (see `_ipv6`). All
-of that is read before, and restored. Some NICs take their link down for seconds when the MTU
-changes.
+A change of the MTU changes more than one number. The kernel lowers VLANs and macvlans on the
+interface with it, and so what is stacked on those; all stay small when it grows again. A bridge
+above it follows its ports both ways until somebody sets its MTU, which nothing undoes: so that is
+not done. IPv6 resets its own MTU and that of routes, and leaves the interface below 1280 (see
+`_ipv6`). All of that is read before, and restored. Some NICs take their link down for seconds when
+the MTU changes.
 
-A VLAN or macvlan in another network namespace is cut down as well. It is looked for before an MTU
-is lowered, which takes root, and refused. A login without root sees only that another network
-namespace is there, and that somebody else's interface, which is up, has joined the multicast group
-of all hosts on this one.
+A VLAN or macvlan in another network namespace is lowered as well. It is searched before an MTU is
+lowered, which takes root, and refused. A login without root sees only that another network
+namespace
+exists, and that an unknown interface, which is up, has joined the multicast group of all hosts on
+this one.
 
-Below some 90 bytes not even TCP's least segments fit, and the kernel keeps a path MTU of its own
-for each peer, locked, which outlives the change by ten minutes (`ip route show cache`). No such
-entry can be deleted alone, so the cache is flushed: what it knows of other paths is learnt again.
+Below some 90 bytes not even TCP's smallest segments fit, and the kernel keeps a locked path MTU for
+each peer, which outlives the change by ten minutes (`ip route show cache`). No such entry can be
+deleted alone, so the cache is flushed: the kernel learns other paths again.
 """
 
 from __future__ import annotations
@@ -104,12 +105,12 @@ fi 2>/dev/null
 $root timeout 10 sh -c "$look" 2>/dev/null || {
     grep ' 01005e000001$' /proc/net/dev_mcast | sed 's/^/members /'
 }"""
-"""Print who lies on an interface of this network namespace in others: index of the interface below.
+"""Print the interfaces in other network namespaces that are stacked on one of this namespace.
 
 Also print as `unseen` the number of each network namespace that this one knows, but that is not
-found. Without root, or where that takes too long, none is; then print how many have joined the
-group of all hosts on each interface: the interface itself, and each that is up on it. One that is
-down is not seen by a login without root.
+found. Without root, or if that takes too long, none is found; then print how many have joined the
+group of all hosts on each interface: the interface itself, and each that is up on it. A login
+without root does not see one that is down.
 """
 _FORGET = Command(("sysctl", "-w", "net.ipv4.route.flush=1"), sudo=True)
 _FLUSH = r"""! ip -4 -o route show cache | grep -q -- " dev $1 .* mtu lock " || {
@@ -117,7 +118,7 @@ _FLUSH = r"""! ip -4 -o route show cache | grep -q -- " dev $1 .* mtu lock " || 
     [ "$(id -u)" = 0 ] || root="sudo -n --"
     $root sysctl -w net.ipv4.route.flush=1
 }"""
-"""Flush the cache where it is needed: who has not looked cannot say."""
+"""Flush the cache if needed, for an unknown state."""
 
 
 class _Kind(msgspec.Struct, frozen=True):
@@ -127,7 +128,7 @@ class _Kind(msgspec.Struct, frozen=True):
 
 
 class _Link(msgspec.Struct):
-    """An interface, as `ip -d -j` shows it."""
+    """An interface in `ip -d -j`."""
 
     ifname: str
     mtu: int
@@ -145,9 +146,9 @@ _NEIGHBOUR = re.compile(
     r"[0-9a-fA-F:.]+( lladdr [0-9a-f:]+)?( (router|proxy|extern_learn|managed))*"
 )
 _UPON = ("vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "hsr", "macsec")
-"""Kinds that lie on another interface: what they have joined they join there, and count twice."""
+"""Kinds stacked on another interface: they join multicast groups there too, and count twice."""
 _FOLLOW = ("ipvlan", "ipvtap")
-"""Kinds whose MTU the kernel keeps at that of the interface below, both ways."""
+"""Kinds whose MTU the kernel keeps equal to that of the interface below, both ways."""
 _CONF = re.compile(r"(conf|neigh)/[A-Za-z0-9_]+")
 
 
@@ -165,22 +166,26 @@ class Mtu:
     }
 
     def read(self, interface: str, about: Any) -> Command:
-        """`ip -d -j link show` and what IPv6 holds, in one script.
+        """Return `ip -d -j link show` and the state of IPv6, as one script.
 
-        Other network namespaces are looked into where `about` is a smaller MTU than there is.
+        It looks into other network namespaces if `about` is smaller than the present MTU.
         """
-        wanted = 2**31 if isinstance(about, Mapping) else about  # a state is to be restored
+        wanted = 2**31 if isinstance(about, Mapping) else about  # a mapping is an original state
         return Command(("sh", "-c", _SCRIPT, "sh", interface, str(wanted), _NAMESPACES))
 
     def state(self, completed: Completed) -> State:
-        """{"mtu": …, "least": …, "most": …, "others": {name: mtu}, "exceptions": […], "ipv6": …}.
+        """Return the MTU, its limits, and all that changes with it.
 
-        `least` and `most` are what the driver takes (most 0: it does not say), `others` the
-        interfaces stacked on this one, each after those that it lies on, `bridges` those of them
-        and itself that are bridges, `away` those that lie on them in other network namespaces,
-        `hidden` those of them on which some may lie that the login does not see, `unseen` the
-        numbers of network namespaces that may have such interfaces and are not seen either,
-        `exceptions` the peers with a locked path MTU.
+        Returns:
+            {"mtu", "least" and "most": the driver's limits (most 0: unknown), "others": {name: mtu}
+            of
+            the interfaces stacked on this one, lowest first, "bridges": those of them and itself
+            that
+            are bridges, "away": interfaces of other network namespaces stacked on them, "hidden":
+            those
+            of them on which the login may not see all, "unseen": numbers of network namespaces that
+            may
+            have such interfaces, "exceptions": peers with a locked path MTU, "ipv6"}.
         """
         try:
             first, second, *lines = completed.stdout.splitlines()
@@ -209,7 +214,7 @@ class Mtu:
             ) from None
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """`ip link set dev INTERFACE mtu N`; SettingError where the driver cannot."""
+        """Return `ip link set`. Raises SettingError for what cannot be set or undone."""
         if state and state["mtu"] == wanted:
             return ()
         if state:
@@ -255,7 +260,7 @@ class Mtu:
             )
 
     def _check_namespaces(self, interface: str, state: State, wanted: int) -> None:
-        """Raise SettingError where interfaces of other network namespaces would be lowered."""
+        """Raise SettingError if interfaces of other network namespaces would be lowered."""
         lowered = [
             f"{away['name']} in {away['where']}"
             for away in state["away"]
@@ -286,11 +291,10 @@ class Mtu:
             )
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """One line when the MTU is another."""
         return () if state["mtu"] == wanted else (f"it is {state['mtu']}, not {wanted}",)
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """The MTU, then those of interfaces above, then what IPv6 lost, then path MTUs."""
+        """Return commands for the MTU, then interfaces above, then IPv6, then path MTUs."""
         commands = []
         if not state or state["mtu"] != original["mtu"]:
             commands.append(_set(interface, original["mtu"]))
@@ -298,7 +302,7 @@ class Mtu:
         for other, mtu in original["others"].items():
             if other not in original["bridges"] and (not state or now.get(other, mtu) != mtu):
                 commands.append(_set(other, mtu))
-        if state and not commands:  # else they follow, as long as nobody sets theirs
+        if state and not commands:  # else they follow by themselves
             for bridge in original["bridges"]:
                 mtu = original["others"].get(bridge, 0)
                 if now.get(bridge, mtu) != mtu:
@@ -312,7 +316,6 @@ class Mtu:
         return tuple(commands)
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """The MTU, those of interfaces above, and each piece of IPv6."""
         numbers = [("MTU", original["mtu"], state["mtu"])]
         numbers += [
             (f"MTU of {other}", mtu, state["others"].get(other, mtu))
@@ -326,12 +329,11 @@ class Mtu:
         return (*wrong, *_ipv6.differences(original["ipv6"], state["ipv6"]))
 
     def faults(self, state: State) -> Iterator[str]:
-        """Addresses, routes, neighbours and sysctls that are none of an interface."""
         for name, mtu in (("", state["mtu"]), *state["others"].items()):
             if name and not decoding.interface(name):
                 yield f"{name!r} is no interface"
             if not is_number(mtu, 2**31):
-                yield f"an MTU cannot be {mtu!r}"
+                yield f"{mtu!r} is no MTU"
         held = state["ipv6"]
         for address in held["addresses"]:
             if ipaddress.ip_address(address["local"]).version != 6:
@@ -354,9 +356,9 @@ class Mtu:
 
 
 def _stacked(links: Mapping[str, _Link], interface: str) -> list[str]:
-    """An interface and all that is stacked on it, each after those that it lies on.
+    """Return an interface and all that are stacked on it, the lower ones first.
 
-    A bond or team takes its own slaves along.
+    A bond or team changes its own ports too.
     """
     below: dict[str, set[str]] = {interface: set()}
     names = [interface]
@@ -370,7 +372,7 @@ def _stacked(links: Mapping[str, _Link], interface: str) -> list[str]:
 
 
 def _upon(links: Mapping[str, _Link], name: str, interface: str) -> Iterator[str]:
-    """The interfaces right upon one; the other end of a veth pair is none."""
+    """Yield the interfaces directly on one; the other end of a veth pair is not."""
     for other in links.values():
         if other.link == name and links[name].link != other.ifname:
             yield other.ifname
@@ -382,7 +384,7 @@ def _upon(links: Mapping[str, _Link], name: str, interface: str) -> Iterator[str
 
 
 def _away(lines: Iterable[str], indexes: set[int]) -> Iterator[dict[str, Any]]:
-    """The interfaces in other network namespaces that lie on some of this one."""
+    """Yield the interfaces in other network namespaces that are stacked on this one's."""
     for line in lines:
         if not line.startswith("away "):
             continue
@@ -398,7 +400,7 @@ def _away(lines: Iterable[str], indexes: set[int]) -> Iterator[dict[str, Any]]:
 def _hidden(
     lines: Iterable[str], links: Mapping[str, _Link], stack: list[str], own: _Link
 ) -> Iterator[str]:
-    """The interfaces whose multicast group of all hosts more have joined than can be seen."""
+    """Yield the interfaces whose group of all hosts has more members than are visible."""
     for line in lines:
         if not line.startswith("members "):
             continue
@@ -415,9 +417,9 @@ def _hidden(
 
 
 def _unseen(lines: Iterable[str], links: Iterable[_Link]) -> list[int]:
-    """The network namespaces that were not looked into, but those at the other end of a link.
+    """Return the network namespaces that were not looked into, except link peers'.
 
-    Those have the peers of veths of this one, or the interfaces that its own lie on.
+    Those have the peers of veths of this one, or the interfaces below its own.
     """
     numbers = {int(line.split()[1]) for line in lines if line.startswith("unseen ")}
     return sorted(numbers - {link.link_netnsid for link in links})

@@ -1,8 +1,9 @@
-"""How long the kernel collects received packets before it hands them on, through /sys.
+"""The time for which the kernel collects received packets before it passes them on, through /sys.
 
 With `defer_hard_irqs` the NIC's interrupt stays off for that many empty polls, and a timer of
 `gro_flush_timeout` polls instead: GRO merges more segments, so fewer ACKs are sent, and a packet
-may wait that much longer. Both hold for every queue of the interface.
+may
+wait that much longer. Both apply to every queue of the interface.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from netlimits.settings._base import State
 from netlimits.settings._values import is_number
 
 _FILES = {"gro_flush_timeout": "gro_flush_timeout", "defer_hard_irqs": "napi_defer_hard_irqs"}
-"""What an experiment calls it -> the file in /sys/class/net/INTERFACE."""
+"""Option -> its file in /sys/class/net/INTERFACE."""
 
 _LINE = re.compile(r"^/sys/class/net/[^/]+/(?P<file>[a-z_]+):(?P<value>[0-9]+)$", re.MULTILINE)
 
@@ -52,11 +53,11 @@ class Napi:
     }
 
     def read(self, interface: str, about: Any) -> Command:
-        """`grep -H` of both files, since one may not be there."""
+        """Return `grep -H` of both files, since one may be missing."""
         return Command(("grep", "-H", ".", *(_path(interface, name) for name in _FILES)))
 
     def state(self, completed: Completed) -> State:
-        """{name: value} of those that the kernel has."""
+        """Return {name: value} of those that the kernel has."""
         values = {m["file"]: int(m["value"]) for m in _LINE.finditer(completed.stdout)}
         state = {name: values[file] for name, file in _FILES.items() if file in values}
         if not state:
@@ -67,7 +68,6 @@ class Napi:
         return state
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """One `tee` for each that is not as wanted."""
         for name in wanted if state else ():
             if name not in state:
                 raise SettingError(
@@ -78,19 +78,15 @@ class Napi:
         return _write(interface, _values.differing(wanted, state))
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """Each that has another value."""
         return _values.unmet(wanted, state)
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """One `tee` for each that is not as it was found."""
         return _write(interface, _values.differing(original, state))
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Each that is not as it was."""
         return _values.differences(original, state)
 
     def faults(self, state: State) -> Iterator[str]:
-        """Files that are none of these, and what is no number."""
         properties = self.schema["properties"]
         for name, value in state.items():
             if name not in properties or not is_number(value, 2**63):
@@ -102,7 +98,7 @@ def _path(interface: str, name: str) -> str:
 
 
 def _write(interface: str, numbers: Mapping[str, int]) -> tuple[Command, ...]:
-    """Through `tee`, whose argument sudoers can name."""
+    """Return one `tee` for each number, whose argument sudoers can name."""
     return tuple(
         Command(("tee", _path(interface, name)), sudo=True, stdin=f"{value}\n")
         for name, value in numbers.items()

@@ -1,12 +1,12 @@
 """Offloads of an interface, through `ethtool -k` and `ethtool -K`.
 
 `ethtool` shows features as a tree: a group (`tcp-segmentation-offload`) and its leaves
-(`tx-tcp-segmentation`, …). An experiment names groups or leaves, by long or short name. What is
-restored are the leaves, each to the value that was *requested* when it was found, since a
-feature can be `off [requested on]` while another one blocks it and come back by itself.
+(`tx-tcp-segmentation`, …). An experiment names groups or leaves, by long or short name. The leaves
+are restored, each to the value that was originally *requested*, since a feature can be
+`off [requested on]` while another one blocks it and return by itself.
 
-`ethtool -K` exits 0 when only a part took, and features move each other (`sg off` drops tso):
-so the exit status is never trusted, the state is read again.
+`ethtool -K` exits 0 when only a part took, and features change each other (`sg off` drops tso): so
+the exit status is never trusted, and the state is read again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SHORT_NAMES = {
     "ntuple": "ntuple-filters",
     "rxhash": "receive-hashing",
 }
-"""ethtool's legacy names, as in ethtool(8), to the names that `ethtool -k` prints."""
+"""ethtool's legacy names, as in ethtool(8) -> the names that `ethtool -k` prints."""
 
 _PERL = r"""
 my (undef, $interface) = @_;
@@ -90,9 +90,9 @@ for (grep /: /, split /\n/, $text) {
 $Offload::layout{$interface} = \@layout if $now && $shown->(\@layout, $now) eq $text;
 $status;
 """
-"""What `ethtool -k` prints. The driver is asked as it asks, once its own text has shown the layout.
+"""Print what `ethtool -k` prints, from the driver, once ethtool's own text has shown the layout.
 
-A layout is kept where the driver's answers, put into it, give that text to the byte.
+A layout is kept only if the driver's answers in it give exactly ethtool's text.
 """
 
 _FEATURE = re.compile(
@@ -137,11 +137,10 @@ class Offload:
     }
 
     def read(self, interface: str, about: Any) -> Command:
-        """`ethtool -k INTERFACE`: every feature."""
         return Command(("ethtool", "-k", interface), perl=_PERL)
 
     def state(self, completed: Completed) -> State:
-        """Each feature's text (`on`, `off [fixed]`, `off [requested on]`), and each group's leaves.
+        """Return each feature's text (`on`, `off [fixed]`, `off [requested on]`) and the groups.
 
         Shape: {"features": {name: text}, "groups": {group: [leaf, …]}}, in ethtool's order.
         """
@@ -167,10 +166,7 @@ class Offload:
         return {"features": features, "groups": groups}
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """One `ethtool -K` with every feature that is not as wanted; none when all are.
-
-        An empty `state` stands for an interface that nobody has looked at: all are then set.
-        """
+        """Return one `ethtool -K` with every feature that differs."""
         pairs: list[str] = []
         for feature, (want, accept_fixed) in _wishes(wanted).items():
             if not state:
@@ -185,7 +181,7 @@ class Offload:
         return _switch(interface, pairs)
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """What is not as wanted, features that may stay [fixed] aside."""
+        """Return what differs, except features that may stay [fixed]."""
         problems = []
         for feature, (want, accept_fixed) in _wishes(wanted).items():
             name = self._known(state, feature)
@@ -197,10 +193,7 @@ class Offload:
         return tuple(problems)
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """One `ethtool -K` that requests, leaf by leaf, what was requested when it was found.
-
-        An empty `state` stands for an interface that nobody has looked at: all is then asked for.
-        """
+        """Return one `ethtool -K` that requests, leaf by leaf, what was requested originally."""
         now = _requested(state) if state else {}
         pairs = [
             word
@@ -211,7 +204,7 @@ class Offload:
         return _switch(interface, pairs)
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Every leaf that is not as it was found, by requested and by effective value."""
+        """Return every leaf that differs, by requested and by effective value."""
         now = state["features"]
         return tuple(
             f"{leaf} is {now.get(leaf, 'gone')}, was {original['features'][leaf]}"
@@ -228,17 +221,16 @@ class Offload:
         raise SettingError(f"there is no feature {feature!r}{hint}", setting=self.name)
 
     def faults(self, state: State) -> Iterator[str]:
-        """What is no feature, or no value of one."""
         pattern = re.compile(self.schema["propertyNames"]["pattern"])
         for name, value in state["features"].items():
             if not pattern.search(name) or not _WRITTEN.fullmatch(value):
                 yield f"{name[:40]!r}: {value[:40]!r} is no feature"
         if not decoding.has(list(state["groups"].values()), list[list[str]]):
-            yield "its groups are none"
+            yield "its groups are no lists of features"
 
 
 def _wishes(wanted: Mapping[str, Any]) -> dict[str, tuple[str, bool]]:
-    """Feature -> (on or off, whether [fixed] is accepted)."""
+    """Return feature -> (on or off, [fixed] is accepted)."""
     return {
         feature: (
             (wish["want"], wish.get("if_fixed") == "accept")
@@ -250,10 +242,10 @@ def _wishes(wanted: Mapping[str, Any]) -> dict[str, tuple[str, bool]]:
 
 
 def _is(state: State, name: str, want: str) -> bool:
-    """Whether a feature is as wanted: off when no leaf is on; on when one is and none is blocked.
+    """Return True if a feature is off (no leaf is on), or on (some leaf is, and none is blocked).
 
-    ethtool's own heading is not enough: it says on while any leaf is, and a leaf that newer
-    kernels added (`tx-tcp-accecn-segmentation`) stays on where `tx off` blocks all the others.
+    ethtool's own heading is not enough: it shows on while any leaf is, and a leaf that newer
+    kernels added (`tx-tcp-accecn-segmentation`) stays on when `tx off` blocks all the others.
     """
     texts = _texts(state, name)
     if want == "off":
@@ -262,7 +254,7 @@ def _is(state: State, name: str, want: str) -> bool:
 
 
 def _is_blocked(state: State, name: str) -> bool:
-    """Whether a leaf is requested on and kept off by another feature."""
+    """Return True if a leaf is requested on and kept off by another feature."""
     return "off [requested on]" in _texts(state, name)
 
 
@@ -279,7 +271,7 @@ def _leaves(state: State) -> Iterable[str]:
 
 
 def _requested(state: State) -> dict[str, str]:
-    """Leaf -> the value asked for, of the leaves that can change."""
+    """Return leaf -> requested value, of the leaves that can change."""
     values = {}
     for leaf in _leaves(state):
         text = state["features"][leaf]

@@ -1,8 +1,8 @@
-"""Metrics of routes over an interface, through `ip route`: quickack, initcwnd and the like.
+"""Metrics of routes over an interface, through `ip route`: quickack, initcwnd and others.
 
-Only metrics of routes that are there are changed: the words that make the route itself are said
-again as they were shown. A route that comes after another interface's of the same destination and
-metric is left alone: the kernel would change that one (see `_routes`).
+Only metrics of existing routes are changed: the words of the route itself are repeated as shown. A
+route that comes after another interface's with the same destination and metric is refused: the
+kernel would change that one (see `_routes`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SCRIPT = (
     f'{_routes.SHOW}routes -4 main "$1" || exit 1; '
     'routes -6 main "$1" 2>/dev/null | sed "s/^/inet6 /"'
 )
-_LOCKED = {"cwnd"}  # without its lock the kernel does not look at it
+_LOCKED = {"cwnd"}  # without a lock the kernel ignores it
 
 _COUNT = {"type": "integer", "minimum": 1, "maximum": 65535}
 
@@ -57,11 +57,11 @@ class Route:
     }
 
     def read(self, interface: str, about: Any) -> Command:
-        """`ip route show table main`, both families, as far as it concerns the interface."""
+        """Return `ip route show table main`, both families, as far as it concerns the interface."""
         return Command(("sh", "-c", _SCRIPT, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """The interface's routes with their metrics, and those behind another's: `_routes.read`."""
+        """Return the interface's routes with their metrics; see `_routes.read`."""
         if completed.status != 0:
             reason = completed.stderr.strip() or f"exit status {completed.status}"
             raise SettingError(
@@ -72,7 +72,7 @@ class Route:
         return {"routes": state["routes"], "behind": state["behind"]}
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """One `ip route change` for each route that is not as wanted."""
+        """Return one `ip route change` for each route that differs."""
         if not state:
             to = wanted.get("to", "NETWORK")
             return (_routes.command(interface, f"{to} …", _merged({}, wanted), "change"),)
@@ -94,7 +94,7 @@ class Route:
         )
 
     def _chosen(self, interface: str, state: State, wanted: Mapping[str, Any]) -> list[str]:
-        """The routes that are meant. Raises SettingError for none and for one not understood."""
+        """Return the routes that `wanted` names. Raises SettingError if there are none."""
         to = wanted.get("to")
         if to is None:
             chosen = [route for route in state["routes"] if _is_own(route)]
@@ -118,7 +118,6 @@ class Route:
         return chosen
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """Each metric of each chosen route that is another."""
         return tuple(
             f"{name} of the route to {_routes.shown(route)} is {now.get(name, 'not set')}, "
             f"not {value}"
@@ -129,23 +128,20 @@ class Route:
         )
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """The commands for each route whose metrics are not as found, or that is gone."""
         if not state:
             routes = [route for route, _ in _routes.restorable(original["routes"])]
             return tuple(_routes.undo_unseen(interface, original, routes))
         return tuple(_routes.undo(interface, original, state))
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Yield each route that is gone, has other metrics, or lost its place."""
         return tuple(_routes.differences(original, state))
 
     def faults(self, state: State) -> Iterator[str]:
-        """What is no route of the interface, or no metric of one."""
         return _routes.faults(state)
 
 
 def _merged(now: Mapping[str, str], wanted: Mapping[str, Any]) -> dict[str, str]:
-    """The metrics that are there, with those wanted in their place; `quickack: 0` is none."""
+    """Return the present metrics, overridden by the wanted ones; `quickack: 0` is none."""
     metrics = dict(now)
     for name, value in wanted.items():
         if name == "quickack" and value == 0:
@@ -157,7 +153,7 @@ def _merged(now: Mapping[str, str], wanted: Mapping[str, Any]) -> dict[str, str]
 
 
 def _seconds(value: Any) -> str:
-    """A time as `ip` shows it: 1500ms is 1.5s."""
+    """Return a time as `ip` shows it: 1500ms is 1.5s."""
     if not str(value).endswith("ms"):
         return str(value)
     milliseconds = int(str(value)[:-2])
@@ -165,7 +161,7 @@ def _seconds(value: Any) -> str:
 
 
 def _is_own(route: str) -> bool:
-    """Whether it is the network of one of the interface's addresses, link-local aside."""
+    """Return True for the network of one of the interface's addresses, except link-local."""
     target = _target(route)
     return " proto kernel" in route and not (target.is_link_local or target.is_multicast)
 
@@ -176,7 +172,7 @@ def _target(route: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
 
 
 def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    """Raises SettingError for what is no network."""
+    """Parse a network. Raises SettingError."""
     try:
         return ipaddress.ip_network("0.0.0.0/0" if text == "default" else text, strict=False)
     except ValueError as error:

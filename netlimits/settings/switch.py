@@ -1,12 +1,14 @@
-"""A switch: what an experimenter's own command changes, and another of their commands prints.
+"""A switch: the experimenter's own command changes something, and another one prints its position.
 
-For what no setting of ours knows: a kernel module, a service, a firmware's mode. `verify` prints
-the position that the host is in, as one line; `command` has for each position the command that
-leads there. So the first position is known before anything is changed, and with it the way back; a
-position that no command leads to is refused. No exit status is trusted: systemctl ends with 3 where
-it prints `inactive`.
+It is for what no other setting covers: a kernel module, a service, a firmware's mode. `verify`
+prints
+the host's position as one line; `command` has for each position the command that leads there. So
+the
+original position is known before any change, and with it the command that restores it; a position
+that no command leads to is refused. No exit status is trusted: systemctl ends with 3 if it prints
+`inactive`.
 
-The commands are words, run as the login; where they need root they say `sudo -n` themselves.
+The commands are words, run as the login; if they need root they contain `sudo -n` themselves.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from netlimits.model import Command, Completed, decoding
 from netlimits.settings._base import State
 
 LONGEST = 60.0
-"""Seconds that a command may take; another change waits for it (restore.guard.scripts)."""
+"""Seconds that a command may take; other changes wait for it (restore.guard.scripts)."""
 
 _POSITION = r"^[!-~]([ -~]{0,98}[!-~])?$(?!\n)"
 _WORD = r"^[^\x00-\x1f\x7f]{1,1000}$(?!\n)"
@@ -40,11 +42,12 @@ while [ $# -gt 0 ]; do
     shift "$n"
 done
 """
-"""For each switch its JSON, the number of words of `verify`, and these; what is evaluated are
-references to these words alone."""
+"""Arguments for each switch: its JSON, the number of words of `verify`, and these. `eval` sees only
+references to these words.
+"""
 
 _RUN = 'exec "$@" </dev/null 9<&-'
-"""Descriptor 9 is the lock under which hosts are changed: nothing that is started may keep it."""
+"""Descriptor 9 is the lock under which hosts are changed: no process may keep it."""
 
 _WORDS: Mapping[str, Any] = {
     "type": "array",
@@ -55,7 +58,7 @@ _WORDS: Mapping[str, Any] = {
 
 
 class _Words(TypedDict):
-    """What `read` is told of a switch."""
+    """The words of a switch, which `read` passes and prints."""
 
     verify: list[str]
     command: dict[str, list[str]]
@@ -98,7 +101,7 @@ class Switch:
     }
 
     def read(self, interface: str, about: Any) -> Command:
-        """The positions of the switch that is wanted, or of those that were found."""
+        """Return the command that prints the positions of the wanted or the original switches."""
         parts = [_part(about)] if "to" in about else [dict(part) for part in about.values()]
         words: list[str] = []
         for part in parts:
@@ -108,7 +111,7 @@ class Switch:
         return Command(("sh", "-c", _READ, self.name, *words), deadline=LONGEST)
 
     def state(self, completed: Completed) -> State:
-        """Each switch, by its `verify`: the position it is in, and the commands to all of them."""
+        """Return each switch by its `verify`: its position, and the commands to all positions."""
         state: dict[str, Any] = {}
         lines = completed.stdout.splitlines()
         for about, position in zip(lines[::2], lines[1::2], strict=False):
@@ -130,7 +133,6 @@ class Switch:
         return state
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """The command that leads to the position; none where the host is in it."""
         part, to = _part(wanted), str(wanted["to"])
         if to not in part["command"]:
             raise SettingError(
@@ -148,13 +150,12 @@ class Switch:
         return (_run(part["command"][to]),)
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """The position that is another one."""
         verify, to = shlex.join(_part(wanted)["verify"]), str(wanted["to"])
         is_in = _position(state, verify)
         return () if is_in == to else (f"`{verify}` says {is_in}, not {to}",)
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """The command of each position that was found, the last switch first."""
+        """Return the command of each original position, the last switch first."""
         return tuple(
             _run(part["command"][part["position"]])
             for verify, part in reversed([*original.items()])
@@ -163,7 +164,6 @@ class Switch:
         )
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Each switch in another position than it was found in."""
         return tuple(
             f"`{verify}` says {_position(state, verify)}, was {part['position']}"
             for verify, part in original.items()
@@ -171,7 +171,6 @@ class Switch:
         )
 
     def faults(self, state: State) -> Iterator[str]:
-        """What is no switch, or has no way back."""
         for verify, part in state.items():
             every = (part["verify"], *part["command"].values())
             if (
@@ -192,7 +191,7 @@ def _position(state: State, verify: str) -> str:
 
 
 def _printed(line: str) -> dict[str, Any] | None:
-    """The words of a switch, which `read` was told and prints again; None for another line."""
+    """Return the words of a switch that `read` printed again; None for another line."""
     try:
         part = decoding.parsed(line.removeprefix("switch "))
     except ValueError:
@@ -209,7 +208,7 @@ def _are_words(words: Any) -> bool:
 
 
 def _part(wanted: Any) -> dict[str, Any]:
-    """What a state keeps of a switch that is asked for: words are texts."""
+    """Return what a state keeps of a wanted switch: its words as texts."""
     return {
         "verify": [str(word) for word in wanted["verify"]],
         "command": {

@@ -1,13 +1,12 @@
 """Network sysctls, through `sysctl`.
 
 A sysctl belongs to the machine or to its network namespace, not to the data interface. Only names
-under `net.` can be set, and of those not the few that change addresses or other sysctls on their
-way, since that is more than could be restored. The kernel rounds and refuses values in silence:
-so what was written is read back.
+under `net.` can be set, except the few that also change addresses or other sysctls, since these
+could not be restored. The kernel rounds and refuses values silently, so every value is read back.
 
-Which sysctls move others differs by kernel. So a name that is not known to be `ALONE` is written
-by a script that reads all network sysctls before and after: if another one moved, the script
-itself undoes both and says so. It runs on the host, so a controller that is killed loses nothing.
+Which sysctls change others differs between kernels. So a name that is not known to be `ALONE` is
+written by a script that reads all network sysctls before and after: if another one changed, the
+script undoes both and reports it. It runs on the host, so a killed controller loses nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from netlimits.settings._base import State
 _LINE = re.compile(r"^(?P<name>net\.[^\s=]+) = ?(?P<value>.*)$")
 
 NAME = re.compile(r"^net(\.[A-Za-z0-9_-]+)+$(?!\n)")
-"""Also what is restored, from a journal or a note, stays under net."""
+"""Restores from a journal or a note are limited to net. as well."""
 
 MOVES_MORE = re.compile(
     r"\.(disable_ipv6|forwarding|mc_forwarding|ip_forward|addr_gen_mode|stable_secret|flush|mtu)$"
@@ -34,7 +33,7 @@ _OF_EVERY_INTERFACE = re.compile(
     r"^net\.(ipv4\.conf|ipv[46]\.neigh)\.default\."
     r"|^net\.ipv6\.conf\.all\.(ignore_routes_with_linkdown|force_forwarding)$"
 )
-"""Names whose writing changes the sysctl of the same name of interfaces."""
+"""Names whose writing changes the same sysctl of interfaces."""
 
 _ROUNDED = {
     "unres_qlen": "unres_qlen_bytes",
@@ -45,10 +44,10 @@ _ROUNDED = {
 """Last part of a name -> that of the sysctl with the same number in finer units."""
 
 _ONE_WAY = "net.netfilter.nf_hooks_lwtunnel"
-"""The kernel takes this switch back only at a boot."""
+"""A switch that the kernel resets only at a boot."""
 
 ALONE = re.compile(r"^net\.(core\.[a-z_]+|ipv4\.(tcp|udp|icmp|igmp|ip)_[a-z_0-9]+)$")
-"""Names that move no other: each was written, and the others read, on kernels 6.1 and 6.18."""
+"""Names that change no other: each was written, and the others read, on kernels 6.1 and 6.18."""
 
 _MOVED = {"net.ipv4.tcp_congestion_control": "net.ipv4.tcp_allowed_congestion_control"}
 """Name -> another one that the kernel may change with it, and that is restored with it.
@@ -139,19 +138,16 @@ class Sysctl:
     }
 
     def read(self, interface: str, about: Any) -> Command:
-        """`sysctl NAME …` of the names that are wanted or to be restored.
-
-        `-e` where one of them may be missing.
-        """
+        """Return `sysctl NAME …` for the names in `about`, with `-e` if one may be missing."""
         values = about.values() if isinstance(about, Mapping) else ()
         beside = [_MOVED[name] for name in about if name in _MOVED and _MOVED[name] not in about]
         may_miss = any(value is None or _accepts(value) for value in values)
         return Command(("sysctl", *(("-e",) if may_miss else ()), *beside, *about))
 
     def state(self, completed: Completed) -> State:
-        """{name: value}, to the letter, of every name asked for; None for one that may miss.
+        """Return {name: value}, unchanged, of every name; None for one that may be missing.
 
-        Of those that move with one of them, too.
+        Includes those that change with one of them.
         """
         values = {
             match["name"]: match["value"]
@@ -180,7 +176,7 @@ class Sysctl:
         return values
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """One `sysctl -w` with every name that is not as wanted; of missing ones none."""
+        """Return one `sysctl -w` with every name that differs; missing ones are left out."""
         if state and (gone := [n for n in wanted if state[n] is None and not _accepts(wanted[n])]):
             raise SettingError(f"there is no {', '.join(gone)} in this kernel", setting=self.name)
         for name in wanted:
@@ -197,7 +193,7 @@ class Sysctl:
         return tuple(map(_watched, commands))
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """Each name that has another value, those aside that may stay as they are."""
+        """Return each name that has another value, except those that may stay as they are."""
         return tuple(
             f"{name} is {_shown(state[name])}, not {_shown(value)}"
             for name, value in _wanted(wanted).items()
@@ -205,16 +201,16 @@ class Sysctl:
         )
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """One `sysctl -w` with the values that were found, the last written first."""
+        """Return one `sysctl -w` with the original values, the last written first."""
         values = {n: v for n, v in reversed([*original.items()]) if v is not None}
         values = {n: v for n, v in values.items() if state.get(n) != v}
         beside = [f"{n}={values.pop(n)}" for n in _MOVED.values() if n in values]
         return (*_write(values), *map(_write_writable, beside))
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Yield each name whose value differs from the original.
+        """Return each name whose value differs from the original.
 
-        In a namespace, one that moves with another cannot be written: that is no difference here.
+        A name that changes with another cannot be written in a namespace, so it does not count.
         """
         return tuple(
             f"{name} is {_shown(state.get(name, 'gone'))}, was {_shown(value)}"
@@ -223,7 +219,6 @@ class Sysctl:
         )
 
     def faults(self, state: State) -> Iterator[str]:
-        """Names that may not be set, and values that no sysctl takes."""
         pattern = re.compile(self.schema["additionalProperties"]["anyOf"][1]["pattern"])
         for name, value in state.items():
             if not NAME.match(name):
@@ -235,7 +230,7 @@ class Sysctl:
 
 
 def _moves_others(name: str, interface: str) -> str:
-    """Return why a name that changes others is not set, and which to set instead; "" if it may."""
+    """Return why a name that changes others is refused, and which to set instead, or ""."""
     before, _, last = name.rpartition(".")
     if name == _ONE_WAY:
         return f"{name} could not be restored: once on, it stays on until the next boot"
@@ -251,7 +246,7 @@ def _moves_others(name: str, interface: str) -> str:
 
 
 def _watched(command: Command) -> Command:
-    """Return the command that writes sysctls, watched if one of them might move others."""
+    """Return the command that writes sysctls, watched if one of them might change others."""
     pairs = command.argv[2:]
     names = [pair.partition("=")[0] for pair in pairs]
     if all(ALONE.match(name) for name in names):
@@ -263,17 +258,17 @@ def _watched(command: Command) -> Command:
 
 
 def _accepts(value: Any) -> bool:
-    """Whether an experiment takes a host on which it is missing or cannot be written."""
+    """Return True if the experiment accepts a host that lacks it or cannot write it."""
     return isinstance(value, Mapping) and value.get("if_fixed") == "accept"
 
 
 def _wanted(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Name -> the value alone."""
+    """Return name -> value."""
     return {n: v["want"] if isinstance(v, Mapping) else v for n, v in wanted.items()}
 
 
 def _same(shown: str | None, wanted: Any) -> bool:
-    """Whether two values are the same; the kernel separates several numbers by tabs."""
+    """Compare two values; the kernel separates several numbers by tabs."""
     return shown is not None and shown.split() == str(wanted).split()
 
 

@@ -203,7 +203,7 @@ BAD: tuple[tuple[str, Any, str], ...] = (
     ("rps", {"../../x": "3"}, "cannot steer to"),
     ("rps", {"rx-0": "3; x"}, "cannot steer to"),
     ("rps", {"online": "x", "rx-0": "3"}, "cannot steer to"),
-    ("mtu", {**MTU, "mtu": "9000 up"}, "an MTU cannot be"),
+    ("mtu", {**MTU, "mtu": "9000 up"}, "is no MTU"),
     ("mtu", {**MTU, "others": {"-x": 1500}}, "is no interface"),
     ("mtu", {**MTU, "ipv6": {**IPV6, "routes": {"inet6 ::/0 via fe80::1 dev mgmt0": {}}}}, "is no route"),
     ("mtu", {**MTU, "ipv6": {**IPV6, "conf": {"conf/../x": "1"}}}, "is no sysctl"),

@@ -14,7 +14,7 @@ from netlimits.model import Command, Completed, Scalar
 
 
 class Evidence(Protocol):
-    """One command and one parser. New evidence is one file, one line in EVIDENCE, and a capture.
+    """A command and a parser. New evidence is one file, one line in EVIDENCE, and a capture.
 
     Attributes:
         name: Its name in the raw output: `before NAME` and `after NAME`.

@@ -1,7 +1,7 @@
-"""What the kernel counted: protocols, softnet backlog, interface, interrupts, pressure.
+"""The kernel's counters: protocols, softnet backlog, interface, interrupts, pressure.
 
-One process reads all: `grep` prints the lines of every file after the file's name, skips files that
-a kernel lacks, and needs no root; before it, the shell finds the interface's lines of
+A single process reads all: `grep` prints the lines of every file after the file's name, skips files
+that a kernel lacks, and needs no root; before it, the shell finds the interface's lines of
 /proc/interrupts. `nstat` is not used: it keeps one history file for all namespaces, and prints
 differences to its last caller. If the host keeps a Perl, that prints the same without a process.
 
@@ -135,7 +135,7 @@ SOFTNET_COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """One reading: counters by the kernel's name, softnet by CPU, interrupts by their number."""
+    """A reading: counters by the kernel's name, softnet by CPU, interrupts by their number."""
 
     host: str
     counters: Mapping[str, int]

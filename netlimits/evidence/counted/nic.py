@@ -1,4 +1,4 @@
-"""What the NIC and its driver dropped before the kernel's stack saw it, and what they delayed.
+"""Packets that the NIC and its driver dropped before the kernel's stack saw them, and delays.
 
 The names of `ethtool -S` differ between drivers (`rx_missed_errors`, `rx_queue_0_drops`,
 `rx_out_of_buffer`), and many drivers count one packet under several: for the device, for the port

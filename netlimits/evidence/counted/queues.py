@@ -1,4 +1,4 @@
-"""What the queueing disciplines of an interface dropped, delayed and requeued.
+"""Packets that the queueing disciplines of an interface dropped, delayed and requeued.
 
 Rules for adding up several qdiscs of one interface, so that nothing counts twice:
 

@@ -39,7 +39,7 @@ LATE_LOOKS = 4
 _COUNTED = _LIMITED | {"busy", "bytes_received", "data_segs_in", "segs_out"}
 """Counters that grow while a connection lives."""
 _COUNTED |= _SENDERS_COUNTS.keys() | _RECEIVERS_COUNTS.keys()
-"""What grows while a connection lives, and the figures that are its growth alone."""
+"""Counters that grow while a connection lives."""
 
 
 def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:

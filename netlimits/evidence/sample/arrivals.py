@@ -1,4 +1,4 @@
-"""What arrived at the receiving hosts while all streams ran, by their own kernels' counters.
+"""Bytes that arrived at the receiving hosts while all streams ran, by their own kernels' counters.
 
 netperf's interim results are its sender's: they include what still waits in a socket or is dropped
 on the way. So if streams are added up, or interim results are asked for, the receiver is sampled
@@ -39,7 +39,7 @@ Row = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """What arrived at one host or several in the window that their streams share.
+    """Data that arrived at one host or several in the window that their streams share.
 
     `rows` are interim results of each stream, in the form of the tools' own; datagrams have one
     stream.

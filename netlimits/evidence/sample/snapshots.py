@@ -31,7 +31,7 @@ _SCALE = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """One TCP connection of `ss -i`: its ends and its fields; rates in bit/s.
+    """A TCP connection of `ss -i`: its ends and its fields; rates in bit/s.
 
     `timestamps` is True if its segments carry them, None if `ss` was not asked (`-o`).
     """
@@ -73,7 +73,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One sample: the data connections, and the interface's counters with the time of reading them.
+    """A sample: the data connections, and the interface's counters with the time of reading them.
 
     Times are epoch seconds of the host's clock; None if `date` prints no fractions. `one_stack` is
     True if it has both ends of the connections, which cannot be distinguished.

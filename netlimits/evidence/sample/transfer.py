@@ -36,7 +36,7 @@ _BYTES = re.compile(r"^([0-9]{1,20})$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One sample's reading of a host.
+    """A sample's reading of a host.
 
     `times` are the CPUs' ticks at `times.clock_s`, in seconds of a clock of the host; `bytes`
     passed

@@ -87,7 +87,7 @@ class Message:
 
     @property
     def queue(self) -> str:
-        """What happened to a qdisc, class or filter; "" for any other message."""
+        """A sentence about a qdisc, class or filter; "" for any other message."""
         if self.kind not in _QUEUES:
             return ""
         handle = self._number(self.head[8:12])
@@ -203,7 +203,7 @@ class Message:
 
     @property
     def rule(self) -> str:
-        """What happened to a policy rule, which is shown as by `ip rule`."""
+        """A sentence about a policy rule, which is shown as by `ip rule`."""
         words = [f"{self._attribute(6)}:"]
         for word, number, length in (("from", 2, self.head[2]), ("to", 1, self.head[1])):
             if length:

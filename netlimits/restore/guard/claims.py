@@ -36,7 +36,7 @@ class NotOurs(HostError):
 
 @dataclass(slots=True)
 class ClaimedLogin:
-    """One login on one host, which one or several roles use; `claim` is a path.
+    """A login on a host, which one or several roles use; `claim` is a path.
 
     If it `leads`, its `hold` keeps the claim alive. Claim and guard are to last `seconds` and end
     at `until`, in seconds of this machine's clock; 0 if unknown. `turn` is locked to arm the guard.

@@ -1,4 +1,4 @@
-"""What `netlimits status` shows of a host's claims and guard, as data."""
+"""The data that `netlimits status` shows of a host's claims and guard."""
 
 from __future__ import annotations
 

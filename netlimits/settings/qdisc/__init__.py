@@ -1,15 +1,16 @@
 """The root qdisc of an interface, through `tc`.
 
-What was found is restored with its parameters, or nothing is touched: a qdisc that the kernel
-attached by itself (handle 0:) comes back when ours is deleted; one that somebody configured is
-added again, with its size table (stab), if `tc` shows all there is to it (`RETURNABLE`). Classes,
-filters and inner qdiscs of others are not, and make the setting refuse (`check_found`). clsact and
-ingress stand beside the root and stay. The classes of a queue by flows are its flows: they come
-and go with the traffic, and are not read.
+The original qdisc is restored with its parameters, or nothing is changed. A qdisc that the kernel
+attached by itself (handle 0:) returns when ours is deleted. One that somebody configured is added
+again, with its size table (stab), if `tc` shows all of it (`RETURNABLE`). Other users' classes,
+filters and inner qdiscs are not restored, and make the setting refuse (`check_found`). clsact and
+ingress are beside the root and stay. The classes of a flow queue are its flows: they come and go
+with the traffic, and are not read.
 
-Ours is always made anew, since `tc qdisc replace` keeps what the new line does not name: an
-fq stays at the last `maxrate`. `-r` shows tbf's limit and burst exactly (without it they are
-rounded to µs), `-d` its mpu and the stab; classes have no JSON in iproute2 6.1.
+Ours is always created anew, since `tc qdisc replace` keeps parameters that the new line omits: an
+fq
+keeps its last `maxrate`. `-r` shows tbf's limit and burst exactly (without it they are rounded to
+µs), `-d` its mpu and the stab; classes have no JSON in iproute2 6.1.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ _CLASS = re.compile(
 _VERSION = re.compile(r"tc utility, iproute2-(?P<major>\d+)\.(?P<minor>\d+)")
 
 _NANOSECONDS = (6, 9)
-"""Since this version, tc reads and writes a netem's delay in ns; before, in whole µs and ticks."""
+"""From this version on tc reads and writes a netem's delay in ns; before, in whole µs and ticks."""
 
 _FLOWS = ("fq_codel", "cake", "sfq")
-"""Kinds whose classes are the flows that wait just now."""
+"""Kinds whose classes are the flows that wait at the moment."""
 
 _HEADER = 14
-"""Bytes of Ethernet's header, which belong to a frame of the MTU."""
+"""Bytes of Ethernet's header, which are part of a frame of the MTU."""
 
 _OURS = "6e6c:"  # "nl"; that a qdisc is ours is known from the undo log, not from this number
 
@@ -57,7 +58,7 @@ _HANDLE = re.compile(r"[0-9a-f]{1,8}:")
 
 
 class _Shown(TypedDict):
-    """A qdisc, as `tc -j` shows it."""
+    """A qdisc in `tc -j`."""
 
     kind: str
     handle: str
@@ -82,16 +83,18 @@ class Qdisc:
     }
 
     def read(self, interface: str, about: Any) -> Command:
-        """`tc -r -d -j qdisc show`, what makes a default qdisc, classes, filters, tc's version."""
+        """Return the command that prints qdiscs, the parameters of a default one, classes and filters.
+        """
         return Command(("sh", "-c", _SCRIPT, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """The root, its inner qdiscs' kinds, and what hangs on it.
+        """Return the root, its inner qdiscs, and what depends on it.
 
-        Shape: {"kind", "handle", "options": as tc shows them, "inner": ["kind handle", …],
-        "within": their options, "beside": what somebody gave the root beside its options (stab),
-        "default": the kernel's default kind or "", "mtu" and "queue": the interface's or 0,
-        "classes": […], "filters": […], "nanoseconds": whether tc has them}.
+        Returns:
+            {"kind", "handle", "options": as tc shows them, "inner": ["kind handle", …],
+            "within": their options, "beside": other settings of the root (stab),
+            "default": the kernel's default kind or "", "mtu" and "queue": the interface's or 0,
+            "classes": […], "filters": […], "nanoseconds": True if tc has them}.
         """
         try:
             first, *lines = completed.stdout.splitlines()
@@ -113,14 +116,14 @@ class Qdisc:
                 "filters": [_words(ln) for ln in lines if ln.startswith("filter ")],
                 "nanoseconds": any(map(_has_nanoseconds, lines)),
             }
-            parameters(state)  # what tc shows is understood now, or not at all
+            parameters(state)  # fails now, not later, for output that cannot be parsed
             if state["kind"] in KINDS:
                 KINDS[state["kind"]].values(state["options"])
             return state
         except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
             reason = completed.complaint or f"exit status {completed.status}"
             if completed.stdout.startswith("[{"):
-                reason = f"its output is not understood: {completed.stdout.splitlines()[0][:200]}"
+                reason = f"its output cannot be parsed: {completed.stdout.splitlines()[0][:200]}"
             raise SettingError(
                 f"`tc qdisc show` shows no root qdisc: {reason}",
                 setting=self.name,
@@ -128,14 +131,13 @@ class Qdisc:
             ) from None
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """Our qdisc in place of the one there; made anew where tc does not show all of it."""
+        """Return commands that replace the qdisc, also if tc does not show all of an equal one."""
         kind, values = _wish(wanted)
         if state and not self.unmet(state, wanted) and not _hides(state):
             return ()
         return (*_clear(interface, state), *_add(interface, kind, values))
 
     def check_found(self, interface: str, state: State) -> None:
-        """Raise SettingError where the qdisc that was found could not be restored exactly."""
         if why := _cannot_return(state):
             raise SettingError(
                 f"the {state['kind']} qdisc on {interface} could not be restored: {why}; remove "
@@ -144,7 +146,7 @@ class Qdisc:
             )
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """Each parameter that is not as asked for, up to what the kernel's clock rounds."""
+        """Return each parameter that differs by more than the kernel's clock rounds."""
         kind, values = _wish(wanted)
         if state["kind"] != kind:
             return (f"the root qdisc is {state['kind']}, not {kind}",)
@@ -156,7 +158,7 @@ class Qdisc:
         )
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """Ours deleted, and the one that was configured added again under its handle."""
+        """Delete ours, and add a configured original again under its handle."""
         if state and not self.differences(original, state):
             return ()
         if original["handle"] == "0:":
@@ -167,10 +169,10 @@ class Qdisc:
         return (*_clear(interface, state), again)
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Kind, handle, size table, each parameter, inner qdiscs with theirs, classes and filters.
+        """Compare kind, handle, parameters, inner qdiscs with theirs, classes and filters.
 
-        Of inner qdiscs which there are: how many is up to the number of channels. What the kernel
-        gives a default qdisc by today's MTU is no difference: it comes back in no other way.
+        Inner qdiscs are compared as a set: their number depends on the number of channels. What the
+        kernel gives a default qdisc by the present MTU is no difference: it always returns so.
         """
         wrong = [
             f"{part} is {state[part]}, was {original[part]}"
@@ -209,7 +211,7 @@ class Qdisc:
 
 
 def _is_default(name: str, was: Mapping[str, Any], now: Mapping[str, Any], state: State) -> bool:
-    """Return True if all that differs is what the kernel gives a qdisc of its own today."""
+    """Return True if all that differs is what the kernel gives a qdisc of its own now."""
     kind, handle = name.split()[:2]
     given = _of_interface(kind, state["mtu"], state["queue"]) if handle == "0:" else {}
     return all(
@@ -220,7 +222,7 @@ def _is_default(name: str, was: Mapping[str, Any], now: Mapping[str, Any], state
 
 
 def _of_interface(kind: str, mtu: int, queue: int) -> Mapping[str, int]:
-    """Return the parameters that a default qdisc takes from its interface when it is made."""
+    """Return the parameters that a new default qdisc takes from its interface."""
     frame = mtu + _HEADER
     of_kind: Mapping[str, Mapping[str, int]] = {
         "fq_codel": {"quantum": frame},
@@ -250,7 +252,7 @@ def _stab(beside: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _not_beside(beside: Mapping[str, Any]) -> str:
-    """Return what beside its options could not be restored, "" for nothing."""
+    """Return which settings beside its options could not be restored, or ""."""
     if strange := sorted(beside.keys() - {"stab"}):
         return f"netlimits does not restore its {', '.join(strange)}"
     stab = beside.get("stab", {})
@@ -262,7 +264,7 @@ def _not_beside(beside: Mapping[str, Any]) -> str:
 
 
 def _hides(state: State) -> bool:
-    """Return True if tc does not show all parameters of the qdisc, which may be another's."""
+    """Return True if tc does not show all parameters of the qdisc."""
     kind = state["kind"]
     return kind in SHOWN and bool(SHOWN[kind].lost(state["options"]))
 
@@ -272,13 +274,13 @@ def _words(line: str) -> str:
 
 
 def _other(now: Mapping[str, Any], was: Mapping[str, Any]) -> str:
-    """The options of an inner qdisc that are not as they were."""
+    """Return the options of an inner qdisc that differ."""
     names = [name for name in {**was, **now} if was.get(name) != now.get(name)]
     return ", ".join(f"{name} {now.get(name)}, had {was.get(name)}" for name in names)
 
 
 def _wish(wanted: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Kind and parameters in plain units. Raises SettingError for a wrong combination."""
+    """Return kind and parameters in plain units. Raises SettingError for a wrong combination."""
     kind = wanted["kind"]
     given = {name: value for name, value in wanted.items() if name != "kind"}
     if strange := sorted(given.keys() - KINDS[kind].units.keys()):
@@ -291,7 +293,7 @@ def _wish(wanted: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def _cannot_return(state: State) -> str:
-    """Return why this qdisc could not be restored exactly; "" when it can."""
+    """Return why this qdisc could not be restored exactly, or ""."""
     kind, default = state["kind"], state["default"]
     if kind == "noop":
         return "the link is down"
@@ -313,7 +315,7 @@ def _cannot_return(state: State) -> str:
 
 
 def _is_our_htb(state: State) -> bool:
-    """Return True if it is an htb as `_add` makes it: one class, and nothing else."""
+    """Return True for an htb as `_add` creates it: one class, and nothing else."""
     return (
         state["kind"] == "htb"
         and state["handle"] == _OURS
@@ -325,17 +327,17 @@ def _is_our_htb(state: State) -> bool:
 
 
 def _clear(interface: str, state: State) -> tuple[Command, ...]:
-    """The command that leaves the kernel's default; none where it stands already."""
+    """Return the command that leaves the kernel's default; none if it is there already."""
     if state and state["handle"] == "0:":
         return ()
     return (Command(("tc", "qdisc", "del", "dev", interface, "root"), sudo=True),)
 
 
 def _anew(interface: str, state: State) -> tuple[Command, ...]:
-    """The commands that make the kernel's default, also where one stands already.
+    """Return the commands that create the kernel's default, also if there is one.
 
-    It takes its parameters from the interface when it is made: fq_codel's quantum from the MTU. So
-    one that was made before the MTU was restored is another, until another qdisc went between.
+    It takes its parameters from the interface when it is created: fq_codel's quantum from the MTU.
+    So a default from before the MTU was restored differs, until another qdisc replaces it.
     """
     between = Command(("tc", "qdisc", "replace", "dev", interface, "root", "pfifo"), sudo=True)
     clear = _clear(interface, state)
@@ -349,7 +351,7 @@ def _add(interface: str, kind: str, values: Mapping[str, Any]) -> tuple[Command,
         return (Command((*root, "handle", _OURS, kind, *words), sudo=True),)
     if kind != "htb":
         return (Command((*root, kind, *KINDS[kind].words(values)), sudo=True),)
-    # quantum shares between classes; with one class it only keeps the kernel from warning
+    # quantum shares between classes; with one class it only avoids a warning of the kernel
     words = (*KINDS[kind].words(values), "quantum", "60000")
     htb_class = ("tc", "class", "add", "dev", interface, "parent", _OURS, "classid", f"{_OURS}1")
     return (
@@ -359,7 +361,7 @@ def _add(interface: str, kind: str, values: Mapping[str, Any]) -> tuple[Command,
 
 
 def _class_values(state: State) -> dict[str, Any]:
-    """Rates and bursts of our htb's one class; {} when there is another structure."""
+    """Return rates and bursts of our htb's one class; {} for another structure."""
     if not _is_our_htb(state) or not (match := _CLASS.match(state["classes"][0])):
         return {}
     try:

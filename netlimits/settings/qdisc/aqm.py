@@ -26,13 +26,13 @@ _SWITCH = one_of("on", "off")
 
 
 def _no_rule(values: dict[str, Any]) -> None:
-    """Allows every combination of parameters."""
+    """Allow every combination of parameters."""
 
 
 # -- fq_codel -------------------------------------------------------------------------------
 
 _CODEL = 2.0
-"""Microseconds: the kernel keeps units of 1.024 µs, rounded down."""
+"""Microseconds: the kernel's unit is 1.024 µs, rounded down."""
 
 _FQ_CODEL: Mapping[str, Parameter] = {
     "limit": Parameter(COUNT, count, at("limit"), 10240),
@@ -73,7 +73,7 @@ def _fq_codel(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 FQ_CODEL = Shown(_FQ_CODEL, _fq_codel, _no_rule, tuple(_FQ_CODEL))
-"""What an experiment can ask fq_codel for."""
+"""The options of fq_codel."""
 
 # -- cake -----------------------------------------------------------------------------------
 
@@ -181,7 +181,7 @@ _CAKE: Mapping[str, Parameter] = {
 
 
 def _settle(values: dict[str, Any]) -> None:
-    """A framing counts from a stated overhead, as tc's own words for framings have it."""
+    """Complete the options: with a framing, tc's words imply a stated overhead."""
     if "overhead" not in values and {"atm", "mpu"} & values.keys():
         values["overhead"] = 0
     if values.get("autorate") == "on" and "bandwidth" not in values:
@@ -229,4 +229,4 @@ def _cake_exactly(options: Options, nanoseconds: bool) -> Mapping[str, Any]:
 
 
 CAKE = Shown(_CAKE, _cake, _settle, _CAKE_SHOWN, exactly=_cake_exactly)
-"""What an experiment can ask cake for."""
+"""The options of cake."""

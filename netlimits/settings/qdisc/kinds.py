@@ -1,9 +1,10 @@
-"""Kinds of qdisc: the parameters an experiment may give, and those that `tc` shows and takes back.
+"""Kinds of qdisc: the parameters an experiment may give, and those that `tc` shows and accepts.
 
-Both are tables. `KINDS` is what can be asked for: every parameter is either required or has a
-value here when left out, so that what a run gets never depends on the qdisc before it.
-`RETURNABLE` is what can be restored: kinds all of whose parameters `tc -r -d -j` of
-iproute2 6.1 shows. tbf's peak rate is not among them (its JSON leaves it out), nor are classes.
+Both are tables. `KINDS` has the options: every parameter is either required or has a default here,
+so
+that a run's qdisc never depends on the one before it. `RETURNABLE` has what can be restored: kinds
+all of whose parameters `tc -r -d -j` of iproute2 6.1 shows. tbf's peak rate is not among them (its
+JSON omits it), nor are classes.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ _SUFFIXES: Mapping[Unit, str] = {"rate": "bit", "size": "b", "time": "us", "coun
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind: its parameters' units, those required (one of each), and values when left out.
+    """A kind: its parameters' units, the required ones (one of each), and defaults.
 
-    A name in `left_out` means that other parameter's value, None that there must be none.
+    A name in `left_out` means that other parameter's value; None means no value.
     """
 
     units: Mapping[str, Unit] = field(default_factory=dict)
@@ -44,14 +45,14 @@ class Kind:
     rounded: float = 0.0
 
     def wish(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What is asked for in whole bit/s, bytes, µs and packets. Raises ValueError."""
+        """Return the options in whole bit/s, bytes, µs and packets. Raises ValueError."""
         for names in self.required:
             if sum(name in given for name in names) != 1:
                 raise ValueError(f"give {'one of ' if names[1:] else ''}{', '.join(names)}")
         values = {name: self._number(name, value) for name, value in given.items()}
         for name, other in self.left_out.items():
             values.setdefault(name, values[other] if isinstance(other, str) else other)
-        if "latency" in values:  # as tc does: what arrives in that time, and the burst
+        if "latency" in values:  # as tc does: the bytes of that time, and the burst
             waiting = values["rate"] * values.pop("latency") // 8_000_000
             values["limit"] = waiting + values["burst"]
         return values
@@ -63,7 +64,7 @@ class Kind:
         return number
 
     def words(self, values: Mapping[str, Any]) -> tuple[str, ...]:
-        """The words of a `tc` command, with units."""
+        """Return the words of a `tc` command, with units."""
         return tuple(
             word
             for name, value in values.items()
@@ -72,17 +73,17 @@ class Kind:
         )
 
     def values(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """What `tc` shows, in the units of `wish`."""
+        """Return what `tc` shows, in the units of `wish`."""
         values = {n: options[n] for n in self.units if isinstance(options.get(n), int | float)}
         if "burst_raw" in options:
             values["burst"] = burst(options)
         return {n: v * 8 if self.units[n] == "rate" else v for n, v in values.items()}
 
     def same(self, name: str, now: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-        """Whether a parameter is as wanted, up to what tc and the kernel round.
+        """Return True if a parameter is as wanted, up to what tc and the kernel round.
 
-        Sizes that are counted in time come back by up to a tick of the kernel's clock or a
-        microsecond of tc's; rates in text (`rounded`, for htb) have four digits.
+        Sizes that are counted in time differ by up to a tick of the kernel's clock or a microsecond
+        of tc's; rates in text (`rounded`, for htb) have four digits.
         """
         is_, should = now.get(name), wanted[name]
         if is_ is None or should is None:
@@ -96,7 +97,7 @@ class Kind:
 
 
 SHOWN: Mapping[str, Shown] = {"netem": NETEM, "fq_codel": FQ_CODEL, "cake": CAKE}
-"""Kinds by tables of their own; ours carry a handle, since `tc` does not show all of a netem."""
+"""Kinds with tables of their own; ours have a handle, since `tc` does not show all of a netem."""
 
 KINDS: Mapping[str, Kind | Shown] = {
     "tbf": Kind(
@@ -125,7 +126,7 @@ KINDS: Mapping[str, Kind | Shown] = {
     "mq": Kind(),
     **SHOWN,
 }
-"""What an experiment can ask for. htb is one class that takes everything."""
+"""The options of each kind. htb is one class for all packets."""
 
 SHAPES: Mapping[str, Mapping[str, Any]] = {
     "rate": tc.RATE,
@@ -152,10 +153,10 @@ SHAPES = {
 
 
 def burst(options: Mapping[str, Any]) -> int:
-    """Return the bytes that bring tbf's burst back to the tick; `tc` itself rounds it to a µs.
+    """Return the bytes that restore tbf's burst exactly to the tick; `tc` itself rounds it to a µs.
 
-    Where a tick is several bytes, the first may fall to the tick before, so it is the second.
-    The kernel has added the overhead.
+    If a tick is several bytes, the first may fall to the previous tick, so this is the second. The
+    kernel has added the overhead.
     """
     rate, ticks = int(options["rate"]), int(options["burst_raw"], 16)
     whole = math.ceil(ticks * TICK * rate - 1e-6) + (TICK * rate >= 2)
@@ -165,7 +166,7 @@ def burst(options: Mapping[str, Any]) -> int:
 
 
 def _ticks(rate: int, size: int) -> int:
-    """Return the ticks that a size takes at a rate in bytes/s, as the kernel works it out.
+    """Return the ticks of a size at a rate in bytes/s, computed as by the kernel.
 
     It keeps 10⁹ / rate as a number of 32 bits and a shift (psched_ratecfg_precompute).
     """
@@ -176,7 +177,7 @@ def _ticks(rate: int, size: int) -> int:
 
 
 def _codel_time(microseconds: int) -> int:
-    """The µs that come back as `microseconds`: the kernel keeps units of 1.024 µs, rounded down."""
+    """Return the µs that tc shows as `microseconds`: the kernel rounds down to 1.024 µs."""
     units = math.ceil(microseconds * 1000 / 1024)
     return math.ceil(units * 1024 / 1000)
 
@@ -198,7 +199,7 @@ RETURNABLE: Mapping[str, Mapping[str, Word]] = {
         "burst": _nothing,
         "burst_raw": lambda _, options: ("burst", f"{burst(options)}b"),
         "limit": _as("limit", "b"),
-        "lat": _nothing,  # tc works it out from the limit
+        "lat": _nothing,  # tc computes it from the limit
         "mpu": _as("mpu"),
         "overhead": _as("overhead"),
         "linklayer": lambda value, _: ("linklayer", str(value)),  # ethernet: see `returns`
@@ -241,14 +242,14 @@ RETURNABLE: Mapping[str, Mapping[str, Word]] = {
     "noqueue": {},
     "mq": {},
 }
-"""Kind -> option in tc's JSON -> the words that give it back."""
+"""Kind -> option in tc's JSON -> the words that restore it."""
 
 
 _AS_SHOWN = ("netem", "cake")
 
 
 def returns(state: Mapping[str, Any]) -> str:
-    """Return what of a qdisc's parameters could not be restored, "" when all could."""
+    """Return which parameters of a qdisc could not be restored, or ""."""
     kind, options = state["kind"], state["options"]
     if kind in _AS_SHOWN:
         return SHOWN[kind].unreturnable(options, state["nanoseconds"])
@@ -268,7 +269,7 @@ def returns(state: Mapping[str, Any]) -> str:
 
 
 def parameters(state: Mapping[str, Any]) -> tuple[str, ...]:
-    """The words after the kind that make the same qdisc again."""
+    """Return the words after the kind that create the same qdisc again."""
     return tuple(_parameters(state["kind"], state["options"], state["nanoseconds"]))
 
 

@@ -1,7 +1,7 @@
 """netem: delay, jitter, loss, duplicates, corruption, reordering, a rate, slots (tc-netem(8)).
 
-`tc` does not show which distribution a jitter or a slot has: it is written, and cannot be read
-back, so that a netem with jitter that somebody else made cannot be restored.
+`tc` does not show the distribution of a jitter or a slot: it is written and cannot be read back, so
+another user's netem with jitter cannot be restored.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ _NEEDS = {
     "slot_packets": ("slot_min", "slot_distribution"),
     "slot_bytes": ("slot_min", "slot_distribution"),
 }
-"""Parameter -> one of these must stand beside it; where that is off, the parameter is too."""
+"""Parameter -> one of these must be set too; if that is off, the parameter is too."""
 
 _EXCLUDE = (("loss", "loss_state", "loss_gemodel"), ("slot_min", "slot_distribution"))
 _OFF = (0, "off", "", None)
@@ -221,7 +221,7 @@ def _compose(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _span(time: int | str) -> str:
-    """Return a time as tc takes it; a number is of µs."""
+    """Return a time for tc; a number is in µs."""
     return time if isinstance(time, str) else f"{time}us"
 
 
@@ -254,10 +254,10 @@ _TICK_NS = 64
 
 
 def _exactly(options: Options, nanoseconds: bool) -> dict[str, Any]:
-    """Return the times of a found netem that make tc show the same; ValueError for none.
+    """Return times with which tc shows the same as for the original. Raises ValueError for none.
 
     A slot is in ns, shown with six digits. So is a delay since tc 6.9. Before, tc writes whole µs,
-    which it rounds down to a tick, and shows the tick rounded down to whole µs: what 500us made is
+    which it rounds down to a tick, and shows the tick rounded down to whole µs: a delay of 500us is
     shown as 499 µs.
     """
     values: dict[str, Any] = {"seed": options["seed"]} if "seed" in options else {}
@@ -265,7 +265,7 @@ def _exactly(options: Options, nanoseconds: bool) -> dict[str, Any]:
         values["delay"] = _ns(seconds)
     elif seconds:
         near = round(seconds * 1e6)
-        steps = sorted(range(-5, 6), key=abs)  # more where six digits are not all
+        steps = sorted(range(-5, 6), key=abs)  # more than one where six digits are not enough
         same = [us for step in steps if f"{_shown_us(us := near + step) / 1e6:g}" == f"{seconds:g}"]
         if not same:
             raise ValueError(
@@ -284,7 +284,7 @@ def _ns(seconds: float) -> str:
 
 
 def _shown_us(microseconds: int) -> int:
-    """Return the µs that tc before 6.9 shows of a delay that it wrote in µs."""
+    """Return the µs that tc before 6.9 shows for a delay that it wrote in µs."""
     ticks = microseconds * 1000 // _TICK_NS
     return ticks * _TICK_NS // 1000
 
@@ -295,4 +295,4 @@ _KNOWN = (
 )
 
 NETEM = Shown(PARAMETERS, _compose, _settle, _KNOWN, _lost, _exactly)
-"""What an experiment can ask netem for."""
+"""The options of netem."""

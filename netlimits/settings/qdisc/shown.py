@@ -1,9 +1,9 @@
-"""Kinds of qdisc whose parameters `tc` shows in objects of their own, as tables of parameters.
+"""Kinds of qdisc whose parameters `tc` shows in nested objects, as tables of parameters.
 
-A parameter says what an experiment may write, what it is when left out, and where it stands in the
-JSON of `tc -r -d -j qdisc show`; a kind says how its values are words of a command. What the
-kernel rounds (times to its clock's ticks, shares to 2⁻³²) and `tc` prints with six digits counts as
-the same.
+A parameter defines what an experiment may write, its default, and its place in the JSON of
+`tc -r -d -j qdisc show`; a kind defines how its values become words of a command. Values count as
+equal up to what the kernel rounds (times to its clock's ticks, shares to 2⁻³²) and the six digits
+that `tc` prints.
 """
 
 from __future__ import annotations
@@ -17,17 +17,20 @@ from typing import Any
 from netlimits.units import tc
 
 ANY = "any"
-"""A value left out that is the kernel's own to choose: not written, and held against nothing."""
+"""A default that the kernel chooses: it is not written, and not compared."""
 
 Options = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """`shape` is its JSON Schema, `read` makes a number, text or tuple of what was written.
+    """A parameter of a kind of qdisc.
 
-    `shown` finds the same in tc's options; None where tc does not show it. `near` is how far the
-    two may be apart beyond tc's six digits.
+    `shape` is its JSON Schema; `read` parses the option into a number, text or tuple; `shown` finds
+    it
+    in tc's options, and is None if tc does not show it. `near` is the allowed difference beyond
+    tc's
+    six digits.
     """
 
     shape: Mapping[str, Any]
@@ -39,12 +42,13 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A kind of qdisc by its parameters; the same methods as `kinds.Kind`.
+    """A kind of qdisc by its parameters; it has the methods of `kinds.Kind`.
 
-    `compose` makes the words of a command, `settle` completes or refuses (ValueError) what was
-    given, `lost` says what of a found one `tc` does not show; `known` are tc's options. `exactly`
-    makes of a found one's options the values that `tc` writes otherwise than it shows them; its
-    second argument is True where tc writes ns. It raises ValueError for what tc cannot write.
+    `compose` returns the words of a command, `settle` completes the options or refuses them
+    (ValueError), `lost` returns what `tc` does not show of an original; `known` are tc's options.
+    `exactly` returns those values of an original that `tc` writes differently from how it shows
+    them;
+    its second argument is True if tc writes ns. It raises ValueError for what tc cannot write.
     """
 
     units: Mapping[str, Parameter]
@@ -55,7 +59,7 @@ class Shown:
     exactly: Callable[[Options, bool], Mapping[str, Any]] = lambda *_: {}
 
     def wish(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What is asked for, in plain units. Raises ValueError."""
+        """Return the wanted parameters in plain units. Raises ValueError."""
         values = {}
         for name, value in given.items():
             try:
@@ -66,11 +70,11 @@ class Shown:
         return {name: values.get(name, part.left_out) for name, part in self.units.items()}
 
     def words(self, values: Mapping[str, Any]) -> tuple[str, ...]:
-        """The words of a `tc` command, with units."""
+        """Return the words of a `tc` command, with units."""
         return tuple(self.compose(values))
 
     def values(self, options: Options) -> dict[str, Any]:
-        """What `tc` shows, in the units of `wish`; what it does not show is left out."""
+        """Return what `tc` shows, in the units of `wish`, without what it does not show."""
         values = {}
         for name, part in self.units.items():
             if part.shown is not None:
@@ -79,7 +83,7 @@ class Shown:
         return values
 
     def same(self, name: str, now: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-        """Whether a parameter is as wanted, up to what tc and the kernel round."""
+        """Return True if a parameter is as wanted, up to what tc and the kernel round."""
         part, should = self.units[name], wanted[name]
         if part.shown is None or should == ANY:
             return True
@@ -93,7 +97,7 @@ class Shown:
         )
 
     def unreturnable(self, options: Options, nanoseconds: bool) -> str:
-        """Return why one that was found could not be restored exactly; "" when it can."""
+        """Return why an original could not be restored exactly, or ""."""
         if strange := sorted(options.keys() - set(self.known)):
             return f"netlimits does not restore its {', '.join(strange)}"
         try:
@@ -103,10 +107,10 @@ class Shown:
         return self.lost(options)
 
     def found_words(self, options: Options, nanoseconds: bool) -> tuple[str, ...]:
-        """Return the words that make one again that was found."""
+        """Return the words that create an original again."""
         values = self.values(options)
         whole = {name: values.get(name, p.left_out) for name, p in self.units.items()}
-        with suppress(ValueError):  # what could not be restored is not made
+        with suppress(ValueError):  # it could not be restored, so it is never replaced
             whole |= self.exactly(options, nanoseconds)
         return self.words(whole)
 
@@ -115,9 +119,9 @@ class Shown:
 
 
 def at(*path: str, scale: float = 1) -> Callable[[Options], Any]:
-    """The number at a path of tc's options times `scale`; None where it is not.
+    """Return a finder for the number at a path of tc's options times `scale`; None if missing.
 
-    Raises TypeError for what is no number.
+    It raises TypeError for anything but a number.
     """
 
     def find(options: Options) -> Any:
@@ -135,12 +139,12 @@ def at(*path: str, scale: float = 1) -> Callable[[Options], Any]:
 
 
 def word(key: str) -> Callable[[Options], Any]:
-    """The text under a key."""
+    """Return a finder for the text under a key."""
     return lambda options: None if options.get(key) is None else str(options[key])
 
 
 def switch(key: str) -> Callable[[Options], str]:
-    """ "on" or "off" for true or anything else under a key."""
+    """Return a finder: "on" for true under a key, else "off"."""
     return lambda options: "on" if options.get(key) is True else "off"
 
 
@@ -168,17 +172,17 @@ COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 0, "maximum": 2**31 - 
 
 
 def about(shape: Mapping[str, Any], description: str) -> dict[str, Any]:
-    """A shape that is described."""
+    """Return a shape with a description."""
     return {**shape, "description": description}
 
 
 def one_of(*names: str) -> dict[str, Any]:
-    """The shape of one word of several."""
+    """Return the shape of one word of several."""
     return {"enum": list(names)}
 
 
 def percent(value: Any) -> float:
-    """0 to 100."""
+    """Parse a share of 0 to 100 percent."""
     share = float(str(value).removesuffix("%"))
     if not 0 <= share <= 100:
         raise ValueError(f"{value} is no share: 0 to 100 percent")
@@ -186,7 +190,7 @@ def percent(value: Any) -> float:
 
 
 def percents(least: int, most: int) -> Callable[[Any], tuple[float, ...]]:
-    """So many shares, with commas between."""
+    """Return a parser for so many shares, separated by commas."""
 
     def read(value: Any) -> tuple[float, ...]:
         shares = tuple(percent(part) for part in str(value).split(","))
@@ -198,7 +202,7 @@ def percents(least: int, most: int) -> Callable[[Any], tuple[float, ...]]:
 
 
 def count(value: Any) -> int:
-    """A whole number that 32 bits hold."""
+    """Parse a whole number of 32 bits."""
     number = int(value)
     if not -(2**31) <= number < 2**31:
         raise ValueError(f"{value} is out of range")
@@ -206,7 +210,7 @@ def count(value: Any) -> int:
 
 
 def time(value: Any) -> int:
-    """Microseconds, up to a quarter of an hour, which netem's clock holds."""
+    """Parse a time into microseconds, up to 1000 s, which netem's clock can hold."""
     microseconds = tc.time(value)
     if microseconds > 10**9:
         raise ValueError(f"{value} is longer than 1000 s")
@@ -214,5 +218,5 @@ def time(value: Any) -> int:
 
 
 def written(share: float) -> str:
-    """A share as tc takes it."""
+    """Format a share for tc."""
     return f"{share:.10g}%"
