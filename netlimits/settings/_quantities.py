@@ -82,7 +82,9 @@ class Quantities:
                 )
             if value > most:
                 raise SettingError(
-                    f"{interface} has {name} of at most {most}, not {value}", setting=self.name
+                    f"{interface} has {name} of at most {most}, not {value}; ask for {most} or "
+                    "less",
+                    setting=self.name,
                 )
         return self._write(interface, _values.differing(wanted, state["now"]))
 

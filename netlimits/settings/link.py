@@ -91,7 +91,8 @@ class Link:
         fitting = [m for m in state["supported"] if _fits(m, wanted)]
         if not fitting:
             raise SettingError(
-                f"{interface} supports {_shown(state['supported'])}, and none is {_words(wanted)}",
+                f"{interface} supports {_shown(state['supported'])}, and none is {_words(wanted)}; "
+                "ask for one of them",
                 setting=self.name,
             )
         if autoneg == "on":

@@ -226,11 +226,14 @@ class Mtu:
         least, most = state["least"], state["most"]
         if most and wanted > most:
             raise SettingError(
-                f"{interface} takes an MTU of at most {most}, not {wanted}", setting=self.name
+                f"{interface} takes an MTU of at most {most}, not {wanted}; ask for {most} or less",
+                setting=self.name,
             )
         if wanted < least:
             raise SettingError(
-                f"{interface} takes an MTU of at least {least}, not {wanted}", setting=self.name
+                f"{interface} takes an MTU of at least {least}, not {wanted}; ask for {least} or "
+                "more",
+                setting=self.name,
             )
         if interface in state["bridges"]:
             raise SettingError(

@@ -112,7 +112,7 @@ class Route:
             if strange := state["routes"][route].get("?"):
                 raise SettingError(
                     f"the route to {_routes.shown(route)} could not be restored as it is "
-                    f"({strange})",
+                    f"({strange}); name another one with `to:`",
                     setting=self.name,
                 )
         return chosen

@@ -122,7 +122,8 @@ class Switch:
             if not is_in:
                 why = completed.stderr and completed.complaint
                 raise SettingError(
-                    f"`{verify}` prints no position" + (f": {why}" if why else ""),
+                    f"`{verify}` prints no position{f': {why}' if why else ''}; run it there by "
+                    "hand: it has to print one line",
                     setting=self.name,
                     host=completed.host,
                 )

@@ -178,7 +178,11 @@ class Sysctl:
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
         """Return one `sysctl -w` with every name that differs; missing ones are left out."""
         if state and (gone := [n for n in wanted if state[n] is None and not _accepts(wanted[n])]):
-            raise SettingError(f"there is no {', '.join(gone)} in this kernel", setting=self.name)
+            raise SettingError(
+                f"there is no {', '.join(gone)} in this kernel; leave it out, or write "
+                "`{want: VALUE, if_fixed: accept}`",
+                setting=self.name,
+            )
         for name in wanted:
             if MOVES_MORE.search(name):
                 raise SettingError(

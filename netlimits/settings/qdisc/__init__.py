@@ -83,8 +83,7 @@ class Qdisc:
     }
 
     def read(self, interface: str, about: Any) -> Command:
-        """Return the command that prints qdiscs, the parameters of a default one, classes and filters.
-        """
+        """Return the command that prints qdiscs, the defaults, classes and filters."""
         return Command(("sh", "-c", _SCRIPT, "sh", interface))
 
     def state(self, completed: Completed) -> State:
