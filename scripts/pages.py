@@ -1,11 +1,11 @@
-"""What mkdocs asks while it builds the site in `docs/`: the reference, written from our own tables.
+"""Generate the reference pages while mkdocs builds the site of `docs/`.
 
     mkdocs build --strict        the site, in build/site
     mkdocs serve                 the same while you write
 
-The pages of the reference are what `netlimits describe` and `--help` print, as tables; nothing of
-them lies in `docs/`. In a page `<!-- needs: … -->` before commands says what they need: a reader
-sees it, and the tests (`tests/docs`) run every command that needs nothing.
+The reference is what `netlimits describe` and `--help` print, as tables; `docs/` has no files of
+it. In a page `<!-- needs: … -->` before commands says what they need: readers see it, and the tests
+(`tests/docs`) run every command that needs nothing.
 """
 
 from __future__ import annotations
@@ -31,36 +31,41 @@ NEEDS = re.compile(r"^<!-- needs: (.+?) -->$", re.MULTILINE)
 TOPICS: Mapping[str, tuple[str, str, Sequence[str]]] = {
     "experiment": (
         "An experiment",
-        "Every key of an experiment's file, and what stands around its tool. `netlimits schema` "
-        "prints the same as a JSON Schema, for editors.",
+        "Every key of an experiment file. `netlimits schema` prints the same as a JSON Schema, for "
+        "editors.",
         [*AROUND],
     ),
-    "hosts": ("Hosts", "The file that `--hosts` names binds roles to machines.", []),
+    "hosts": ("Hosts", "The file that `--hosts` names. It binds roles to machines.", []),
     "settings": (
         "Settings",
-        "What an experiment may set on hosts: each is read before, read back, and restored.",
+        "What an experiment can set on hosts. Each setting is read before it is changed, read "
+        "back, and restored.",
         [setting.name for setting in SETTINGS],
     ),
     "tools": (
         "Tools",
-        "What measures. Options that mean the same are called the same in all of them.",
+        "The tools that measure. Options with the same meaning have the same name in all of them.",
         [tool.name for tool in TOOLS],
     ),
     "metrics": (
         "Metrics and columns",
-        "What a run may tell: the names that `select:`, `of:` and `--of` take, and the columns "
+        "The figures of a run: the names that `select:`, `of:` and `--of` take, and the columns "
         "of `results.csv`.",
         [],
     ),
-    "charts": ("Charts", "What `report:` and `netlimits figures --chart` draw.", [*KINDS]),
-    "checks": ("Checks", "What `netlimits check` looks at, and `run` before it begins.", []),
+    "charts": (
+        "Charts",
+        "The charts that `report:` and `netlimits figures --chart` draw.",
+        [*KINDS],
+    ),
+    "checks": ("Checks", "What `netlimits check` tests, and `run` before it starts.", []),
     "verdicts": (
         "Classes of limits",
-        "What `netlimits explain` may say, and the change that proves it.",
+        "The verdicts of `netlimits explain`, and the change that proves each.",
         [],
     ),
 }
-"""Each page: its title, what it says first, and the names described below the topic."""
+"""Topic to the title of its page, its first sentences, and the names that it describes below."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -72,7 +77,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Show what commands need."""
+    """Make the `needs` comments of a page visible."""
     return NEEDS.sub(r"*Needs \1:*", markdown)
 
 
@@ -102,11 +107,17 @@ def _section(section: reference.Section) -> Iterator[str]:
 
 
 def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+    """Return a row of a Markdown table; a bar in a code span ends no cell and stays as it is."""
+    parts = (re.split(r"(`[^`]*`)", cell) for cell in cells)
+    escaped = (
+        "".join(part if part.startswith("`") else part.replace("|", r"\|") for part in cell)
+        for cell in parts
+    )
+    return f"| {' | '.join(escaped)} |"
 
 
 def _text(text: str) -> str:
-    """A sentence of ours in Markdown: what is markup there is meant to the letter."""
+    """Escape the markup of a sentence, except in code spans."""
     parts = re.split(r"(`[^`]*`)", text)
     plain = (re.sub(r"([\\*_<>\[\]])", r"\\\1", part) for part in parts[::2])
     return "".join(a + b for a, b in zip(plain, [*parts[1::2], ""], strict=True))

@@ -1,4 +1,4 @@
-"""The gate of a merge as README has it, against a real slow-down on the path, and against none."""
+"""The gate of a merge as the manual has it, on a path that became slower and on one that did not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from netlimits.lab.labs import Lab
 
 pytestmark = pytest.mark.lab
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "gate.md"
 EXPERIMENT = """\
 experiment: gate
 measure: {netperf: {seconds: 1, send_size: 1024}}
@@ -27,8 +27,8 @@ repeat: {replicates: 6, order: listed}
 
 
 def steps() -> list[str]:
-    """README's commands, as the workflows run them: against a baseline, and those of a duet."""
-    lines = re.findall(r"- run: (netlimits .*)", README.read_text("utf-8"))
+    """Return the commands of the page's workflows: of a duet, then of a baseline."""
+    lines = re.findall(r"- run: (netlimits .*)", PAGE.read_text("utf-8"))
     assert len(lines) == 4
     return [line.replace("netlimits", f"{sys.executable} -m netlimits", 1) for line in lines]
 
@@ -53,7 +53,7 @@ def test_a_slower_path_fails_the_workflow_and_the_same_path_passes(lab: Lab, tmp
     (gate / "experiment.yaml").write_text(EXPERIMENT)
     (gate / "hosts.yaml").write_text(lab.hosts_file.read_text())
     (gate / "gate.yaml").write_text("gate:\n  - {of: throughput, threshold: 5%}\n")
-    run, compare, *_ = steps()
+    *_, run, compare = steps()
     outcome = bash(tmp_path, run.replace("--out results", "--out gate/baseline"))
     assert outcome.returncode == 0, outcome.stderr
 
@@ -88,7 +88,7 @@ def test_the_duets_workflow_fails_a_merge_that_is_slower_and_passes_one_that_is_
     (gate / "experiment.yaml").write_text(text)
     (gate / "hosts.yaml").write_text(lab.hosts_file.read_text())
     (gate / "gate.yaml").write_text("gate:\n  - {of: throughput, threshold: 5%}\n")
-    *_, run, compare = steps()
+    run, compare, *_ = steps()
 
     (gate / "merge.yaml").write_text(text)
     outcome = bash(tmp_path, run)

@@ -19,8 +19,10 @@ from docs_pages import Command
 from netlimits.cli import group
 from netlimits.cli.shared import reference
 from netlimits.cli.shared.sides import Against, experiment_of
-from netlimits.experiment import hosts_file, load, plan
+from netlimits.experiment import hosts_file, load, plan, resolution
+from netlimits.experiment.around_schema import AROUND
 from netlimits.experiment.mesh import pairs
+from netlimits.settings import SETTINGS
 
 COMMANDS = [command for name in docs_pages.NAMES for command in docs_pages.commands(name)]
 ELSEWHERE = ("netlimits", "published", "--out")
@@ -45,7 +47,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (place / file).write_text(text)
     gate = place / "gate"
     gate.mkdir()
-    for source, target in (("first", "experiment"), ("gate", "gate"), ("hosts", "hosts")):
+    for source, target in (
+        ("first", "experiment"),
+        ("first", "merge"),
+        ("gate", "gate"),
+        ("hosts", "hosts"),
+    ):
         shutil.copy(place / f"{source}.yaml", gate / f"{target}.yaml")
     return place
 
@@ -71,6 +78,12 @@ def test_every_page_is_in_the_site_and_asks_nobody_else_for_anything(site: Path)
     foreign = r"<(?:script|img|iframe)[^>]+src=\"(?:https?:)?//|<link[^>]+href=\"(?:https?:)?//"
     for page in site.rglob("*.html"):
         assert not re.search(foreign, page.read_text("utf-8")), page
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (docs_pages.DOCS / "index.md").read_text("utf-8")
+    linked = {"index.md", *re.findall(r"\]\(([^)#]+\.md)", index)}
+    assert linked == set(docs_pages.NAMES)
 
 
 def test_the_reference_has_all_that_can_be_described(site: Path) -> None:
@@ -180,18 +193,33 @@ def test_each_message_under_troubleshooting_is_one_that_is_printed() -> None:
         assert re.search(r"[^\n]*".join(pieces), texts), heading
 
 
-def test_latency_under_load_is_told_as_it_was_measured() -> None:
-    import netlimits as nl
+SETTINGS_PAGE = (docs_pages.DOCS / "how-to" / "settings.md").read_text("utf-8")
+EXPERIMENT_PAGE = (docs_pages.DOCS / "how-to" / "experiment.md").read_text("utf-8")
+EXAMPLES = re.compile(r"^\| `(\w+)` \| .* \| `(\1: .+)` \|$", re.MULTILINE)
+HEAD = """\
+experiment: documented
+roles: [sender, receiver]
+measure: {netperf: {test: UDP_STREAM, interim_seconds: 1, send_size: 1024}}
+"""
 
-    frame = nl.open(docs_pages.TOP / "experiments" / "gallery" / "latency-under-load").frame()
-    means = frame.groupby("load").mean(numeric_only=True)
-    text = (docs_pages.DOCS / "how-to" / "latency-under-load.md").read_text("utf-8")
-    for load_name in ("idle", "send", "recv", "both"):
-        (row,) = re.findall(rf"^\| {load_name} \| (.*) \|$", text, re.MULTILINE)
-        told = [float(cell.split()[0]) for cell in row.split("|") if cell.strip()]
-        columns = ["latency_p50_us", "latency_p99_us"]
-        measured = [float(means.loc[load_name, column]) / 1000 for column in columns]
-        for way in ("send", "recv"):
-            rate = float(means.loc[load_name, f"bulk_{way}_throughput_mbps"])
-            measured += [rate] if rate == rate else []
-        assert told == pytest.approx(measured, rel=0.02), load_name
+
+def test_the_tables_have_every_setting_in_its_order_and_every_key_around_the_tool() -> None:
+    names = [setting.name for setting in SETTINGS]
+    assert [name for name, _ in EXAMPLES.findall(SETTINGS_PAGE)] == names
+    assert [name for name, _ in EXAMPLES.findall(EXPERIMENT_PAGE)] == [*AROUND]
+
+
+@pytest.mark.parametrize(("name", "example"), EXAMPLES.findall(SETTINGS_PAGE))
+def test_the_example_of_a_setting_is_accepted(name: str, example: str, tmp_path: Path) -> None:
+    path = tmp_path / "documented.yaml"
+    path.write_text(f"{HEAD}settings:\n- roles: [sender]\n  {example}\n")
+    assert [use.name for use in load.load(path).settings] == [name]
+
+
+@pytest.mark.parametrize(("name", "example"), EXAMPLES.findall(EXPERIMENT_PAGE))
+def test_the_example_of_a_key_around_the_tool_is_accepted(
+    name: str, example: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "documented.yaml"
+    path.write_text(f"{HEAD}{example}\n")
+    assert getattr(resolution.setup(load.load(path), {}).around, name)
