@@ -97,9 +97,10 @@ def _say(report: ImportReport) -> None:
     for reason, count in list(report.reasons.items())[:5]:
         echo(f"  {count} × {reason}")
     for source in report.files:
-        if source.repaired:
+        if source["repaired"]:
+            rows = _several(source["repaired"], "row")
             echo(
-                f"  {source.file}: {_several(source.repaired, 'row')} with an empty field for a "
+                f"  {source['file']}: {rows} with an empty field for a "
                 "selector that netperf did not know; left out, the values stand under their names"
             )
     for path in report.written:
@@ -129,14 +130,12 @@ def _factors(folder: Path) -> Sequence[str]:
 
 
 def _as_json(report: ImportReport) -> dict[str, Any]:
-    from dataclasses import asdict
-
     return {
         "path": str(report.path),
         "runs": sum(report.outcomes.values()),
         **report.outcomes,
         "reasons": dict(report.reasons),
-        "files": [asdict(source) for source in report.files],
+        "files": [*report.files],
         "refused": [{"file": name, "reason": reason} for name, reason in report.refused],
         "written": [str(path) for path in report.written],
     }

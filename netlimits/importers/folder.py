@@ -14,12 +14,13 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from netlimits import __version__, importers
 from netlimits.archive import reader, store
+from netlimits.archive.formats import ImportedFile
 from netlimits.archive.logbook import Logbook
 from netlimits.errors import ArchiveError, ArchiveUnwritable, DataError, one_line
 from netlimits.experiment.configurations import identity
@@ -28,19 +29,6 @@ from netlimits.model import STATUSES
 from netlimits.model.named_file import bounded
 
 KEPT = Path("raw") / "imported"
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """An imported file; `kept` is its name in the results folder."""
-
-    file: str
-    kept: str
-    format: str
-    sha256: str
-    bytes: int
-    runs: int
-    repaired: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +45,7 @@ class ImportReport:
     """
 
     path: Path
-    files: Sequence[File]
+    files: Sequence[ImportedFile]
     refused: Sequence[tuple[str, str]]
     outcomes: Mapping[str, int]
     reasons: Mapping[str, int]
@@ -75,7 +63,7 @@ def import_files(paths: Sequence[Path], out: Path, given: Given | None = None) -
     given = given or Given()
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise ArchiveError(f"{out}: the folder is not empty; name another one with --out")
-    files: list[File] = []
+    files: list[ImportedFile] = []
     refused: list[tuple[str, str]] = []
     runs_of_files: list[tuple[str, list[ImportedRun]]] = []
     places: list[Path] = []
@@ -84,7 +72,7 @@ def import_files(paths: Sequence[Path], out: Path, given: Given | None = None) -
         try:
             data = _bytes(path, name)
             digest = hashlib.sha256(data).hexdigest()
-            if twin := next((file.file for file in files if file.sha256 == digest), None):
+            if twin := next((file["file"] for file in files if file["sha256"] == digest), None):
                 raise DataError(
                     f"{name}: has the same content as {twin}; its runs would count twice"
                 )
@@ -94,7 +82,17 @@ def import_files(paths: Sequence[Path], out: Path, given: Given | None = None) -
             continue
         kept = f"{len(files) + 1:03d}-{_safe(path.name)}"
         repaired = sum(run.repaired for run in runs)
-        files.append(File(name, kept, kind, digest, len(data), len(runs), repaired))
+        files.append(
+            ImportedFile(
+                file=name,
+                kept=kept,
+                format=kind,
+                sha256=digest,
+                bytes=len(data),
+                runs=len(runs),
+                repaired=repaired,
+            )
+        )
         runs_of_files.append((name, runs))
         places.append(path)
     every = [run for _, runs in runs_of_files for run in runs]
@@ -123,31 +121,31 @@ def reparse(imported: Logbook) -> tuple[int, int]:
     events = (event for event in imported.archive.events() if event["event"] == "imported")
     before = {row["run"]: row for event in events for row in event["rows"]}
     read = changed = 0
-    for file in (File(**fields) for fields in about["files"]):
-        path = imported.path / KEPT / _safe(file.kept)
+    for file in about["files"]:
+        path = imported.path / KEPT / _safe(file["kept"])
         try:
-            data = imported.archive.folder.read(f"{KEPT}/{_safe(file.kept)}", FILE_LIMIT)
+            data = imported.archive.folder.read(f"{KEPT}/{_safe(file['kept'])}", FILE_LIMIT)
         except (OSError, ValueError) as error:
             raise ArchiveError(f"{path}: {one_line(error)}") from None
-        if hashlib.sha256(data).hexdigest() != file.sha256:
+        if hashlib.sha256(data).hexdigest() != file["sha256"]:
             raise ArchiveError(f"{path}: was changed since the import; restore the original file")
-        _, runs = importers.read(file.file, data, given)
-        if len(runs) != file.runs:
+        _, runs = importers.read(file["file"], data, given)
+        if len(runs) != file["runs"]:
             raise ArchiveError(
-                f"{path}: contained {file.runs} runs when imported and {len(runs)} now; "
+                f"{path}: contained {file['runs']} runs when imported and {len(runs)} now; "
                 "import it again"
             )
-        rows = _rows(file.file, runs, given, read + 1)
+        rows = _rows(file["file"], runs, given, read + 1)
         changed += sum(before.get(row["run"]) != row for row in rows)
         if any(before.get(row["run"]) != row for row in rows):
-            imported.archive.append("imported", file=file.file, rows=rows)
+            imported.archive.append("imported", file=file["file"], rows=rows)
         read += len(rows)
     return read, changed
 
 
 def _build(
     out: Path,
-    files: Sequence[File],
+    files: Sequence[ImportedFile],
     places: Sequence[Path],
     runs_of_files: Sequence[tuple[str, list[ImportedRun]]],
     given: Given,
@@ -159,10 +157,10 @@ def _build(
         archive = store.Archive.create(stage, meta)
         archive.folder.make(f"{KEPT}")
         for file, place in zip(files, places, strict=True):
-            data = _bytes(place, file.file)
-            if hashlib.sha256(data).hexdigest() != file.sha256:
-                raise ArchiveError(f"{file.file}: changed during the import; import it again")
-            archive.folder.write(f"{KEPT}/{file.kept}", data)
+            data = _bytes(place, file["file"])
+            if hashlib.sha256(data).hexdigest() != file["sha256"]:
+                raise ArchiveError(f"{file['file']}: changed during the import; import it again")
+            archive.folder.write(f"{KEPT}/{file['kept']}", data)
         archive.lock()
         first = 1
         for name, runs in runs_of_files:
@@ -181,7 +179,7 @@ def _build(
 
 
 def _meta(
-    files: Sequence[File], runs_of_files: Iterable[list[ImportedRun]], given: Given
+    files: Sequence[ImportedFile], runs_of_files: Iterable[list[ImportedRun]], given: Given
 ) -> dict[str, Any]:
     names = {name for runs in runs_of_files for run in runs for name in run.values} | {"file"}
     factors = [name for name in FACTORS if name in names]
@@ -196,7 +194,7 @@ def _meta(
         "features": {},
         "shared_kernel": None,
         "imported": {
-            "files": [asdict(file) for file in files],
+            "files": [*files],
             "factors": [*factors, *(name for name in given.factors if name not in factors)],
             "columns": list(given.columns),
             "selectors": dict(given.selectors),

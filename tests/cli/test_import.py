@@ -272,7 +272,7 @@ def test_names_of_files_stay_inside_and_say_nothing_to_a_terminal(tmp_path: Path
     report = folder.import_files([path], tmp_path / "out")
     kept = list((tmp_path / "out" / "raw" / "imported").iterdir())
     assert [path.name for path in kept] == ["001-__31m__rm_-rf___x__.csv"]
-    assert report.files[0].file.isprintable()
+    assert report.files[0]["file"].isprintable()
 
 
 def test_files_of_one_name_are_told_apart(tmp_path: Path):
@@ -281,7 +281,7 @@ def test_files_of_one_name_are_told_apart(tmp_path: Path):
         path.parent.mkdir()
         path.write_bytes((CAPTURES / source).read_bytes())
     report = folder.import_files(paths, tmp_path / "out")
-    assert [file.file for file in report.files] == [str(path) for path in paths]
+    assert [file["file"] for file in report.files] == [str(path) for path in paths]
     assert netlimits.open(tmp_path / "out").frame()["file"].nunique() == 2
 
 
@@ -291,7 +291,7 @@ def test_every_capture_makes_one_folder(tmp_path: Path):
     report = folder.import_files(paths, tmp_path / "out")
     assert report.refused == []
     frame = netlimits.open(tmp_path / "out").frame()
-    assert len(frame) == sum(file.runs for file in report.files)
+    assert len(frame) == sum(file["runs"] for file in report.files)
     intervals = netlimits.open(tmp_path / "out").intervals()
     assert {"ending_s", "interval_s", "throughput_mbps"} <= set(intervals.columns)
 
