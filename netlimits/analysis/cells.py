@@ -187,12 +187,8 @@ def complete(runs: Runs, keys: Sequence[str], metric: Metric) -> list[tuple[Key,
 
     Raises DataError, with their number, where runs lack the metric or have an infinite one.
     """
-    if not isinstance(runs, Relation):
-        every = rows(grid(runs, keys, compares=False), metric)
-        of_keys = {each.key: each.values for each in every if len(each.values)}
-    else:
-        samples = streams.samples(runs, keys, [metric.column])
-        of_keys = {key: values for key, (values,) in samples.items()}
+    every = rows(grid(runs, keys, compares=False), metric)
+    of_keys = {each.key: each.values for each in every if len(each.values)}
     count = sum(map(len, of_keys.values()))
     for what, is_so in (("missing", np.isnan), ("infinite", np.isinf)):
         if number := sum(int(is_so(values).sum()) for values in of_keys.values()):
