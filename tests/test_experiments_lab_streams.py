@@ -17,7 +17,7 @@ import warm
 
 import netlimits as nl
 from netlimits.analysis import aggregate, bursts, goodput
-from netlimits.campaign.figures import physics
+from netlimits.campaign import caps
 from netlimits.evidence.counted import queues
 from netlimits.experiment import hosts_file
 from netlimits.lab import labs
@@ -165,7 +165,7 @@ def passed(folder: Path, number: int, mtu: int) -> float:
     """Mbit/s of user data that the source's shaper let through in full frames, as tc shows it."""
     raw = nl.open(folder).archive.raw.read(number, 1)
     (shown,) = (e.completed for e in raw if (e.step, e.host) == ("before queues", "source"))
-    cap = physics.shaper(queues.qdiscs(shown) or (), "source")
+    cap = caps.shaper(queues.qdiscs(shown) or (), "source")
     assert cap
     return cap.bps / 1e6 * (mtu - 52) / (mtu + 14)
 

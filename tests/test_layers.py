@@ -155,6 +155,20 @@ def test_no_imports_form_a_cycle_between_modules():
     assert layers.order(imports)
 
 
+def test_no_imports_form_a_cycle_between_a_package_and_the_modules_beside_it():
+    """Of each package: its modules, and its sub-packages as a whole."""
+    for package in {name.rpartition(".")[0] for name in modules()} - {""}:
+        inside = {name for name in modules() if name.startswith(f"{package}.")}
+        child = {name: name.removeprefix(f"{package}.").partition(".")[0] for name in inside}
+        imports: dict[str, set[str]] = {unit: set() for unit in child.values()}
+        for name in inside:
+            below = {
+                child[module] for module, _ in ours(parsed(modules()[name])) if module in inside
+            }
+            imports[child[name]] |= below - {child[name]}
+        assert layers.order(imports), package
+
+
 def test_no_function_imports_a_module_of_ours_except_in_cli():
     """There it keeps `--help` quick; anywhere else it hides a cycle, or what a module needs."""
     deferred = [

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any
 
 from netlimits.campaign import under_load
-from netlimits.campaign.figures import physics
+from netlimits.campaign.caps import Cap, caps, speed
 from netlimits.evidence import facts
 from netlimits.experiment.plan import Plan
 from netlimits.model import Around, Ends, Machine, Run, Setup
@@ -36,7 +36,7 @@ class Specification:
     machines: Mapping[str, Machine] = field(default_factory=dict)
     speeds: Mapping[str, float] = field(default_factory=dict)
     mtus: Mapping[str, int] = field(default_factory=dict)
-    caps: Mapping[str, physics.Cap] = field(default_factory=dict)
+    caps: Mapping[str, Cap] = field(default_factory=dict)
 
     @property
     def tool(self) -> str:
@@ -112,7 +112,7 @@ def specified(
 ) -> Specification:
     """The specification of a configuration on machines; `known` are each role's facts."""
     stacks = {machines[role].address for roles in ends.values() for role in roles}
-    speeds = {role: physics.speed(of) for role, of in (known or {}).items()}
+    speeds = {role: speed(of) for role, of in (known or {}).items()}
     mtus = {role: (facts.value(of, "link") or {}).get("mtu") for role, of in (known or {}).items()}
     for use in setup.settings:
         if use.name == "mtu":
@@ -127,7 +127,7 @@ def specified(
         machines=machines,
         speeds={role: bps for role, bps in speeds.items() if bps},
         mtus={role: int(mtu) for role, mtu in mtus.items() if isinstance(mtu, int)},
-        caps=physics.caps(setup.settings),
+        caps=caps(setup.settings),
     )
 
 

@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from netlimits.charts._formats import FORMATS
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -29,9 +31,6 @@ SOURCES: Mapping[Source, str] = {
     "packets": "packet traces",
 }
 """Source -> its name in messages. They are `campaign.frame()`, `.intervals()` and `.traces()`."""
-
-FORMATS = ("png", "svg", "pdf")
-"""File formats of a figure."""
 
 REQUIRED = ...
 """The default of an option that must be given."""

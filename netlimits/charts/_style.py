@@ -18,7 +18,7 @@ from matplotlib.backend_bases import RendererBase
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from netlimits.charts import FORMATS
+from netlimits.charts._formats import FORMATS
 from netlimits.errors import DataError, InputError
 
 STYLE: dict[Any, Any] = {

@@ -22,7 +22,7 @@ from netlimits.experiment.validation import plan_errors, unused
 from netlimits.experiment.validation.salvage import renamed, salvage
 from netlimits.experiment.validation.semantics import Reader
 from netlimits.experiment.validation.shape import shape_errors
-from netlimits.experiment.validation.violations import LACKS, MISSPELT, UNKNOWN
+from netlimits.experiment.violations import LACKS, MISSPELT, UNKNOWN
 from netlimits.model import Experiment
 
 

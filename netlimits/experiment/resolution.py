@@ -13,7 +13,7 @@ from netlimits.experiment.around_schema import AROUND
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.expressions import Expression, shown
 from netlimits.experiment.overrides import Source
-from netlimits.experiment.validation.violations import faults
+from netlimits.experiment.violations import faults
 from netlimits.model import SIDE, Around, Bulk, Experiment, Pace, SettingUse, Setup, Trace, Values
 from netlimits.settings import setting
 from netlimits.tools import tool

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from netlimits.campaign import caps
+from netlimits.campaign.caps import Cap
 from netlimits.campaign.figures import physics, rates
-from netlimits.campaign.figures.physics import Cap, Framing, Interface, Way
+from netlimits.campaign.figures.physics import Framing, Interface, Way
 from netlimits.campaign.specifications import specified
 from netlimits.errors import ToolFailure
 from netlimits.model import Machine, SettingUse, Setup
@@ -183,7 +185,7 @@ FULL, BARE, DATAGRAM = (
     Framing(1460, "tcp"),
     Framing(1472, "udp"),
 )
-GIGABIT = Cap("sender's link of 1000 Mbit/s", 1e9, physics.ON_A_LINK)
+GIGABIT = Cap("sender's link of 1000 Mbit/s", 1e9, caps.ON_A_LINK)
 
 
 @pytest.mark.parametrize(
@@ -210,15 +212,15 @@ def test_no_rate_is_above_what_headers_leave_of_the_link(packet, possible):
 
 
 def test_the_data_of_a_frame_and_its_headers_are_its_bytes_on_the_wire():
-    assert FULL.frames(physics.ON_A_LINK) == 1538
-    assert BARE.frames(physics.ON_A_LINK) == 1538
-    assert Framing(1428, "tcp", ipv6=True, timestamps=True).frames(physics.ON_A_LINK) == 1538
+    assert FULL.frames(caps.ON_A_LINK) == 1538
+    assert BARE.frames(caps.ON_A_LINK) == 1538
+    assert Framing(1428, "tcp", ipv6=True, timestamps=True).frames(caps.ON_A_LINK) == 1538
     assert Framing(3000, "udp", mtu=1500).frames(14) == 3008 + 3 * 34
     assert Framing(3000, "udp", ipv6=True, mtu=1500).frames(14) == 3008 + 3 * 62
 
 
 def test_what_may_be_above_a_bound_has_a_reason():
-    slow = physics.shaper(TBF, "sender")
+    slow = caps.shaper(TBF, "sender")
     assert slow
     physics.hold(19.17, slow, FULL, 10)
     with pytest.raises(ToolFailure, match=r"19\.2 Mbit/s .* sender's tbf of 20 Mbit/s"):
@@ -229,7 +231,7 @@ def test_what_may_be_above_a_bound_has_a_reason():
     physics.hold(19.4, slow, FULL, 5, early=physics.WAITING)
     with pytest.raises(ToolFailure):
         physics.hold(19.4, slow, FULL, 5)
-    longer = physics.shaper([{**TBF[0], "options": {**TBF[0]["options"], "overhead": 24}}], "a")
+    longer = caps.shaper([{**TBF[0], "options": {**TBF[0]["options"], "overhead": 24}}], "a")
     with pytest.raises(ToolFailure, match=r"than the 18\.8"):
         physics.hold(19.1, longer, FULL, 10)
 
@@ -241,55 +243,55 @@ TBF: list[dict[str, Any]] = [
 
 
 def test_datagrams_in_a_shapers_queue_arrive_after_their_senders_time():
-    cap = physics.shaper(TBF, "sender")
+    cap = caps.shaper(TBF, "sender")
     assert cap
     physics.hold(20.0, cap, Framing(1000, "udp"), 3, waits=True)
     for rate, waits in ((21.0, True), (20.0, False)):
         with pytest.raises(ToolFailure):
             physics.hold(rate, cap, Framing(1000, "udp"), 3, waits=waits)
     for other in ([], [{"kind": "fq", "root": True}], [{**TBF[0], "root": False}]):
-        assert physics.shaper(other, "sender") is None
+        assert caps.shaper(other, "sender") is None
 
 
 def test_a_qdisc_counts_the_bytes_that_it_is_told_to():
     def cap(**options: Any) -> Cap:
-        return physics.caps([SettingUse("qdisc", ("sender",), options, 1)])["sender"]
+        return caps.caps([SettingUse("qdisc", ("sender",), options, 1)])["sender"]
 
     netem = cap(kind="netem", rate="20mbit", packet_overhead=24, limit=50)
     assert (netem.each("udp"), netem.packets) == (38, 50)
     assert netem.each("tcp") == 14, "many segments are one packet to it"
     assert cap(kind="netem", rate="20mbit", packet_overhead=-24).each("tcp") == -10
     some = {"rate": "20mbit", "cell_size": 48, "cell_overhead": -5}
-    assert not physics.caps([SettingUse("qdisc", ("sender",), {"kind": "netem", **some}, 1)])
+    assert not caps.caps([SettingUse("qdisc", ("sender",), {"kind": "netem", **some}, 1)])
     assert cap(kind="cake", bandwidth="20mbit", overhead=44).overhead == 44
     assert cap(kind="cake", bandwidth="20mbit").overhead == 14
-    assert cap(kind="htb", rate="20mbit", burst="16kb").packets == physics.QUEUE
+    assert cap(kind="htb", rate="20mbit", burst="16kb").packets == caps.QUEUE
 
 
 def test_segments_that_netem_takes_for_one_packet_share_its_overhead():
     """Measured: 124 Mbit/s of segments of 600 bytes, where each by itself would allow 20."""
     netem = {"kind": "netem", "rate": "2gbit", "packet_overhead": 60_000}
-    cap = physics.caps([SettingUse("qdisc", ("sender",), netem, 1)])["sender"]
+    cap = caps.caps([SettingUse("qdisc", ("sender",), netem, 1)])["sender"]
     physics.hold(123.95, cap, Framing(600, "tcp"), 2)
     with pytest.raises(ToolFailure, match=r"more than the 19\.7"):
         physics.hold(123.95, cap, Framing(600, "udp"), 2)
     free = {"kind": "netem", "rate": "1mbit", "packet_overhead": -60_000}
-    cap = physics.caps([SettingUse("qdisc", ("sender",), free, 1)])["sender"]
+    cap = caps.caps([SettingUse("qdisc", ("sender",), free, 1)])["sender"]
     physics.hold(1e6, cap, Framing(600, "tcp"), 2)
 
 
 def test_an_htb_of_the_experiment_is_known_from_its_settings():
     use = SettingUse("qdisc", ("sender",), {"kind": "htb", "rate": "100mbit", "burst": "64kb"}, 1)
     other = SettingUse("mtu", ("sender",), 1500, 2)
-    caps = physics.caps([use, other])
-    assert caps["sender"].bps == 100e6
-    assert physics.caps([SettingUse("qdisc", ("sender",), {"kind": "htb"}, 1)]) == {}
+    by_role = caps.caps([use, other])
+    assert by_role["sender"].bps == 100e6
+    assert caps.caps([SettingUse("qdisc", ("sender",), {"kind": "htb"}, 1)]) == {}
 
 
 def test_an_htb_with_a_token_left_lets_many_segments_go_as_one_packet():
     """Measured between machines: 3.96 Mbit/s of TCP in 2.05 s behind an htb of 4 Mbit/s."""
     use = SettingUse("qdisc", ("sender",), {"kind": "htb", "rate": "4mbit", "burst": "16kb"}, 1)
-    cap, packet = physics.caps([use])["sender"], Framing(1448, "tcp", timestamps=True)
+    cap, packet = caps.caps([use])["sender"], Framing(1448, "tcp", timestamps=True)
     physics.hold(3.96, cap, packet, 2.05)
     with pytest.raises(ToolFailure, match="htb of 4 Mbit/s"):
         physics.hold(3.96, cap, packet, 20)
@@ -315,7 +317,7 @@ def facts(speed: str, driver: str, bus: str, flags: str = "fpu sse") -> Mapping[
     ],
 )
 def test_a_speed_is_known_where_a_card_of_the_machines_own_says_it(of, expected):
-    assert physics.speed(of) == expected
+    assert caps.speed(of) == expected
 
 
 @pytest.mark.parametrize(("rate", "sent"), [(100, 586), (400, 721)])
@@ -349,8 +351,10 @@ def test_what_is_at_or_below_its_own_rate_counts():
     ],
 )
 def test_what_the_experiments_own_netem_or_cake_lets_pass(options, mbps):
-    caps = physics.caps([SettingUse("qdisc", ("sender",), options, 1)])
-    assert {role: cap.bps / 1e6 for role, cap in caps.items()} == ({"sender": mbps} if mbps else {})
+    by_role = caps.caps([SettingUse("qdisc", ("sender",), options, 1)])
+    assert {role: cap.bps / 1e6 for role, cap in by_role.items()} == (
+        {"sender": mbps} if mbps else {}
+    )
 
 
 def test_a_link_is_as_fast_as_the_experiment_sets_it():

@@ -19,8 +19,8 @@ from netlimits.archive.journal import Journal
 from netlimits.archive.reader import Campaign
 from netlimits.archive.records import unfinished
 from netlimits.campaign import creation, measurement, schedule
+from netlimits.campaign.caps import Cap
 from netlimits.campaign.figures import interpret
-from netlimits.campaign.figures.physics import Cap
 from netlimits.campaign.figures.reparse import reparse
 from netlimits.campaign.interrupt import Interrupted, Stop
 from netlimits.campaign.session import Session

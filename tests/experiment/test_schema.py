@@ -7,8 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from netlimits.experiment import document, schema
-from netlimits.experiment.validation import violations
+from netlimits.experiment import document, schema, violations
 
 EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml"))
 

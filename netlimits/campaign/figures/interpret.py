@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from netlimits.archive.raw import AFTER, BEFORE, CLIENT, GUARD, SAMPLE, RawEntry, output
 from netlimits.campaign import parallel, under_load
+from netlimits.campaign.caps import ON_A_LINK, Cap, shaper
 from netlimits.campaign.figures import ack_ratio, cpu_time, physics, rates, unchanged
 from netlimits.campaign.specifications import LOOPBACK, Specification
 from netlimits.errors import ToolFailure
@@ -260,13 +261,13 @@ def _packet(
     )
 
 
-def _caps(specification: Specification, entries: Entries, sender: str) -> Iterator[physics.Cap]:
+def _caps(specification: Specification, entries: Entries, sender: str) -> Iterator[Cap]:
     """What bounds the data that an end sends: its link, its shaper, the only receiver's link."""
     ends = [roles for roles in specification.ends.values() if len(roles) == 1]
     for (role,) in ends:
         if role in specification.speeds:
             what = f"{role}'s link of {specification.speeds[role] / 1e6:g} Mbit/s"
-            yield physics.Cap(what, specification.speeds[role], physics.ON_A_LINK)
+            yield Cap(what, specification.speeds[role], ON_A_LINK)
         if (
             role in specification.ends[sender]
             and specification.machines[role].interface != LOOPBACK
@@ -274,5 +275,5 @@ def _caps(specification: Specification, entries: Entries, sender: str) -> Iterat
             step = f"{BEFORE} {queues.Queues.name}"
             read = [e for e in entries if e.step == step and e.host == role]
             listed = queues.qdiscs(read[0].completed) if read else None
-            if cap := physics.shaper(listed or (), role) or specification.caps.get(role):
+            if cap := shaper(listed or (), role) or specification.caps.get(role):
                 yield cap

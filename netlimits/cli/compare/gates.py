@@ -105,7 +105,7 @@ class Condition:
 def conditions(path: Path) -> list[Condition]:
     """What a gate's file asks for. Raises DocumentError of all that is wrong in it."""
     from netlimits.experiment import document
-    from netlimits.experiment.validation.violations import faults
+    from netlimits.experiment.violations import faults
 
     written = document.load(path, repeated=True)
     wrong = faults(written.data, SCHEMA, skip_templates=False)

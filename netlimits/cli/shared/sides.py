@@ -163,7 +163,7 @@ def _findings(
     """The findings on what the file's errors leave; configurations may differ by the rest."""
     from netlimits.checks.survey import foreseen, packets, repetitions
     from netlimits.experiment.hosts_file import machines
-    from netlimits.experiment.validation.partial_plan import rest
+    from netlimits.experiment.partial_plan import rest
 
     left = rest(path, overrides)
     if left is None or len(left[0].configurations) > LARGE:

@@ -20,7 +20,7 @@ from netlimits.experiment.around_schema import AROUND
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.overrides import Source
 from netlimits.experiment.validation.shape import shape_errors
-from netlimits.experiment.validation.violations import MISSPELT
+from netlimits.experiment.violations import MISSPELT
 
 _NAMES = ("factors", "zip", "derive")
 _WRONG = float("nan")

@@ -10,7 +10,7 @@ from netlimits.experiment import report_schema, schema
 from netlimits.experiment.around_schema import AROUND
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.overrides import Source
-from netlimits.experiment.validation.violations import Fault, faults
+from netlimits.experiment.violations import Fault, faults
 from netlimits.settings import SETTINGS
 from netlimits.tools import TOOLS
 

@@ -1,0 +1,118 @@
+"""What bounds the data of a run beforehand: a link's speed, a qdisc that an experiment sets.
+
+`figures.physics` holds what was measured against it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from netlimits.evidence import facts
+from netlimits.model import SettingUse
+from netlimits.settings.qdisc.kinds import KINDS
+from netlimits.units import tc
+
+QUEUE = 1000
+"""Packets that wait behind htb: the usual `txqueuelen`."""
+
+SEGMENTS = 65536
+"""Bytes that TCP hands a qdisc as one packet, at most."""
+
+ON_A_LINK, ON_A_QDISC = 38, 14
+"""Bytes of a frame beside its IP packet: with gap, preamble and checksum, and as a qdisc counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """A rate of frames in bit/s, `what` sets it, and what may pass beyond it.
+
+    `overhead` are the bytes of a frame beside its IP packet that count, `beyond` the bytes of a
+    burst; `queue` bytes and `packets` may wait and arrive after their sender's time. `once` are
+    bytes that count for what the qdisc takes for one packet: TCP hands it many segments as one,
+    whatever its offloads say.
+    """
+
+    what: str
+    bps: float
+    overhead: int
+    beyond: float = 0.0
+    queue: float = 0.0
+    packets: int = 0
+    once: int = 0
+
+    def each(self, transport: str) -> int:
+        """Bytes beside its IP packet that count for a frame, at the least."""
+        return self.overhead + (min(0, self.once) if transport == "tcp" else self.once)
+
+
+def speed(of: Mapping[str, Any]) -> float | None:
+    """The bit rate of a host's data link, from its facts; None where it is not known.
+
+    What a virtual link says (veth: 10000 Mb/s) is not its rate, nor is what a guest's NIC says:
+    its host carries as much as it can. A virtual function's traffic need not leave the card.
+    """
+    driver = facts.value(of, "driver") or {}
+    cpu = str(of.get("cpu", {}).get("printed", ""))
+    match = re.fullmatch(
+        r"([0-9]{1,7})Mb/s", (facts.value(of, "link_settings") or {}).get("Speed", "")
+    )
+    if not match or not driver.get("bus-info") or re.search(r"^flags.*\bhypervisor\b", cpu, re.M):
+        return None
+    return None if driver.get("driver", "").endswith("vf") else float(match[1]) * 1e6
+
+
+def caps(settings: Iterable[SettingUse]) -> dict[str, Cap]:
+    """The rate that an experiment's own htb, netem or cake gives each role.
+
+    `tc qdisc` does not show the first one's.
+    """
+    by_role: dict[str, Cap] = {}
+    for use in settings:
+        options = use.options if use.name == "qdisc" else {}
+        if not isinstance(options, Mapping):
+            continue
+        kind = options.get("kind")
+        option = {"netem": "rate", "cake": "bandwidth"}.get(str(kind), "")
+        if options.get("cell_overhead", 0) < 0:  # what a cell counts less is not bounded here
+            continue
+        if options.get(option, "unlimited") != "unlimited":
+            by_role |= dict.fromkeys(use.roles, _of_options(str(kind), option, options))
+        if kind == "htb":
+            given = {name: value for name, value in options.items() if name != "kind"}
+            try:
+                wish = KINDS["htb"].wish(given)
+            except ValueError:  # the setting itself refuses it, with the reason
+                continue
+            what = f"htb of {wish['ceil'] / 1e6:g} Mbit/s"
+            burst = float(wish["cburst"]) + SEGMENTS  # with a token left a whole packet may go
+            cap = Cap(what, wish["ceil"], ON_A_QDISC, burst, packets=QUEUE)
+            by_role |= dict.fromkeys(use.roles, cap)
+    return by_role
+
+
+def _of_options(kind: str, option: str, options: Mapping[str, Any]) -> Cap:
+    """The cap of a netem or cake; cake counts its `overhead` in place of Ethernet's header."""
+    bps = float(tc.rate(options[option]))
+    what = f"{kind} of {bps / 1e6:g} Mbit/s"
+    if kind == "netem":
+        more = int(options.get("packet_overhead", 0))
+        return Cap(what, bps, ON_A_QDISC, packets=int(options.get("limit", 1000)), once=more)
+    overhead = int(options.get("overhead", ON_A_QDISC))
+    return Cap(what, bps, overhead, queue=float(tc.size(options.get("memory_limit", 32 << 20))))
+
+
+def shaper(qdiscs: Sequence[Mapping[str, Any]], role: str) -> Cap | None:
+    """The cap of a tbf at the root of an interface, as `tc -j` prints it; None where none is."""
+    for qdisc in qdiscs:
+        options = qdisc.get("options") or {}
+        rate = options.get("rate")
+        if qdisc.get("root") and qdisc.get("kind") == "tbf" and isinstance(rate, (int, float)):
+            burst = float(options.get("burst") or 0)
+            queue = float(options.get("limit") or 0) or rate * float(options.get("lat") or 0) / 1e6
+            overhead = ON_A_QDISC + int(options.get("overhead") or 0)
+            what = f"{role}'s tbf of {rate * 8 / 1e6:g} Mbit/s"
+            return Cap(what, rate * 8, overhead, burst, queue=queue)
+    return None
