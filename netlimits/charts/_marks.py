@@ -1,7 +1,7 @@
 """Letters at the points or bars of a chart for what limited them, and a key below it.
 
-The letters come from the column `limited_by` (see `limits.limited_by`). Without it nothing is
-drawn. If all points have one limit, the key names it and there are no letters.
+The letters come from the column `limited_by` (see `limits.explained.limited_by`). Without it
+nothing is drawn. If all points have one limit, the key names it and there are no letters.
 """
 
 from __future__ import annotations

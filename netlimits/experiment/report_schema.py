@@ -10,7 +10,7 @@ from netlimits.charts import KINDS
 TABLES = ("summary",)
 
 VERDICTS = "verdicts"
-"""An entry that is this word alone: what limited each configuration (`limits.explain`)."""
+"""An entry that is this word alone: what limited each configuration (`limits.explained`)."""
 
 TEXT: Mapping[str, Any] = {"type": "string", "minLength": 1}
 _NAMES: Mapping[str, Any] = {
