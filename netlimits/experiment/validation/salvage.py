@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from netlimits.experiment.validation.shape import shape_errors
 from netlimits.experiment.violations import MISSPELT
 
 _NAMES = ("factors", "zip", "derive")
+_LISTS = ("exclude", "include", "settings", "report")
 _WRONG = float("nan")
 """In place of a value that cannot be: it equals nothing."""
 MORE = float("nan")
@@ -150,12 +151,13 @@ def salvage(
         if section in AROUND and not inner and isinstance(part, dict):
             lacking.add(cut)
             continue  # it lacks something, and the rest may be looked at
-        if section not in _FINE or not inner or not _FINE[section](left.get(section), inner):
+        fine = section in (*_NAMES, *_LISTS, "measure", *AROUND)
+        if not fine or not inner or not _cut(section, left.get(section), inner):
             left.pop(section, None)
             damaged.add(section)
             any_name |= section in _NAMES
         elif section in _NAMES and isinstance(cut[-1], str):
-            any_name |= not re.fullmatch(schema.NAME, cut[-1])
+            any_name |= not _is_name(cut[-1])
     return Salvage(
         left,
         frozenset(damaged),
@@ -192,80 +194,56 @@ def _names_of(data: Mapping[str, Any], sections: Iterable[str]) -> Iterator[str]
             yield from group if isinstance(group, dict) else ()
 
 
-def _cut_values(lists: Any, cut: KeyPath) -> bool:
-    """A list, or one of its values."""
-    if not isinstance(lists, dict):
+def _cut(section: str, part: Any, cut: KeyPath) -> bool:
+    """Take what a fault is about out of a section; return False if the section has to go.
+
+    Entries of lists keep their numbers.
+    """
+    listed = section in _LISTS or (section == "zip" and isinstance(part, list))
+    if section not in AROUND and not isinstance(part, list if listed else dict):
         return False
+    if section == "exclude":
+        part[int(cut[0])] = "false"
+        return True
+    if listed:
+        number, cut = int(cut[0]), cut[1:]
+        if not cut or not isinstance(part[number], dict):
+            part[number] = {}
+        part = part[number]
+    if section in _NAMES:
+        _cut_values(part, cut, alone=section == "factors")
+    elif section != "measure" or len(cut) > 1 or not isinstance(part.get(cut[0]), dict):
+        cut_option(part, cut)  # what an unknown tool looks up is looked at
+    if section == "settings":  # an entry without roles sets nothing, and is about no name
+        part.setdefault("roles", [])
+    return True
+
+
+def _cut_values(lists: dict[Any, Any], cut: KeyPath, *, alone: bool) -> None:
+    """Take out a list, or one of its values; what stands `alone` may be one value of several."""
+    if not cut:
+        return
     name, *row = cut
-    if row and isinstance(lists.get(name), list):
-        lists[name][int(row[0])] = _WRONG
+    values = lists.get(name)
+    if row and isinstance(values, list):
+        values[int(row[0])] = _WRONG
+    elif alone and not row and _is_name(name) and not isinstance(values, list | dict | None):
+        lists[name] = [values, MORE]
     else:
         lists.pop(name, None)
-    return True
 
 
-def _cut_factor(factors: Any, cut: KeyPath) -> bool:
-    """A factor's list, or one of its values; one that stands alone is a value of some."""
-    name = cut[0]
-    if isinstance(factors, dict) and len(cut) == 1 and re.fullmatch(schema.NAME, str(name)):
-        alone = factors.get(name)
-        if alone is not None and not isinstance(alone, list | dict):
-            factors[name] = [alone, MORE]
-            return True
-    return _cut_values(factors, cut)
+def _is_name(name: Any) -> bool:
+    return re.fullmatch(schema.NAME, str(name)) is not None
 
 
-def _cut_group(groups: Any, cut: KeyPath) -> bool:
-    """Values of the only group, or of a number, which stays to be counted."""
-    if not isinstance(groups, list):
-        return _cut_values(groups, cut)
-    number, inner = int(cut[0]), cut[1:]
-    if not inner or not isinstance(groups[number], dict):
-        groups[number] = {}
-    return not inner or _cut_values(groups[number], inner)
-
-
-def _cut_condition(conditions: Any, cut: KeyPath) -> bool:
-    """A condition; the others keep their numbers."""
-    if isinstance(conditions, list):
-        conditions[int(cut[0])] = "false"
-    return isinstance(conditions, list)
-
-
-def _cut_settings(entries: Any, cut: KeyPath) -> bool:
-    """Part of an entry; one without roles sets nothing, and is not about any name."""
-    if not _cut_entry(entries, cut):
-        return False
-    entries[int(cut[0])].setdefault("roles", [])
-    return True
-
-
-def _cut_measure(tools: Any, cut: KeyPath) -> bool:
-    """An option of a tool. What an unknown tool looks up is looked at."""
-    if not isinstance(tools, dict):
-        return False
-    if len(cut) > 1 or not isinstance(tools.get(cut[0]), dict):
-        cut_option(tools, cut)
-    return True
-
-
-def _cut_entry(entries: Any, cut: KeyPath) -> bool:
-    """Part of an entry of a list, or all that is in it."""
-    if not isinstance(entries, list):
-        return False
-    number, inner = int(cut[0]), cut[1:]
-    if not inner or not isinstance(entries[number], dict):
-        entries[number] = {}
-    return cut_option(entries[number], inner)
-
-
-def cut_option(options: Any, cut: KeyPath) -> bool:
-    """Take out the innermost key on the way to a fault, whether there is something in its place."""
+def cut_option(options: Any, cut: KeyPath) -> None:
+    """Take out the innermost key on the way to a fault."""
     steps = list(cut)
     while steps and not isinstance(steps[-1], str):
         steps.pop()
     if not steps:
-        return True
+        return
     *way, last = steps
     try:
         for step in way:
@@ -273,17 +251,3 @@ def cut_option(options: Any, cut: KeyPath) -> bool:
         del options[last]
     except (KeyError, IndexError, TypeError):
         pass  # another cut took it along
-    return True
-
-
-_FINE: Mapping[Any, Callable[[Any, Any], bool]] = {
-    "factors": _cut_factor,
-    "zip": _cut_group,
-    "derive": _cut_values,
-    "exclude": _cut_condition,
-    "include": _cut_entry,
-    "settings": _cut_settings,
-    "measure": _cut_measure,
-    **dict.fromkeys(AROUND, cut_option),
-    "report": _cut_entry,
-}
