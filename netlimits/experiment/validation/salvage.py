@@ -82,9 +82,10 @@ def words(data: Any) -> Iterator[str]:
 def renamed(
     data: dict[str, Any], where: Source
 ) -> tuple[dict[str, Any], Source, list[DocumentError]]:
-    """The data and its lines with misspelt sections under their names, and the error of each.
+    """Return the data and its lines with misspelt names put right, and the error of each.
 
-    A name is meant where what stands under it has its shape.
+    A section is meant where what stands under it has the section's shape; a tool under `measure`
+    unless a factor `tool` calls it so too.
     """
     sections = schema.structure()["properties"]
     misspelt = []
@@ -92,42 +93,39 @@ def renamed(
         meant = nearest(section, sections)
         if not meant or meant in data:
             continue
-        trial = {meant if name == section else name: part for name, part in data.items()}
+        trial = _under(data, section, meant)
         if any(error.steps == (meant,) for error in shape_errors(trial, where)):
             continue
         data = trial
-        lines = {
-            (meant, *key[1:]) if key[:1] == (section,) else key: line
-            for key, line in where.lines.items()
-        }
-        problem = f"{MISSPELT} {meant}?"
-        misspelt.append(where.error(problem, section))
-        where = dataclasses.replace(where, lines=lines)
-    return _with_tools_renamed(data, where, misspelt)
-
-
-def _with_tools_renamed(
-    data: dict[str, Any], where: Source, misspelt: list[DocumentError]
-) -> tuple[dict[str, Any], Source, list[DocumentError]]:
-    """The same for tools under `measure`, but for one that a factor `tool` calls so too."""
-    tools = schema.structure()["properties"]["measure"]["properties"]
+        misspelt.append(where.error(f"{MISSPELT} {meant}?", section))
+        where = _moved(where, (section,), (meant,))
+    tools = sections["measure"]["properties"]
     measure = data.get("measure")
+    rest = {*words({key: part for key, part in data.items() if key != "measure"})}
     for name in list(measure) if isinstance(measure, dict) else ():
         meant = nearest(name, tools) if isinstance(name, str) and name not in tools else ""
-        rest = {key: part for key, part in data.items() if key != "measure"}
-        if not meant or meant in data["measure"] or name in set(words(rest)):
+        known = data["measure"]
+        if not meant or meant in known or name in rest or not isinstance(known[name], dict):
             continue
-        if not isinstance(data["measure"][name], dict):
-            continue
-        renamed = {meant if n == name else n: part for n, part in data["measure"].items()}
-        data = {**data, "measure": renamed}
-        place, new = ("measure", name), ("measure", meant)
-        lines = {
-            (*new, *key[2:]) if key[:2] == place else key: line for key, line in where.lines.items()
-        }
-        misspelt.append(where.error(f"{MISSPELT} {meant}?", *place))
-        where = dataclasses.replace(where, lines=lines)
+        data = {**data, "measure": _under(known, name, meant)}
+        misspelt.append(where.error(f"{MISSPELT} {meant}?", "measure", name))
+        where = _moved(where, ("measure", name), ("measure", meant))
     return data, where, misspelt
+
+
+def _under(mapping: Mapping[str, Any], name: str, meant: str) -> dict[str, Any]:
+    """Return a mapping with one key under another name, at its place."""
+    return {meant if key == name else key: part for key, part in mapping.items()}
+
+
+def _moved(where: Source, place: KeyPath, new: KeyPath) -> Source:
+    """Return where keys stand, with those at and below a place found under another one."""
+    count = len(place)
+    lines = {
+        (*new, *key[count:]) if key[:count] == place else key: line
+        for key, line in where.lines.items()
+    }
+    return dataclasses.replace(where, lines=lines)
 
 
 def salvage(
