@@ -36,12 +36,12 @@ class Clock(Check):
                 role,
                 self.name,
                 "warning",
-                f"{comparison}: what several hosts timed is laid side by side",
+                f"{comparison}: the times of several hosts are compared",
                 "set both clocks by NTP or PTP (chronyc, timedatectl)",
             )
         else:
             yield Finding(
-                role, self.name, "note", f"{comparison}; this plan lays no hosts' times together"
+                role, self.name, "note", f"{comparison}; this plan compares no hosts' times"
             )
 
 

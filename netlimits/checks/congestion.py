@@ -58,10 +58,10 @@ class Congestion:
             problem, advice = "", ""
             if name not in available and name not in loadable:
                 problem = f"the kernel has no {name}; it has {', '.join(sorted(available))}"
-                advice = "choose one of these, or install the kernel's module of it"
+                advice = "choose one of these, or install its kernel module"
             elif completed[1].status == 0 and name not in allowed:
                 if how == OPTION and not root:
-                    problem = f"{name} is allowed to root alone; allowed are {_listed(allowed)}"
+                    problem = f"only root may use {name}; others may use {_listed(allowed)}"
                     advice = f"`sysctl -w {ALLOWING}='{' '.join(sorted(allowed | {name}))}'`"
                 elif how == SYSCTL and inside:
                     problem = (
@@ -75,7 +75,7 @@ class Congestion:
         yield from problems.values()
         if not problems:
             yield Finding(
-                role, self.name, "note", f"{_listed(n for n, _ in algorithms)} can be had"
+                role, self.name, "note", f"available: {_listed(n for n, _ in algorithms)}"
             )
 
 

@@ -40,7 +40,7 @@ class Cpus:
             before, after = (cpu.times(_as(completed[0], part)) for part in (first, second))
             busy = cpu.use(before, after).util_pct
         except ToolFailure:
-            yield Finding(role, self.name, "note", "/proc/stat does not tell how busy it is")
+            yield Finding(role, self.name, "note", "/proc/stat does not show how busy it is")
             return
         load = rest[0].split()[0] if rest and re.match(r"\d+\.\d+ ", rest[0]) else "not known"
         if busy > BUSY_PCT:
@@ -49,7 +49,7 @@ class Cpus:
                 self.name,
                 "warning",
                 f"{busy:.0f} % busy with something else (load average {load})",
-                "end it (`top` names it): it counts as the tool's CPU and takes its throughput",
+                "stop it (`top` names it): it adds to the tool's CPU and lowers its throughput",
             )
         else:
             yield Finding(role, self.name, "note", f"{busy:.0f} % busy, load average {load}")

@@ -41,10 +41,10 @@ class Disk:
                     self.name,
                     "error" if kib < LEAST_KIB else "warning",
                     f"{kib} KiB are free on {where}",
-                    "make room: what was found is written there before it is changed",
+                    "free some space: netlimits writes what it found there before it changes it",
                 )
         if not folders:
-            yield Finding(role, self.name, "warning", "`df` does not tell how much is free")
+            yield Finding(role, self.name, "warning", "`df` does not show how much is free")
         elif all(kib >= SOME_KIB for _, kib in folders):
             least = min(folders, key=lambda folder: folder[1])
             yield Finding(role, self.name, "note", f"{least[1] >> 10} MiB are free on {least[0]}")

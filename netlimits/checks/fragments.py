@@ -89,7 +89,7 @@ class Fragments(Check):
         ]
         if large:
             mss, mtu, headers, name = max(large)
-            problem = f"an MSS of {mss} cannot be had at an MTU of {mtu}: such runs will be invalid"
+            problem = f"an MSS of {mss} does not fit an MTU of {mtu}: such runs will be invalid"
             yield Finding(
                 role,
                 self.name,

@@ -85,7 +85,7 @@ class Links:
                 role,
                 self.name,
                 "error",
-                f"{address} is on {owners[0]}, while {interface} is set and counted",
+                f"{address} is on {owners[0]}, but settings and counters are of {interface}",
                 f"say `interface: {owners[0]}` in the hosts file, or leave `interface` out",
             )
 

@@ -42,9 +42,9 @@ class Memory:
                     role,
                     self.name,
                     "warning",
-                    f"{name} lets a socket hold {size / 2**20:,.0f} MiB, and there are "
-                    f"{memory / 2**20:,.0f}: a receiver that falls behind fills them, and the "
-                    "kernel kills its server",
+                    f"{name} lets one socket hold {size / 2**20:,.0f} MiB of the host's "
+                    f"{memory / 2**20:,.0f} MiB: if the receiver falls behind, the kernel kills "
+                    "its server",
                     f"set {int(memory / 8):d} or less",
                 )
             if not large:

@@ -70,8 +70,8 @@ class PathMtu:
                 role,
                 self.name,
                 "error",
-                f"{address} is this machine's own: no packet to it passes {interface}, which is "
-                "set and counted",
+                f"{address} is this machine's own: no packet to it passes {interface}, whose "
+                "settings and counters are used",
                 "bind the other end to another machine in the hosts file, or measure loopback on "
                 "purpose with `--local`",
             )
@@ -81,8 +81,8 @@ class PathMtu:
                 self.name,
                 # an error at the sender: every run would be invalid; the receiver sends only ACKs
                 "error" if role in site.experiment.ends["local"] else "warning",
-                f"packets to {address} leave through {device}, while {interface} is set and "
-                "counted",
+                f"packets to {address} leave through {device}, but settings and counters are of "
+                f"{interface}",
                 f"say `interface: {device}` in the hosts file, or route {address} through "
                 f"{interface}",
             )
@@ -94,13 +94,15 @@ class PathMtu:
                 role,
                 self.name,
                 "warning",
-                f"the path to {address} takes packets of {mtus[0]} bytes, {interface} has an MTU "
+                f"the path to {address} carries packets of {mtus[0]} bytes, {interface} has an MTU "
                 f"of {max(now, wanted)}",
                 "raise the MTU of what lies between, or ask for packets that fit",
             )
         elif now:
-            more = f"; whether {wanted} do is not known before it is set" if wanted > now else ""
-            yield Finding(role, self.name, "note", f"{now} bytes go to {address} in a packet{more}")
+            more = f"; {wanted} bytes can be tried only once the MTU is set" if wanted > now else ""
+            yield Finding(
+                role, self.name, "note", f"{now} bytes reach {address} in one packet{more}"
+            )
 
 
 def _others(site: Site, role: str) -> list[str]:

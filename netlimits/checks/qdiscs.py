@@ -45,7 +45,7 @@ class Qdiscs:
         if any(answer.status == UNTRIED for answer in completed):
             kinds = ", ".join(sorted({o["kind"] for o, _ in answers})) or "what paces"
             advice = "try it as root: `unshare -n tc qdisc add dev lo root KIND`"
-            problem = f"whether this kernel has {kinds} cannot be tried by this login"
+            problem = f"whether this kernel has {kinds} cannot be tested by this login"
             yield Finding(role, self.name, "warning", problem, advice)
             return
         for options, answer in answers:
@@ -84,7 +84,7 @@ class Qdiscs:
             )
             return
         by = "fq" if "fq" in kernel_kinds else "tbf, which shapes the whole interface"
-        yield Finding(role, self.name, "note", f"the pace is kept by {by}")
+        yield Finding(role, self.name, "note", f"paced by {by}")
 
 
 def wanted(site: Site, role: str) -> Iterator[dict[str, Any]]:

@@ -39,29 +39,35 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "check": (
         "netlimits.cli.check",
-        "Find what would make an experiment fail or lie on these hosts, before it runs.",
+        "Find what would make an experiment fail or mislead on these hosts, before it runs.",
     ),
     "run": ("netlimits.cli.run", "Run an experiment on hosts, or in the lab."),
-    "resume": ("netlimits.cli.resume", "Go on with a campaign that was interrupted."),
+    "resume": ("netlimits.cli.resume", "Continue a campaign that was interrupted."),
     "extend": ("netlimits.cli.extend", "Add runs to a finished campaign."),
-    "status": ("netlimits.cli.status", "Say how far a campaign is and what it changed on hosts."),
+    "status": (
+        "netlimits.cli.status",
+        "Report a campaign's progress and what it changed on hosts.",
+    ),
     "restore": ("netlimits.cli.restore", "Restore hosts to what a campaign found."),
-    "parse": ("netlimits.cli.parse", "Read the raw output of a campaign again."),
-    "import": ("netlimits.cli.import_", "Make a results folder of files that you already have."),
+    "parse": ("netlimits.cli.parse", "Parse the raw output of a campaign again."),
+    "import": ("netlimits.cli.import_", "Make a results folder from output that you already have."),
     "table": ("netlimits.cli.table", "Print a campaign's tables."),
     "figures": ("netlimits.cli.figures", "Draw a campaign's charts."),
-    "explain": ("netlimits.cli.explain", "Say what limited each configuration, by which evidence."),
+    "explain": (
+        "netlimits.cli.explain",
+        "Report what limited each configuration, with the evidence.",
+    ),
     "compare": ("netlimits.cli.compare", "Compare campaigns with a baseline; a gate for CI."),
-    "report": ("netlimits.cli.report", "Make one HTML page of a campaign, to hand on."),
+    "report": ("netlimits.cli.report", "Write a campaign as one HTML page."),
     "export": ("netlimits.cli.export", "Print a campaign's figures for other programs."),
-    "goodput": ("netlimits.cli.goodput", "Say how much of a link's bit rate can carry data."),
+    "goodput": ("netlimits.cli.goodput", "Compute how much of a link's bit rate can carry data."),
     "published": (
         "netlimits.cli.published",
-        "List the reports' tables and charts, or make them again and compare.",
+        "List the published tables and charts, or make them again and compare.",
     ),
     "describe": (
         "netlimits.cli.describe",
-        "Say what there is: every key, option, default, unit and column.",
+        "Explain every key, option, default, unit and column.",
     ),
     "schema": ("netlimits.cli.schema", "Print the JSON Schema of experiment files, for editors."),
     "lab": ("netlimits.cli.lab", "Build test hosts on this machine: namespaces or machines."),
@@ -168,7 +174,7 @@ def _mistake(error: Exception) -> NoReturn:
     if os.environ.get(TRACEBACK):
         raise error
     what = one_line(f"{type(error).__name__}: {error}")[:300]
-    _end(f"a mistake of netlimits' own: {what}; please report it, with {TRACEBACK}=1 set", 1)
+    _end(f"a bug in netlimits: {what}; please report it, with {TRACEBACK}=1 set", 1)
 
 
 def _drop_output() -> None:

@@ -43,7 +43,7 @@ def check(
     as_json: bool,
     against: Against,
 ) -> None:
-    """Find everything that would make an experiment fail or lie on these hosts.
+    """Find everything that would make an experiment fail or mislead on these hosts.
 
     Logins, sudo for each command of the plan, tools, ports (each tool is tried once, for a second
     at most), link, packet sizes, settings, clocks, CPUs, disks. `check` changes no setting.

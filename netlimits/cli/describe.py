@@ -26,7 +26,7 @@ def _complete(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
 @click.argument("topic", required=False, metavar="[TOPIC]", shell_complete=_complete)
 @JSON
 def describe(topic: str | None, as_json: bool) -> None:
-    """Say what there is of TOPIC, or which topics there are.
+    """Explain TOPIC, or list the topics.
 
     TOPIC is experiment, hosts, settings, tools, metrics, charts, checks or verdicts; or the name of
     one setting, tool, metric, column, chart or class of limits.

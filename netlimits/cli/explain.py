@@ -59,7 +59,7 @@ def explain(
     suspects: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Say what limited the runs of RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
+    """Report what limited RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
 
     For each configuration one verdict: the class of limit, the share of the runs that agree, the
     evidence of one of them, and the runner-up with the condition that it misses. Then what is
@@ -87,9 +87,9 @@ def explain(
     source = opened(results)
     if sequel or suspects:
         if run is not None:
-            raise InputError("--next: goes on from configurations; choose some with --config")
+            raise InputError("--next needs configurations; choose some with --config")
         if as_json:
-            raise InputError("--json: is for verdicts; --next writes an experiment, and its name")
+            raise InputError("--json is for verdicts; --next writes an experiment")
         _write_sequel(source, sequel, suspects, chosen)
         return
     of = source.campaign or source.frame
@@ -99,7 +99,7 @@ def explain(
         raise (error if source.campaign else DataError(f"{results}: {error}")) from None
     if run is not None:
         if "run" not in verdicts.columns or run not in set(verdicts["run"]):
-            raise DataError(f"{results}: run {run} is not there, or is not ok")
+            raise DataError(f"{results}: there is no run {run}, or it is not ok")
         verdicts = verdicts[verdicts["run"] == run]
     verdicts = _chosen(verdicts, chosen, results)
     if as_json:
@@ -149,7 +149,7 @@ def _write_sequel(
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise InputError(f"{path}: is there already; name another file") from None
+        raise InputError(f"{path}: exists already; name another file") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
     echo(path)

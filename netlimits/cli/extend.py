@@ -47,10 +47,11 @@ def extend(results: Path, replicates: int, seed: int | None, **options: Any) -> 
 
     campaign = logbook.open(results)
     if campaign.imported:
-        raise ArchiveError(f"{results}: was imported from files: there are no hosts to run on")
+        raise ArchiveError(f"{results}: was imported from files, so there are no hosts to run on")
     if left := campaign.state()["left"]:
         raise ArchiveError(
-            f"{results}: {left} runs are left; finish it first: netlimits resume {quoted(results)}"
+            f"{results}: {left} runs are pending; finish it first with: netlimits resume "
+            f"{quoted(results)}"
         )
     added = replicates, secrets.randbits(SEED_BITS) if seed is None else seed
     campaign.plan.extended(*added)  # raises before any host is asked

@@ -69,7 +69,7 @@ def goodput(
     as_json: bool,
     chart: Path | None,
 ) -> None:
-    """Say how much of a link's bit rate can carry data: Data / (Data + Headers) × link.
+    """Compute how much of a link's bit rate can carry data: Data / (Data + Headers) × link.
 
     Preamble, frame check sequence and inter-packet gap count as headers. An egress cap is
     compared with the bound: the lower of the two binds.

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     "--given",
     multiple=True,
     metavar="NAME=VALUE",
-    help="What the files do not say: a netperf selector or a factor; may be given often.",
+    help="What the files do not say: a netperf selector or a factor; repeatable.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 def import_(

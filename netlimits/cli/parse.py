@@ -37,7 +37,7 @@ def parse(results: Path) -> None:
             read, changed = reparse(campaign)
             campaign.archive.compaction.roll_all()
     if problem := campaign.archive.compaction.problem:
-        echo(f"netlimits: parts are lacking ({problem}); the journal is read instead", err=True)
+        echo(f"netlimits: parts are missing ({problem}); reading the journal instead", err=True)
     echo(f"{read} attempts read again, {changed} changed")
     for path in campaign.write_results():
         echo(str(path))

@@ -33,7 +33,7 @@ def report(results: Path, out: Path | None) -> None:
       netlimits report results/stateless-offloads-20260101-120000 --out offloads.html
     """
     if not results.is_dir():
-        raise InputError(f"{results}: a report is made of a campaign's folder")
+        raise InputError(f"{results}: a report needs a campaign's folder")
     if out is None:
         refuse_folder(results)
     echo(page.write(results, out))

@@ -72,7 +72,7 @@ def restore(
     from netlimits.restore.put_back import restore_from_notes
 
     if results is None and hosts_file is None:
-        raise InputError("name a results folder, or --hosts FILE, or both")
+        raise InputError("name a results folder, add --hosts FILE, or both")
     if forget:
         _forget(results, hosts_file, force, patience)
         return

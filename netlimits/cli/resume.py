@@ -15,7 +15,7 @@ from netlimits.cli.shared.options import RESULTS
 @RESULTS
 @continuation_options
 def resume(results: Path, **options: Any) -> None:
-    """Go on with an interrupted campaign: restore what it left changed, then do the pending runs.
+    """Continue an interrupted campaign: restore what it left changed, then do the pending runs.
 
     A run that has an outcome keeps it; a run that was interrupted gets a new attempt. If hosts of a
     mesh are unreachable, the runs of the other hosts are done, and theirs stay pending. For a

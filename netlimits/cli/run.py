@@ -51,7 +51,7 @@ def run(
     """Run an experiment: every run of its plan, on hosts over SSH, or in the lab.
 
     `run` checks the hosts before it changes anything, and restores them at the end, after an error
-    and after Ctrl-C, which also prints how to go on. A guard on each host restores it if this
+    and after Ctrl-C, which also prints how to continue. A guard on each host restores it if this
     machine is lost. A host that another campaign uses is refused.
 
     --against interleaves a second side in the same blocks: another experiment's file, changes such

@@ -99,7 +99,7 @@ def _progress(state: Mapping[str, Any], answers: Mapping[str, Mapping[str, Any]]
         return
     yield from _left(state, answers)
     if state["left"]:
-        yield f"go on with: netlimits resume {quoted(state['path'])}"
+        yield f"continue with: netlimits resume {quoted(state['path'])}"
 
 
 def _left(state: Mapping[str, Any], answers: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
@@ -109,7 +109,7 @@ def _left(state: Mapping[str, Any], answers: Mapping[str, Mapping[str, Any]]) ->
     campaign = quoted(state["path"])
     for place in state["not_put_back"]:
         answer = answers.get(place["role"], {})
-        outcome = "changed, and not known to be restored"
+        outcome = "changed, perhaps not restored"
         if "guard" in answer:
             noted = [{**note, **place} == note for note in answer["changed"]]
             outcome = "changed, not restored yet" if any(noted) else "restored (says its host)"
@@ -165,7 +165,7 @@ def _host_lines(answers: Mapping[str, dict[str, Any]], restoring: str) -> list[s
         answer.get("guard") in ("fired", "dead") or answer.get("changed")
         for answer in answers.values()
     ):
-        shown.append(f"when no campaign uses these hosts any more: netlimits restore {restoring}")
+        shown.append(f"once no campaign uses these hosts: netlimits restore {restoring}")
     return shown
 
 

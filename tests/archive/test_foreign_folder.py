@@ -183,7 +183,7 @@ def test_what_would_be_put_back_is_shown_first(folder, hosts_file, command):
     done = call((command,), folder, "--hosts", hosts_file)
     line = "to restore: source: echo 7 | tee /sys/class/net/data0/gro_flush_timeout"
     assert line in done.output
-    assert "say --yes" in complaint(done)
+    assert "add --yes" in complaint(done)
     done = call((command, "--yes"), folder, "--hosts", hosts_file)
     assert line in done.output
     assert "cannot resolve the name nobody.invalid" in complaint(done)
@@ -309,7 +309,7 @@ def test_no_command_of_somebody_elses_experiment_runs(tmp_path, command, side, w
     more = ["--replicates", "1"] if command == "extend" else []
     done = call((command, *more, "--yes"), out, "--hosts", hosts)
     named = "settings.0.switch" if what == "switch" else f"measure.netperf.{what}"
-    assert f"{named}: names what is to run on your hosts" in complaint(done)
+    assert f"{named}: has commands for your hosts" in complaint(done)
     assert "against.yaml" in complaint(done) or side != "second" or what == "switch"
     assert "nowhere" not in complaint(done), "no host was asked"
 

@@ -33,7 +33,7 @@ def test_only_who_began_it_restores_without_saying_where(on, tmp_path, monkeypat
             assert f"netlimits {command[0]} {moved} --hosts FILE" in complaint
         complaint = on("restore", moved, *hosts, status=2).stderr
         assert "to restore: sender: ethtool -K data0" in complaint
-        assert "say --yes" in complaint
+        assert "add --yes" in complaint
         assert on.features() == changed
         assert "restored: sender: data0: offload" in on("restore", moved, *hosts, "--yes").stdout
     assert on.features() == before

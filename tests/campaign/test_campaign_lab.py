@@ -455,7 +455,7 @@ def test_resume_refuses_another_plan_and_another_host(on, hosts):
     facts = json.loads((out / "hosts" / "sender.json").read_text())
     facts["kernel"]["value"] = "Linux 2.6.11-rc5"
     edited(out, "hosts/sender.json", json.dumps(facts))
-    assert "say which hosts to use" in on("resume", out, status=2).stderr
+    assert "name the hosts" in on("resume", out, status=2).stderr
     own = (*hosts, "--yes")
     assert "not the same hosts" in on("resume", out, *own, status=2).stderr
     on("resume", out, *own, "--accept-changed-hosts")

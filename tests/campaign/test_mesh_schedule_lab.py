@@ -123,7 +123,9 @@ def test_a_host_that_is_still_gone_leaves_its_own_runs_to_another_resume(ground)
         resumed = ground("resume", out, "--patience", "3s", status=1)
         assert "warning: hosts-1: " in resumed.stderr
         assert "runs are left, of hosts that are gone: hosts-1: " in resumed.stderr
-        assert "hosts are restored, but for hosts-1; go on with: netlimits resume" in resumed.stderr
+        assert (
+            "hosts are restored, but for hosts-1; continue with: netlimits resume" in resumed.stderr
+        )
         campaign = nl.open(out)
         ended = {e["run"] for e in ground.ends(out) if e["status"] == "ok"}
         left = [run for run in campaign.runs.values() if run.number not in ended]

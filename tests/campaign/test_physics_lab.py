@@ -221,7 +221,7 @@ def test_an_address_of_another_interface_is_an_error_before_the_first_run(switch
     other = hosts(switched, tmp_path, f"{{ssh: {login}, interface: data0, address: {address}}}")
     done = run(tmp_path, RUNS, other)
     assert done.returncode == 2
-    assert f"{address} is on mgmt0, while data0 is set and counted" in done.stderr
+    assert f"{address} is on mgmt0, but settings and counters are of data0" in done.stderr
     assert not (tmp_path / "out").exists()
 
 

@@ -203,7 +203,7 @@ def test_a_qdisc_that_cannot_be_tried_is_a_warning():
     untried = [printed(status=UNTRIED)] * (1 + len(EXAMPLES))
     result = complaints(Qdiscs(), at, *untried)
     assert set(result) == {"warning"}
-    assert "fq cannot be tried by this login" in result["warning"]
+    assert "fq cannot be tested by this login" in result["warning"]
 
 
 def test_a_plan_without_qdiscs_tries_none():
@@ -283,7 +283,7 @@ def test_free_disk():
     )
     assert set(complaints(Disk(), site(), printed(DF + room.format(5000)))) == {"warning"}
     assert set(complaints(Disk(), site(), printed(DF + room.format(50000)))) == {"note"}
-    assert "does not tell" in complaints(Disk(), site(), printed("df: no"))["warning"]
+    assert "does not show" in complaints(Disk(), site(), printed("df: no"))["warning"]
 
 
 def test_room_for_the_results(tmp_path):
@@ -298,7 +298,8 @@ def test_room_for_the_results(tmp_path):
 
 def test_what_is_tried_covers_every_tool_protocol_and_port_once():
     text = (
-        "experiment: x\nfactors: {tool: [netperf, iperf3], protocol: [tcp, udp], size: [64, 9000]}\n"
+        "experiment: x\nfactors: "
+        "{tool: [netperf, iperf3], protocol: [tcp, udp], size: [64, 9000]}\n"
         "measure:\n"
         '  netperf: {protocol: "${protocol}", send_size: "${size}", data_port: 5000, mss: 9}\n'
         '  iperf3: {protocol: "${protocol}", send_size: "${size}", rate: 1G, port: 5300}\n'
@@ -331,7 +332,7 @@ def test_what_hangs_is_named_and_its_port_is_not_blamed():
     (finding,) = trial.findings(site(), hosts)
     assert (finding.host, finding.severity) == ("receiver", "error")
     assert finding.problem.startswith("`ss -Hltn` did not end within 10 s")
-    assert finding.advice == "run `ss -Hltn` there by hand, and find out why it does not work"
+    assert finding.advice == "run `ss -Hltn` there by hand, and find out why it fails"
 
 
 # -- what is skipped ------------------------------------------------------------------------
@@ -425,7 +426,7 @@ def test_what_is_refused_has_the_line_of_its_option_and_the_order_of_the_file():
         ("iperf3: {interim_seconds: 1}", "streams: 2", "`measure.iperf3.parallel` is its own way"),
         ("nuttcp: {interim_seconds: 1}", "streams: 2", "takes one client at a time, not 2"),
         ("netperf: {seconds: 1}", "streams: 2", "set `measure.netperf.interim_seconds`"),
-        ("nttcp: {count: 10}", "streams: 2", "nttcp has no interim results"),
+        ("nttcp: {count: 10}", "streams: 2", "nttcp prints no interim results"),
         ("iperf3: {interim_seconds: 1}", "streams: 1", ""),
         ("netperf: {interim_seconds: 1}", "streams: 2", ""),
     ],
@@ -538,7 +539,10 @@ repeat: {{replicates: 1, order: listed}}
     ],
 )
 def test_bulk_streams_both_ways_want_two_stacks(addresses, direction, refused):
-    text = f"experiment: x\nmeasure: {{netperf: {{test: TCP_RR}}}}\nbulk: {{streams: 1, direction: {direction}}}\n"
+    text = (
+        f"experiment: x\nmeasure: {{netperf: {{test: TCP_RR}}}}\nbulk: "
+        f"{{streams: 1, direction: {direction}}}\n"
+    )
     at = site(text)
     at = replace(
         at,

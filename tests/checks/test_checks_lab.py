@@ -266,7 +266,7 @@ def test_a_route_whose_mtu_is_smaller_than_the_links(check):
     change = f"ip route change {network} dev data0 proto kernel scope link src {address}"
     with check.fault("sender", f"{change} mtu 1400", change):
         warned = severe(check(), "warning")
-    assert "takes packets of 1400 bytes, data0 has an MTU of 8896" in warned["sender", "path"]
+    assert "carries packets of 1400 bytes, data0 has an MTU of 8896" in warned["sender", "path"]
 
 
 def test_an_mss_that_no_mtu_of_the_plan_can_carry(check):
@@ -371,7 +371,7 @@ def test_a_small_mtu_in_the_middle_that_nobody_tells_of(three, tmp_path, protoco
             errors = severe(check(text, status=1))
         finally:
             subprocess.run([*switch, "mtu", "8896"], check=True)
-    assert "vanish on the way" in errors["receiver", "path"]
+    assert "are lost on the way" in errors["receiver", "path"]
 
 
 def test_runs_of_a_missing_tool_are_left_out_from_plan_to_resume(check):

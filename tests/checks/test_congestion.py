@@ -65,7 +65,7 @@ def test_one_that_is_there_or_can_be_loaded_is_not(available):
     result = complaints(
         Congestion(), site(SETTING), *answers(available, "reno cubic\n", OUTSIDE, 1, 0)
     )
-    assert result == {"note": "bbr, cubic can be had; \n"}
+    assert result == {"note": "available: bbr, cubic; \n"}
 
 
 def test_a_network_namespace_takes_only_what_is_allowed():
@@ -79,7 +79,7 @@ def test_a_network_namespace_takes_only_what_is_allowed():
 def test_a_tool_s_option_of_a_login_that_is_not_root_has_to_be_allowed():
     kernel = answers("reno cubic bbr\n", "reno cubic\n", OUTSIDE, 1)
     refused = complaints(Congestion(), site(OPTION, uid="1000"), *kernel)["error"]
-    assert "bbr is allowed to root alone; allowed are cubic, reno" in refused
+    assert "only root may use bbr; others may use cubic, reno" in refused
     assert "tcp_allowed_congestion_control='bbr cubic reno'" in refused
     assert set(complaints(Congestion(), site(OPTION), *kernel)) == {"note"}, "root may choose any"
     both = SETTING.replace("netperf: {seconds: 1}", "iperf3: {seconds: 1, congestion_control: bbr}")

@@ -33,7 +33,7 @@ def test_it_looks_only_where_the_plan_sets_a_buffer():
 def test_a_buffer_larger_than_a_machine_is_a_warning(value):
     plan = site(PLAN.replace("VALUE", value))
     (warning,) = complaints(Memory(), plan, meminfo(393216), role="receiver").values()
-    assert "net.core.rmem_default lets a socket hold 2,048 MiB, and there are 384" in warning
+    assert "net.core.rmem_default lets one socket hold 2,048 MiB of the host's 384 MiB" in warning
     assert warning.endswith("set 50331648 or less\n")
     assert complaints(Memory(), plan, meminfo(2**24), role="receiver") == {"note": "16,384 MiB; \n"}
 

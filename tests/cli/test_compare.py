@@ -191,7 +191,8 @@ def test_all_that_is_wrong_with_a_gate_is_told(compare, tmp_path: Path):
         ("gate: [{of: throughput, where: {colour: red}}]", "colour is no factor"),
         (
             "gate: [{of: throughput, where: {send_size: 77}}]",
-            "gate: throughput: no configuration of both sides has send_size 77; there are 1024, 8192\n",
+            "gate: throughput: no configuration of both sides has send_size 77; there are 1024, "
+            "8192\n",
         ),
     ],
 )
@@ -306,7 +307,7 @@ def test_a_gate_holds_a_duet(compare, duet: Path, tmp_path: Path):
 
 def test_one_campaign_that_is_no_duet_has_nothing_to_compare_with(duet: Path):
     for alone in (BEFORE, duet / "results.csv"):
-        with pytest.raises(DataError, match=r"is no duet|there is no such"):
+        with pytest.raises(DataError, match=r"is not a duet|there is no such"):
             group.main(["compare", str(alone)], standalone_mode=False)
 
 
@@ -323,7 +324,7 @@ def test_a_duet_that_is_not_finished_says_what_is_left(compare, duet: Path):
     (duet / "results.json").unlink(missing_ok=True)
     journal.write_bytes(b"".join(lines[: ends[-8] + 1]))
     told = compare(duet, "--of", "throughput")
-    assert "7 of 80 runs are left" in told.output
+    assert "7 of 80 runs are pending" in told.output
     assert f"netlimits resume {duet}" in told.output
 
 

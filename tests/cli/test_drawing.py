@@ -140,7 +140,7 @@ def test_what_a_chart_s_points_differ_in_cannot_be_pooled(tmp_path):
     failed: list[DataError] = []
     entry = {"chart": "spread", "of": "throughput", "by": "size", "pool": ["size"]}
     assert not [*drawing.figures_of(opened(tmp_path / "runs.csv"), entry, failed, print)]
-    assert "chart spread: its points differ in size, which is to be pooled" in str(failed[0])
+    assert "chart spread: its points differ in size, which `pool` names" in str(failed[0])
 
 
 def test_the_highest_average_is_a_metric_of_charts_of_runs(tmp_path):
@@ -200,7 +200,7 @@ def test_only_campaigns_of_one_experiment_are_drawn_together(tmp_path):
     opened(folder).frame.to_csv(runs)
     with pytest.raises(DataError, match=r"runs\.csv: only campaigns' folders"):
         opened(folder, runs)
-    with pytest.raises(DataError, match="out is there twice"):
+    with pytest.raises(DataError, match="two folders are called out"):
         opened(folder, folder)
     with pytest.raises(DataError, match="only one campaign's folder holds"):
         names(folder, recorded(tmp_path / "other").path, "--chart", "bursts")

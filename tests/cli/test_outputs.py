@@ -56,7 +56,7 @@ def test_a_file_is_no_folder(command: str, places: Path) -> None:
 def test_a_folder_is_no_file(command: str, places: Path) -> None:
     assert error(command, "full") == "full: is a folder; name a file"
     if command == "explain --next":
-        assert error(command, "file") == "file: is there already; name another file"
+        assert error(command, "file") == "file: exists already; name another file"
 
 
 def test_looking_leaves_no_folder_behind_and_a_file_as_it_was(places: Path) -> None:

@@ -74,7 +74,7 @@ def test_commands_are_what_a_person_checks_of_each_configuration():
     assert [words[0] for words in commands[5:]] == ["netserver", "netperf"]
     assert " -m 1024 " in text
     assert "/proc/" not in text  # neither how settings are read nor what samples
-    assert str(run("--all").exception) == "--all: it is for --commands"
+    assert str(run("--all").exception) == "--all needs --commands"
 
 
 def test_all_commands_have_each_script_once_and_mean_the_same_to_a_shell(tmp_path: Path):
@@ -212,7 +212,7 @@ def test_schema_is_printed_for_editors():
         ),
         (
             "settings: [{roles: [sender, receiver], mtu: 1500}]\nmeasure: {netperf: {mss: 8204}}",
-            "an MSS of 8204 cannot be had at an MTU of 1500",
+            "an MSS of 8204 does not fit an MTU of 1500",
         ),
         (
             "measure: {netperf: {select: [thruput]}}",
@@ -244,7 +244,7 @@ measure:
 streams: 4
 report: [{table: summary, of: throughputt, rows: mss}]
 """
-MSS = ":5: measure.netperf.mss: an MSS of 8204 cannot be had at an MTU of 1500"
+MSS = ":5: measure.netperf.mss: an MSS of 8204 does not fit an MTU of 1500"
 STREAMS = "streams: 4 streams are added up over the time that all share"
 
 

@@ -103,7 +103,7 @@ def test_quiet_and_verbose_exclude_each_other() -> None:
     for command, argument in ((run, "e.yaml"), (resume, "results")):
         outcome = CliRunner().invoke(command, [argument, "--quiet", "--verbose"])
         assert outcome.exit_code == 2
-        assert "say either --quiet or --verbose" in outcome.output
+        assert "use either --quiet or --verbose" in outcome.output
 
 
 def test_a_run_beside_other_programs_says_so() -> None:

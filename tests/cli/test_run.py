@@ -76,7 +76,8 @@ def test_a_role_that_no_machine_plays(experiment, capsys):
 def test_an_unreachable_host_leaves_no_results(experiment, capsys):
     Path("config").write_text(f"Host away\n  HostName 127.0.0.1\n  Port {closed_port()}\n")
     Path("hosts.yaml").write_text(
-        "ssh_config: config\nsender: {ssh: away, interface: x}\nreceiver: {ssh: away, interface: x}\n"
+        "ssh_config: config\nsender: {ssh: away, interface: x}\nreceiver: "
+        "{ssh: away, interface: x}\n"
     )
     complaint = refused(capsys, "run", experiment, "--hosts", "hosts.yaml", "--out", "out", lines=2)
     assert "sender: login: 127.0.0.1 port" in complaint
@@ -113,7 +114,7 @@ def test_results_of_another_version(experiment, capsys, command):
 
 
 def test_restore_wants_results_or_hosts(experiment, capsys):
-    assert "name a results folder, or --hosts FILE" in refused(capsys, "restore")
+    assert "name a results folder, add --hosts FILE" in refused(capsys, "restore")
 
 
 def test_every_command_has_an_example_in_its_help(capsys):
@@ -166,8 +167,8 @@ def test_commands_to_copy_hold_whatever_the_folder_is_called(experiment, capsys)
     Archive.create(Path(folder), META, EXPERIMENT, {}, lambda _: None)
     with pytest.raises(SystemExit):
         main(["status", folder])
-    (line,) = [line for line in capsys.readouterr().out.splitlines() if "go on with" in line]
-    words = shlex.split(line.removeprefix("go on with: "))
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "continue with" in line]
+    words = shlex.split(line.removeprefix("continue with: "))
     assert words == ["netlimits", "resume", folder]
 
 
@@ -205,7 +206,7 @@ def test_a_mistake_of_our_own_is_one_line_unless_a_traceback_is_wanted(
         main(["plan", "x.yaml"])
     assert end.value.code == 1
     complaint = capsys.readouterr().err
-    assert complaint.startswith(f"netlimits: a mistake of netlimits' own: {line}; please report")
+    assert complaint.startswith(f"netlimits: a bug in netlimits: {line}; please report")
     assert len(complaint.splitlines()) == 1
     monkeypatch.setenv("NETLIMITS_TRACEBACK", "1")
     with pytest.raises(type(error)):

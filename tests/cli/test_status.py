@@ -58,7 +58,7 @@ def test_a_campaign_that_runs_is_neither_dead_nor_to_be_restored(tmp_path, capsy
     assert "running" not in over
     assert "4 runs: 2 ok, 1 failed, 1 left (1 attempt interrupted)" in over
     assert "1 × the process ended before the run did" in over
-    assert "changed, and not known to be restored: sender: data0: mtu" in over
+    assert "changed, perhaps not restored: sender: data0: mtu" in over
     assert "netlimits resume" in over
 
 
@@ -68,7 +68,7 @@ def test_of_what_was_changed_hosts_say_whether_it_is_restored(tmp_path):
     answer = {"guard": "none", "log": [], "changed": [{**place, "campaign": "out"}]}
     fired = {"guard": "fired", "log": ["restoring at noon", "done"], "changed": []}
     outcomes = {
-        "changed, and not known to be restored": {},
+        "changed, perhaps not restored": {},
         "changed, not restored yet": {"sender": answer},
         "restored (says its host)": {"sender": {**answer, "changed": []}},
         "restored by its host's guard": {"sender": {**answer, **fired}},

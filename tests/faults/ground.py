@@ -63,7 +63,7 @@ LEAVES = (
 _NUMBERS = re.compile(r"^\d+: |@if\d+|link-netnsid \d+|\w+_timer +[0-9.]+")
 """The kernel's own numbers of links and namespaces, which a boot makes anew, and a bridge's timers."""
 
-_MISTAKES = ("Traceback", "a mistake of netlimits' own")
+_MISTAKES = ("Traceback", "a bug in netlimits")
 
 COUNTED = "nf_conntrack_count"
 CLIENT = "netperf -P 0"
@@ -311,7 +311,10 @@ class Ground(Lab):
 
     def ours(self) -> list[str]:
         """What is on the hosts beside their sshd: processes, and files of notes, guards, claims."""
-        look = "ls -A /run/netlimits /run/lock ~/.local/state/netlimits 2>/dev/null | grep -v -e :$ -e ^campaigns$"
+        look = (
+            "ls -A /run/netlimits /run/lock ~/.local/state/netlimits 2>/dev/null | grep -v -e :$ "
+            "-e ^campaigns$"
+        )
         leftovers = []
         for host in self.lab.hosts:
             leftovers += [f"{host}: {pid} {line}" for pid, line in self.processes(host).items()]

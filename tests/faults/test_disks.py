@@ -166,7 +166,7 @@ def test_results_cannot_be_written_any_more(ground):
                 ground.hosts_are_as_found()
             assert line.startswith(f"netlimits: {out}/")
             assert why in line
-            assert f"hosts are restored; go on with: netlimits resume {out}" in line
+            assert f"hosts are restored; continue with: netlimits resume {out}" in line
             process = ground.start("resume", out)
         ground.ended(process)
         rows = ground.settled(out)

@@ -129,7 +129,7 @@ def test_an_interrupted_up_clears_up_behind_itself(name, number):
         printed = up.communicate(timeout=PATIENCE)
     assert up.returncode == 130
     assert printed[0] == ""
-    assert "taken down again" in printed[1]
+    assert "removed again" in printed[1]
     assert len(printed[1].splitlines()) == 1
     assert traces(name) == []
 
@@ -188,7 +188,7 @@ def test_what_only_machines_have_wants_machines(name):
     up = [word for word in UP if word != "--machines"]
     status, line = ended(*up, "--name", name, "--cpus", "2", "--nic", "e1000e")
     assert status == 2
-    assert "--cpus --nic: only machines have that; say --machines as well" in line
+    assert "--cpus --nic: only machines have that; add --machines" in line
 
 
 @pytest.mark.parametrize(

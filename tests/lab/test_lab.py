@@ -276,7 +276,7 @@ def test_an_interrupted_up_clears_up_behind_itself(name, number):
             break
         labs.down(name)
     assert up.returncode == 130
-    assert "taken down again" in complaint
+    assert "removed again" in complaint
     assert len(complaint.splitlines()) == 1
     assert traces(name) == []
 
@@ -505,7 +505,10 @@ def test_a_hosts_own_shell_cannot_take_its_lab_down(lab):
 @pytest.mark.lab
 def test_root_is_asked_for_in_one_line(lab):
     # Everything is imported first: nobody may lack the right to read where Python lies.
-    nobody = "import os, netlimits.cli.lab, netlimits.campaign.interrupt; os.setgid(65534); os.setuid(65534)"
+    nobody = (
+        "import os, netlimits.cli.lab, netlimits.campaign.interrupt; os.setgid(65534); "
+        "os.setuid(65534)"
+    )
     commands = (
         ["up", "--name", "x"],
         ["down", "--name", lab.name],

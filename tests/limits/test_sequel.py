@@ -406,7 +406,7 @@ def test_a_single_block_has_a_ratio_and_no_interval():
             "there is no such class; did you mean path-cap?",
         ),
         (("--next", "x.yaml", "--run", "1"), "choose some with --config"),
-        (("--next", "x.yaml", "--json"), "--json: is for verdicts"),
+        (("--next", "x.yaml", "--json"), "--json is for verdicts"),
         (("--next", "x.yaml"), "needs a campaign's folder"),
     ],
 )

@@ -139,7 +139,7 @@ def test_it_is_its_owners_alone_and_needs_a_folder(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLE, folder)
     page(folder)
     assert (folder / "report.html").stat().st_mode & 0o077 == 0
-    with pytest.raises(InputError, match="a report is made of a campaign's folder"):
+    with pytest.raises(InputError, match="a report needs a campaign's folder"):
         page(folder / "results.csv")
     with pytest.raises(InputError, match=r"there is no folder"):
         page(folder, "--out", tmp_path / "nowhere" / "r.html")

@@ -32,7 +32,7 @@ def findings(site: Site, host: PromptHost, role: str, states: States) -> Iterato
                 yield _base.error(role, use.name, problem)
     if seen and not refused:
         names = ", ".join(dict.fromkeys(seen))
-        yield Finding(role, "settings", "note", f"{names} can be had")
+        yield Finding(role, "settings", "note", f"available: {names}")
 
 
 def never(site: Site, role: str) -> Iterator[Finding]:

@@ -159,7 +159,7 @@ def _under_load(site: Site, requirement: Setup) -> str:
         return "it goes with one client and one server; leave `streams` out, and take one of each"
     addresses = [m.address for m in site.machines.values() if m.address]  # unknown to `plan`
     if bulk.direction == "both" and len(set(addresses)) < len(addresses):
-        return "both ways over one network stack cannot be told apart; take `send` or `recv`"
+        return "the two directions over one network stack cannot be separated; use `send` or `recv`"
     return ""
 
 
@@ -179,6 +179,6 @@ def _together(site: Site, requirement: Setup) -> Iterator[str]:
         way = (
             f"set `measure.{requirement.tool}.interim_seconds`, such as 1"
             if "interim_seconds" in schema
-            else f"{requirement.tool} has no interim results to tell it"
+            else f"{requirement.tool} prints no interim results"
         )
         yield f"{why}; {way}"

@@ -174,7 +174,7 @@ def _finding(site: Site, hosts: Mapping[str, Host], servers: Servers, trial: Tri
     except CommandFailed as error:
         command = " ".join(error.completed.command.argv)
         problem = str(error).removeprefix(f"{error.host}: ")
-        advice = f"run `{command}` there by hand, and find out why it does not work"
+        advice = f"run `{command}` there by hand, and find out why it fails"
         return Finding(error.host or trial.role, NAME, "error", problem, advice)
     except HostError as error:
         advice = (
@@ -222,7 +222,7 @@ def _fixed(trial: Trial) -> str:
     if "data_port" not in tool(trial.tool).schema["properties"] or "data_port" in trial.options:
         return ""
     return (
-        f"; {trial.tool}'s data port is another each time: fix it with `data_port` in the "
+        f"; {trial.tool}'s data port changes from test to test: fix it with `data_port` in the "
         "experiment"
     )
 
@@ -239,9 +239,9 @@ def _vanished(site: Site, trial: Trial, what: str) -> Finding:
         trial.role,
         "path",
         "error",
-        f"{what}: {packets} vanish on the way and small ones do not: something "
-        "between the hosts has a smaller MTU and does not say so",
-        "set `mtu` on both hosts to what the path takes, or raise it there; and let ICMP "
+        f"{what}: {packets} are lost on the way and small ones are not: something between the "
+        "hosts has a smaller MTU and sends no ICMP",
+        "set `mtu` on both hosts to what the path carries, or raise it there; and let ICMP "
         "`fragmentation needed` pass",
     )
 

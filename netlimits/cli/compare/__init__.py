@@ -197,14 +197,13 @@ def _comparisons(
     """
     if not after and (baseline.campaign is None or not baseline.campaign.experiment.sides):
         raise DataError(
-            f"{baseline.path}: is no duet, whose folder holds both sides (netlimits run "
-            "EXPERIMENT --against …): name what to compare with it: netlimits compare "
+            f"{baseline.path}: is not a duet (netlimits run EXPERIMENT --against …); name a "
+            "second folder: netlimits compare "
             f"{quoted(baseline.path)} AFTER"
         )
     if not after and sessions_differ_by is not None:
         raise DataError(
-            f"{baseline.path}: both sides of a duet are of one session: leave out "
-            "--sessions-differ-by"
+            f"{baseline.path}: both sides of a duet are one session; leave out --sessions-differ-by"
         )
     if not after:
         yield BothSides(baseline)
@@ -294,7 +293,7 @@ def _hosts(comparison: BothSides) -> list[str]:
         try:
             differing = facts.differences(archives[0].facts(role), archives[1].facts(other))
         except ArchiveError as error:  # the figures are none the worse for it
-            differing = (f"cannot be told: {error}",)
+            differing = (f"cannot be compared: {error}",)
         lines += [f"{role}: {line}" for line in differing]
     return lines
 
@@ -380,7 +379,7 @@ def _needed(row: dict[Hashable, Any]) -> str:
     if math.isnan(row["runs"]):
         return ""
     what = "blocks" if "blocks" in row else "runs a side"
-    return f": {row['runs']:.0f} {what} would tell"
+    return f": {row['runs']:.0f} {what} would decide"
 
 
 def _free(name: str, table: pd.DataFrame) -> str:

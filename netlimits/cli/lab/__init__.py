@@ -80,9 +80,9 @@ def up(name: str, hosts: int, mtu: int, machines: bool, **guest: int | str | Non
     chosen = {_FIELDS.get(key, key): value for key, value in guest.items() if value is not None}
     if chosen and not machines:
         words = " ".join(f"--{key}" for key, value in guest.items() if value is not None)
-        raise InputError(f"{words}: only machines have that; say --machines as well")
+        raise InputError(f"{words}: only machines have that; add --machines")
     chosen_guest = labs.Guest(**chosen) if machines else None  # type: ignore[arg-type]
-    with _interruptible(f"lab {name} is taken down again"):
+    with _interruptible(f"lab {name} was removed again"):
         lab = labs.up(name, hosts, mtu, chosen_guest, lambda line: echo(line, err=True))
     echo(lab.hosts_file)
 
@@ -103,7 +103,7 @@ def status(name: str | None, as_json: bool) -> None:
     if as_json:
         echo(json.dumps([row for some in rows for row in some], indent=2))
     elif not rows:
-        echo("no lab is up; build one with: netlimits lab up")
+        echo("there is no lab; build one with: netlimits lab up")
     else:
         echo(_table([row for some in rows for row in some]))
 
@@ -112,7 +112,7 @@ def status(name: str | None, as_json: bool) -> None:
 @click.option("--name", help=f"Which lab.  [default: {labs.DEFAULT_NAME}]")
 @click.option("--all", "everything", is_flag=True, help="Every lab on this machine.")
 def down(name: str | None, everything: bool) -> None:
-    """Take a lab down, whole or in ruins: nothing of it stays.
+    """Remove a lab completely, also one that is built only in part.
 
     \b
     Examples:
@@ -120,17 +120,17 @@ def down(name: str | None, everything: bool) -> None:
       netlimits lab down --all
     """
     if name and everything:
-        raise InputError("--name and --all exclude each other; keep one")
+        raise InputError("use either --name or --all")
     need_root("taking a lab down")
     names = labs.names() if everything else [name or labs.DEFAULT_NAME]
     for lab_name in names:
         with _interruptible(
-            f"lab {lab_name} may stand in part; `netlimits lab down --name {lab_name}`"
+            f"lab {lab_name} may exist in part; remove it: `netlimits lab down --name {lab_name}`"
         ):
             removed = labs.down(lab_name)
         echo(f"lab {lab_name}: {'removed' if removed else 'nothing there'}")
     if not names:
-        echo("no lab is up")
+        echo("there is no lab")
 
 
 @lab.command()
@@ -139,7 +139,7 @@ def down(name: str | None, everything: bool) -> None:
 @click.option("--rate", help="What it carries, as tc counts: 10mbit, 100mbit.")
 @click.option("--delay", help="How long a frame is under way: 5ms, 200us.")
 @click.option("--loss", help="Frames lost by chance: 0.1%.")
-@click.option("--mtu", type=int, help="Bytes; longer packets are lost without a word.")
+@click.option("--mtu", type=int, help="Bytes; longer packets are dropped silently.")
 @click.option("--packets", type=int, help="Frames a second that it carries, of any size: 2000.")
 @click.option("--off", is_flag=True, help="Make it a plain link again.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
@@ -172,7 +172,7 @@ def link(
     """
     given = [value for value in (rate, delay, loss, mtu, packets) if value is not None]
     if off and given:
-        raise InputError("--off and a shape exclude each other; keep one")
+        raise InputError("use either --off or a shape")
     need_root("shaping a link")
     _choose(name, host)
     if off or given:

@@ -24,9 +24,9 @@ def shape(
     given = {"rate": rate, "mtu": mtu, "packets": packets}
     for name, value in given.items():
         if value is not None and not getattr(wanted, name):
-            raise InputError(f"--{name} {value}: a link that carries nothing is none; leave it out")
+            raise InputError(f"--{name} {value}: a link must carry something; leave it out")
     if wanted == labs.Shape():
-        raise InputError("that shapes nothing; a plain link is made by --off")
+        raise InputError("no shape is given; --off makes it a plain link again")
     return wanted
 
 
@@ -37,7 +37,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         without = False
     if without:
-        raise ValueError(f"{text!r} is no delay, such as 5ms: its unit belongs to it")
+        raise ValueError(f"{text!r} is no delay; add a unit, as in 5ms")
     return tc.time(text) / 1e6
 
 
@@ -48,7 +48,7 @@ def _fraction(text: str) -> float:
     except ValueError:
         raise ValueError(f"{text!r} is no loss, such as 0.1%") from None
     if rest or (share and not sign):  # 0.1 would be 10 % to some, 0.1 % to others
-        raise ValueError(f"{text!r} is no loss, such as 0.1%: the sign belongs to it")
+        raise ValueError(f"{text!r} is no loss; add %, as in 0.1%")
     return share
 
 
@@ -66,6 +66,6 @@ def shown(state: labs.LinkState) -> str:
     ]
     text = ", ".join(filter(None, words)) + " each way"
     if not state.works or state.traffic is None:
-        return f"{text}; its process is gone: shape it anew, or --off"
+        return f"{text}; its process is gone; shape it again, or use --off"
     out, back = (f"{way.carried} of {way.sent}" for way in state.traffic)
     return f"{text}; carried {out} frames from the host, {back} to it"

@@ -105,7 +105,7 @@ def plan(
     from netlimits.experiment.plan import Plan, seeded
 
     if every and not with_commands:
-        raise InputError("--all: it is for --commands")
+        raise InputError("--all needs --commands")
     with findings_beside(experiment_file, pairs(overrides), hosts_file):
         loaded, bound = experiment_of(experiment_file, overrides, against, _binding(hosts_file))
         drawn = loaded.repeat.seed is None
@@ -189,7 +189,7 @@ def _skipped(
 
     with interruptible(), logged_in(bound, patience) as (hosts, findings):
         for finding in findings:
-            echo(f"warning: not asked for its tools: {finding}", err=True)
+            echo(f"warning: could not ask for its tools: {finding}", err=True)
         prompt = {role: PromptHost(host) for role, host in hosts.items()}
         return tools.inventory(experiment, prompt)[1]
 

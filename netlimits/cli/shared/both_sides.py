@@ -71,8 +71,8 @@ class BothSides:
                 left, planned = results.campaign.left(results.frame)
                 if left:
                     yield (
-                        f"{results.path}: {left} of {planned} runs are left; they count once they "
-                        f"are there: netlimits resume {quoted(results.path)}"
+                        f"{results.path}: {left} of {planned} runs are pending; finish them with: "
+                        f"netlimits resume {quoted(results.path)}"
                     )
 
 

@@ -68,12 +68,12 @@ class Conduct:
 
             if not experiment.mesh:
                 raise InputError(
-                    "--scheduler is for a mesh; the experiment has one pair: leave it out"
+                    "--scheduler is for a mesh, and the experiment has one pair; leave it out"
                 )
             cluster.client(self.scheduler).close()
         if self._guard_seconds() is None:
             echo(
-                "netlimits: --guard off: hosts stay changed when this machine is lost, until "
+                "netlimits: --guard off: if this machine is lost, hosts stay changed until "
                 "`netlimits restore`",
                 err=True,
             )
@@ -201,7 +201,7 @@ def _say_cut_off(campaign: Logbook, error: NetlimitsError) -> None:
     if error.exit_status == 2:  # which says that nothing was touched
         error.exit_status = 1
     done = "" if isinstance(error, RestoreError) else f"; hosts are restored{_but_for(campaign)}"
-    again = f"go on with: netlimits resume {quoted(campaign.path)}"
+    again = f"continue with: netlimits resume {quoted(campaign.path)}"
     if isinstance(error, RestoreError):
         again += f"\n{frees(quoted(campaign.path))}"
     error.args = (f"{error}{done}; {again}",)
@@ -217,7 +217,7 @@ def _say_beside(campaign: Logbook, work: Session | ClusterRunner) -> None:
         echo(f"netlimits: a worker could not leave its runs there: {work.unshared}", err=True)
     if problem := campaign.archive.compaction.problem:
         again = f"netlimits parse {quoted(campaign.path)}"
-        echo(f"netlimits: parts are lacking ({problem}); write them with: {again}", err=True)
+        echo(f"netlimits: parts are missing ({problem}); write them with: {again}", err=True)
 
 
 def _but_for(campaign: Logbook) -> str:

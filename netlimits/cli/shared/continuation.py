@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ACCEPT = click.option(
     "--accept-changed-hosts",
     is_flag=True,
-    help="Go on although a host's kernel, CPU, NIC or boot is not what it was.",
+    help="Continue although a host's kernel, CPU, NIC or boot is not what it was.",
 )
 
 
@@ -71,7 +71,11 @@ def go_on(
     ):
         stop.defer()
         for role, why in unreached.items():
-            echo(f"warning: {role}: {why}; its runs are left, as is what was set there", err=True)
+            echo(
+                f"warning: {role}: {why}; its runs stay pending, and what was set there stays "
+                "changed",
+                err=True,
+            )
         campaign.archive.bind({r: machine for r, machine in bound.items() if r in hosts})
         put_back(campaign, hosts, ours=own, unreached=unreached)
         with stop.interruptible():
@@ -82,8 +86,8 @@ def go_on(
         changed = creation.changed_hosts(campaign, host_survey)
         if changed and not accept_changed_hosts:
             raise ArchiveError(
-                f"{campaign.path}: not the same hosts: {'; '.join(changed)}; "
-                "--accept-changed-hosts goes on all the same"
+                f"{campaign.path}: not the same hosts: {'; '.join(changed)}; add "
+                "--accept-changed-hosts to continue anyway"
             )
         if added:
             campaign = campaign.extend(*added)

@@ -140,7 +140,7 @@ def _split(
         return options
     if both := [name for name in entries.listed(options.get("pool")) if name in keys]:
         raise DataError(
-            f"its points differ in {both[0]}, which is to be pooled: leave it out of `pool`, or "
+            f"its points differ in {both[0]}, which `pool` names; remove it from `pool`, or "
             "choose another chart"
         )
     split_options, note = entries.split(options, "series", keys, results.frame)
@@ -160,7 +160,7 @@ def _taken(results: Results, kind: ChartKind, given: Mapping[str, Any]) -> Mappi
         if name not in kind.options:
             raise DataError(f"takes no {name!r}; it takes {', '.join(kind.options)}")
     if "of" not in given and kind.options.get("of") is REQUIRED:
-        raise DataError(f"{results.path}: say --of METRIC; {results.contents}")
+        raise DataError(f"{results.path}: add --of METRIC; {results.contents}")
     return given
 
 

@@ -140,7 +140,7 @@ def split(entry: Entry, part: str, keys: Iterable[str], frame: pd.DataFrame) -> 
         return entry, ""
     note = (
         f"split by {pooling.phrase(pooled)}, which would be pooled else; --pool "
-        f"{next(iter(pooled))} says that it is meant"
+        f"{next(iter(pooled))} pools it on purpose"
     )
     return {**entry, part: [*listed(entry.get(part)), *pooled]}, note
 

@@ -29,13 +29,13 @@ def machines_of(
     from netlimits.model import Machine
 
     if local and hosts_file:
-        raise InputError("say either --hosts FILE or --local")
+        raise InputError("use either --hosts FILE or --local")
     if hosts_file:
         return machines(hosts_file, roles, aside)
     if not local:
         return _in_lab(roles)
     if tuple(roles) == pairs.names(len(roles)):
-        raise InputError("--local is one machine, and each host of a mesh is its own")
+        raise InputError("--local is one machine, and a mesh needs one for each host")
     return {role: Machine(role, interface="lo", address="127.0.0.1") for role in roles}
 
 
@@ -67,10 +67,7 @@ def lab_hosts_file() -> Path:
 
     path: Path | None = labs.hosts_file()
     if path is None:
-        raise InputError(
-            "no hosts: name a hosts file with --hosts FILE, or build the lab with "
-            "`netlimits lab up`"
-        )
+        raise InputError("no hosts: add --hosts FILE, or build the lab with `netlimits lab up`")
     return path
 
 

@@ -89,8 +89,8 @@ def machines_of(
     if hosts_file is None:
         if doubt:
             raise InputError(
-                f"{campaign.path}: {doubt}, so its logins are not used: say which hosts to use: "
-                f"netlimits {command} {quoted(campaign.path)} --hosts FILE"
+                f"{campaign.path}: {doubt}, so its logins are not used: name the hosts: netlimits "
+                f"{command} {quoted(campaign.path)} --hosts FILE"
             )
         return archive.machines, True
     from netlimits.experiment.hosts_file import machines
@@ -133,8 +133,8 @@ def refuse_commands(campaign: Logbook) -> None:
                   for option in PROGRAMS if option in options]  # fmt: skip
         if named:
             raise ArchiveError(
-                f"{side.path}: {named[0]}: names what is to run on your hosts, and the campaign is "
-                "not yours; look at it, and begin one of your own with it"
+                f"{side.path}: {named[0]}: has commands for your hosts, and the campaign is not "
+                "yours; read them, then start a campaign of your own"
             )
 
 
@@ -162,7 +162,7 @@ def show(campaign: Logbook, machines: Mapping[str, Machine], yes: bool) -> None:
     if not sys.stdin.isatty():
         raise InputError(
             f"{campaign.path}: is not a campaign of yours; if the above may be done on these "
-            "hosts, say --yes"
+            "hosts, add --yes"
         )
     click.confirm("Restore this on these hosts?", abort=True, err=True)
 

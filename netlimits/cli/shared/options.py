@@ -85,7 +85,7 @@ def _remember(context: click.Context, option: click.Parameter, given: Verbosity)
     if not given:
         return
     if context.meta.setdefault(_VERBOSITY, given) != given:
-        raise click.UsageError("say either --quiet or --verbose", context)
+        raise click.UsageError("use either --quiet or --verbose", context)
 
 
 def progress_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -146,7 +146,7 @@ def pool_option(what: str) -> Callable[[Any], Any]:
         multiple=True,
         metavar="FACTOR",
         callback=separated,
-        help=f"A factor that may differ within one {what}: it is meant. Repeatable.",
+        help=f"A factor to pool: it may differ within one {what}. Repeatable.",
     )
 
 

@@ -64,7 +64,7 @@ def refuse_file(path: Path, *, fresh: bool = False) -> None:
         if path.is_dir():
             raise InputError(f"{path}: is a folder; name a file")
         if fresh and os.path.lexists(path):
-            raise InputError(f"{path}: is there already; name another file")
+            raise InputError(f"{path}: exists already; name another file")
         if path.is_file():
             path.open("ab").close()
         elif not path.exists():  # a terminal or a pipe is not opened twice

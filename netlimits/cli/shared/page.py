@@ -110,7 +110,7 @@ def _verdicts(campaign: Campaign, missing: list[str]) -> pd.DataFrame | None:
     except DataError:
         pass
     except NetlimitsError as error:
-        missing.append(f"What limited it cannot be told: {error}.")
+        missing.append(f"What limited it is unknown: {error}.")
     return None
 
 

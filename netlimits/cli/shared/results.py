@@ -121,12 +121,12 @@ def opened(path: Path, *others: Path, needed: Needed | None = None) -> Results:
             if part.campaign is None:
                 raise DataError(f"{part.path}: only campaigns' folders are drawn together")
             if [n for n, _ in parts].count(name) > 1:
-                raise DataError(
-                    f"{part.path}: {name} is there twice; their folders' names are shown"
-                )
+                raise DataError(f"{part.path}: two folders are called {name}; rename one")
         kinds = {part.campaign.experiment.name for _, part in parts if part.campaign}
         if len(kinds) > 1:
-            raise DataError(f"of several experiments ({', '.join(sorted(kinds))}), not of one")
+            raise DataError(
+                f"of several experiments ({', '.join(sorted(kinds))}); name folders of one"
+            )
         return Results(path, _joined(parts, [part.frame for _, part in parts]), parts=parts)
     if path.is_dir():
         from netlimits.analysis.frames import to_last_attempts

@@ -44,7 +44,7 @@ against_options = options_of(
         multiple=True,
         metavar="EXPERIMENT|KEY=VALUE",
         help="A second side, interleaved with the first in the same blocks: another "
-        "experiment, or what is changed in it; may be given often.",
+        "experiment, or what is changed in it; repeatable.",
     ),
     click.option(
         "--against-hosts",
@@ -79,7 +79,7 @@ def experiment_of(
     changes = pairs(overrides)
     if not against:
         if against.names:
-            raise InputError("--sides names the sides of --against: say that, too")
+            raise InputError("--sides needs --against, whose sides it names")
         alone = load(file, changes)
         return alone, bind(alone.roles) if bind else {}
     called = duet.names(against.names) if against.names else SIDES
@@ -87,14 +87,14 @@ def experiment_of(
     for key, _ in own:
         if key.split(".")[0] == "repeat":
             raise InputError(
-                f"--against {key}: both sides run equally often, in one order; --set says it"
+                f"--against {key}: both sides run equally often, in one order; use --set"
             )
     before, after = sides(file, changes, other, own)
     if against.hosts is None:
         both = duet.duet(before, after, called)
         return both, bind(both.roles) if bind else {}
     if bind is None:
-        raise InputError("--against-hosts says where the second side runs; --hosts says it of both")
+        raise InputError("--against-hosts is for the second side; use --hosts for both")
     duet.duet(before, after, called)  # raises before hosts are looked up
     machines = bind(before.roles)
     roles, others = _other_machines(before, machines, against.hosts, called[1])
@@ -138,7 +138,7 @@ def _is_change(text: str) -> bool:
 def pairs_at_once(experiment: Experiment, at_once: int | None) -> int:
     """`--at-once` as a number, 0 where it is left out. Raises InputError without a mesh."""
     if at_once and not experiment.mesh:
-        raise InputError("--at-once is for a mesh; the experiment has one pair: leave it out")
+        raise InputError("--at-once is for a mesh, and the experiment has one pair; leave it out")
     return at_once or 0
 
 
