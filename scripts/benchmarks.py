@@ -4,6 +4,8 @@
     scripts/benchmarks.py                     every benchmark that takes up to five minutes
     scripts/benchmarks.py startup plan        these ones
     scripts/benchmarks.py --long --dir DIR    the long ones too; DIR holds archives of many GB
+    scripts/benchmarks.py diagnose --output FILE
+                                              what it printed elsewhere, today, on this machine
     scripts/benchmarks.py --draw              only write the page
 
 `benchmarks/figures.yaml` says which benchmarks there are and which figures they print. A benchmark
@@ -22,8 +24,9 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +55,8 @@ class Benchmark:
     """An entry of figures.yaml: a command and the table of the figures that it prints.
 
     A row is its name and a pattern for each column, where # is the number; an empty pattern leaves
-    the cell empty. `matrix` begins the line above a Markdown table of labels by verdicts.
+    the cell empty. `matrix` begins the line above a Markdown table of labels by verdicts, and
+    `listing` the head of a Markdown table that the page shows as it is.
     """
 
     title: str
@@ -62,6 +66,7 @@ class Benchmark:
     rows: tuple[tuple[str, ...], ...]
     long: bool = False
     matrix: str = ""
+    listing: str = ""
 
     @property
     def name(self) -> str:
@@ -79,18 +84,15 @@ class Benchmark:
             for name, *patterns in self.rows
         ]
 
-    def labels(self, output: str) -> list[list[str]]:
-        """Return each label of the matrix with its verdicts and their counts."""
+    def second_table(self, output: str) -> list[list[str]]:
+        """Return the listing, or the matrix as labels with their verdicts; its head comes first."""
+        if self.listing:
+            return _markdown(output, self.listing)
         if not self.matrix:
             return []
-        lines = output[output.index(self.matrix) :].splitlines()
-        first = next(number for number, line in enumerate(lines) if line.startswith("| made as"))
-        _, *verdicts = _cells(lines[first])
-        found = []
-        for line in lines[first + 2 :]:
-            if not line.startswith("|"):
-                break
-            label, *counts = _cells(line)
+        (_, *verdicts), *rows = _markdown(output[output.index(self.matrix) :], "| made as")
+        found = [["made as", "verdicts"]]
+        for label, *counts in rows:
             pairs = zip(verdicts, counts, strict=True)
             told = ", ".join(f"{verdict} {count.strip('*')}" for verdict, count in pairs if count)
             found.append([label, told])
@@ -104,6 +106,20 @@ def _figure(pattern: str, output: str) -> str:
     if not found:
         raise ValueError(f"no line like {pattern}")
     return found[1]
+
+
+def _markdown(output: str, head: str) -> list[list[str]]:
+    """Return the cells of the first Markdown table whose head begins so.
+
+    Raises:
+        ValueError: There is none.
+    """
+    lines = iter(output.splitlines())
+    first = next((line for line in lines if line.startswith(head)), None)
+    if first is None:
+        raise ValueError(f"no table that begins {head}")
+    next(lines)  # the rule below the head
+    return [_cells(first), *map(_cells, takewhile(lambda line: line.startswith("|"), lines))]
 
 
 def _cells(line: str) -> list[str]:
@@ -128,24 +144,32 @@ def machine() -> str:
     )
 
 
-def measured(benchmark: Benchmark, folder: Path | None) -> dict[str, Any]:
-    """Run a benchmark and return its record.
+def printed(benchmark: Benchmark, folder: Path | None) -> str:
+    """Run a benchmark and return its output.
 
     Raises:
-        ValueError: It failed, or did not print a figure.
+        ValueError: It failed.
     """
-    where = machine()
     words = shlex.split(benchmark.command.format(dir=folder))
     command = [sys.executable, str(TOP / "benchmarks" / words[0]), *words[1:]]
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=TOP, check=False)
     print(ran.stdout, end="", flush=True)
     if ran.returncode not in (0, 1):  # 1: a bound of the benchmark's own is missed
         raise ValueError(f"exit status {ran.returncode}")
+    return ran.stdout
+
+
+def recorded(benchmark: Benchmark, output: str, where: str) -> dict[str, Any]:
+    """Return the record of a benchmark that printed this on a machine.
+
+    Raises:
+        ValueError: The output lacks a figure.
+    """
     return {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "machine": where,
-        "rows": benchmark.table(ran.stdout),
-        "labels": benchmark.labels(ran.stdout),
+        "rows": benchmark.table(output),
+        "second": benchmark.second_table(output),
     }
 
 
@@ -163,12 +187,12 @@ def _section(benchmark: Benchmark, record: dict[str, Any]) -> Iterator[str]:
         yield f"`benchmarks/{command}` has not been run yet."
         return
     yield f"`benchmarks/{command}`, {known['date']}, {known['machine']}:"
-    yield _table(benchmark.columns, known["rows"])
-    if known["labels"]:
-        yield _table(("made as", "verdicts"), known["labels"])
+    yield _table(benchmark.columns, *known["rows"])
+    if known["second"]:
+        yield _table(*known["second"])
 
 
-def _table(head: tuple[str, ...], rows: list[list[str]]) -> str:
+def _table(head: Sequence[str], *rows: Sequence[str]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -181,6 +205,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="only the scripts of these names")
     parser.add_argument("--dir", type=Path, help="folder for archives, some of many GB")
     parser.add_argument("--long", action="store_true", help="run long benchmarks too")
+    parser.add_argument("--output", type=Path, help="what the one NAME printed; nothing is run")
     parser.add_argument("--draw", action="store_true", help="run nothing, only write the page")
     given = parser.parse_args()
     known = [*benchmarks()]
@@ -193,11 +218,14 @@ def main() -> int:
             continue
         needs = ["--long"] if each.long and not given.long else []
         needs += ["--dir"] if "{dir}" in each.command and not given.dir else []
+        needs = [] if given.output else needs
         print(f"\n{each.command}" + (f": left out, needs {' and '.join(needs)}" if needs else ""))
         if needs:
             continue
         try:
-            record[each.command] = measured(each, given.dir)
+            where = machine()
+            output = given.output.read_text("utf-8") if given.output else printed(each, given.dir)
+            record[each.command] = recorded(each, output, where)
         except ValueError as error:
             print(f"{each.command}: {error}", file=sys.stderr)
             failed = 1
