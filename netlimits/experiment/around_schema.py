@@ -1,4 +1,4 @@
-"""JSON Schema of what may stand around any tool, at the top of a file: streams, a pace, a trace."""
+"""JSON Schema of the top-level keys that work with any tool: streams, a pace, a trace."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
     },
     "family": {
         "title": "The data's version of IP",
-        "description": "Left out: that of the hosts' data addresses. Another one goes to the data "
-        "interface's first address of that version.",
+        "description": "If left out, that of the hosts' data addresses. Another version uses the "
+        "data interface's first address of it.",
         "enum": ["ipv4", "ipv6"],
     },
     "pace": {
@@ -34,14 +34,14 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
         "additionalProperties": False,
         "required": ["rate", "frame_rate"],
         "properties": {
-            "rate": {"description": "Of user data, bit/s.", **_RATE},
+            "rate": {"description": "Rate of user data, bit/s.", **_RATE},
             "frame_rate": {
-                "description": "Of whole frames, which a qdisc counts, bit/s: over UDP and IPv4 "
-                "rate * (send_size + 42) / send_size, over IPv6 + 62.",
+                "description": "Rate of whole frames, as a qdisc counts them, bit/s: over UDP and "
+                "IPv4 rate * (send_size + 42) / send_size, over IPv6 + 62.",
                 **_RATE,
             },
             "tolerance_pct": {
-                "description": "How far from `rate` a run may be, percent.",
+                "description": "Maximum difference of a run from `rate`, percent.",
                 "type": "number",
                 "exclusiveMinimum": 0,
                 "maximum": 100,
@@ -58,7 +58,7 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
         "required": ["streams"],
         "properties": {
             "streams": {
-                "description": "How many each way; 0: none, the latency of an idle path.",
+                "description": "Number of streams each way; 0 measures an idle path.",
                 "type": "integer",
                 "minimum": 0,
                 "maximum": 128,
@@ -77,8 +77,8 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
                 "default": 2,
             },
             "tail": {
-                "description": "Seconds that they run longer, since full queues delay the "
-                "transactions' start. A run that they did not outlast is invalid.",
+                "description": "Seconds that they run after the transactions should end, because "
+                "full queues delay their start. A run whose streams ended first is invalid.",
                 "type": "integer",
                 "minimum": 1,
                 "maximum": 600,
@@ -94,19 +94,19 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
         "required": ["roles", "packets"],
         "properties": {
             "roles": {
-                "description": "Where it is taken.",
+                "description": "Roles that record packets.",
                 "type": "array",
                 "minItems": 1,
                 "items": {"type": "string"},
             },
             "packets": {
-                "description": "The most packets that are kept.",
+                "description": "Maximum number of packets to keep.",
                 "type": "integer",
                 "minimum": 1,
                 "maximum": 100_000,
             },
             "snap_bytes": {
-                "description": "Bytes kept of each packet.",
+                "description": "Bytes to keep of each packet.",
                 "type": "integer",
                 "minimum": 64,
                 "maximum": 65535,
@@ -115,4 +115,4 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
         },
     },
 }
-"""What may be asked for around the tool, whichever it is."""
+"""Key to the schema of its value."""

@@ -18,7 +18,7 @@ _NAMES: Mapping[str, Any] = {
 }
 
 _POOL: Mapping[str, Any] = {
-    "description": "Factors that differ within a figure and are meant to.",
+    "description": "Factors to pool: they may differ within one figure.",
     **_NAMES,
 }
 
@@ -38,8 +38,8 @@ _COMPARISON: Mapping[str, Any] = {
 }
 
 OPTIONS: Mapping[str, Any] = {
-    "of": {"description": "Metric, or a list: a chart for each.", **_NAMES},
-    "series": {"description": "The factors that make a curve each.", **_NAMES},
+    "of": {"description": "Metric, or a list of metrics with a chart each.", **_NAMES},
+    "series": {"description": "Factors; each combination is a curve.", **_NAMES},
     "by": {"description": "The factor on the x-axis.", **TEXT},
     "size": {"description": "The factor that holds bytes per send.", **TEXT},
     "ratio": {"description": "The column that holds segments per ACK.", **TEXT},
@@ -51,9 +51,9 @@ OPTIONS: Mapping[str, Any] = {
     "window_s": _WINDOW,
     "step": {"description": "Seconds to average over.", **_ABOVE_ZERO},
     "gap_s": {"description": "A silence that ends a burst, seconds.", **_ABOVE_ZERO},
-    "stream": {"description": "The columns that tell streams apart.", **_NAMES},
+    "stream": {"description": "Columns that identify a stream.", **_NAMES},
     "link": {
-        "description": "A link's bit rate, whose goodput bound is drawn: bit/s, such as 100G, or "
+        "description": "Bit rate of a link whose goodput bound to draw: bit/s, such as 100G, or "
         "the column that holds it.",
         "type": ["number", "string"],
     },
@@ -62,16 +62,25 @@ OPTIONS: Mapping[str, Any] = {
         "that holds it.",
         "type": ["number", "string"],
     },
-    "run": {"description": "The run drawn; else the first of each configuration.", **_COUNT},
-    "role": {"description": "Whose trace it is, where several were taken.", **TEXT},
-    "connection": {"description": "The connection of the trace that is drawn.", **_COUNT},
-    "first_transaction": {"description": "The number of the trace's first.", **_COUNT},
-    "transactions": {"description": "How many of the trace are drawn.", **_COUNT},
-    "tolerance": {"description": "How far from the plateau is an anomaly.", "type": "number"},
-    "title": {"description": "Above the chart.", **TEXT},
+    "run": {
+        "description": "The run to draw; default: the first of each configuration.",
+        **_COUNT,
+    },
+    "role": {"description": "The role whose trace to draw, if several recorded one.", **TEXT},
+    "connection": {"description": "The connection of the trace to draw.", **_COUNT},
+    "first_transaction": {
+        "description": "Number of the trace's first transaction.",
+        **_COUNT,
+    },
+    "transactions": {"description": "Number of transactions to draw.", **_COUNT},
+    "tolerance": {
+        "description": "Share below the plateau that is an anomaly.",
+        "type": "number",
+    },
+    "title": {"description": "Title of the chart.", **TEXT},
     "pool": _POOL,
 }
-"""What an entry may say of a chart; which chart takes which, its line of `charts.CHARTS` says."""
+"""Option of a chart to its schema; `charts.CHARTS` has the options of each chart."""
 
 
 def table_entry() -> dict[str, Any]:
@@ -105,7 +114,7 @@ def table_entry() -> dict[str, Any]:
             },
             "window_s": _WINDOW,
             "pool": _POOL,
-            "title": {"description": "Above the table.", **TEXT},
+            "title": {"description": "Title of the table.", **TEXT},
         },
     }
 

@@ -115,8 +115,7 @@ _CONFIGURED: Mapping[str, Any] = {
     },
     "zip": {
         "title": "Lists that move together",
-        "description": "Equally long lists of which one row is taken at a time; or a "
-        "list of such groups.",
+        "description": "Lists of equal length, used one row at a time; or a list of such groups.",
         "anyOf": [_LISTS, {"type": "array", "minItems": 1, "items": _LISTS}],
     },
     "derive": {
@@ -128,8 +127,8 @@ _CONFIGURED: Mapping[str, Any] = {
     },
     "dummies": {
         "title": "Factors without an effect",
-        "description": "Factors that nothing is to use: runs that differ by them alone "
-        "tell how far runs of one kind lie apart.",
+        "description": "Factors that nothing uses, on purpose: runs that differ only by them "
+        "show how much runs of one kind differ.",
         "type": "array",
         "minItems": 1,
         "items": TEXT,
