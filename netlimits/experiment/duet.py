@@ -88,9 +88,13 @@ def other_roles(
             renamed |= {name: f"{side}-{name}" for name in (group, *members)}
     for name in renamed.values():
         if not re.fullmatch(ROLE, name):
-            raise InputError(f"{name}: is no name of a role (32 characters): shorten the side's")
+            raise InputError(
+                f"{name}: is not a valid role name (at most 32 characters); shorten the side's name"
+            )
         if name in experiment.roles or name in experiment.groups:
-            raise InputError(f"{name}: is a role of the file already: name the sides otherwise")
+            raise InputError(
+                f"{name}: is a role of the file already; choose other names for the sides"
+            )
     return renamed
 
 
@@ -144,10 +148,10 @@ def _refuse(before: Experiment, after: Experiment) -> None:
     """Raise DocumentError for what keeps the runs of two experiments out of the same blocks."""
     for side in (before, after):
         if side.mesh:
-            problem = "is a mesh, and what is interleaved has one pair of hosts; take a factor"
+            problem = "is a mesh, and a duet has one pair of hosts; use a factor instead"
             raise _error(side, problem, "roles")
         if SIDE in resolution.names(side):
-            problem = "is what tells the sides of a duet apart; call it otherwise"
+            problem = "is reserved for the sides of a duet; use another name"
             raise _error(side, problem, "factors", SIDE)
     for what, key, mine, yours in (
         ("roles", "roles", tuple(before.groups.items()), tuple(after.groups.items())),
@@ -155,21 +159,18 @@ def _refuse(before: Experiment, after: Experiment) -> None:
     ):
         if mine != yours:
             problem = (
-                f"the sides have other {what}: {_listed(mine)} and {_listed(yours)}; what is "
-                "interleaved has the same on both"
+                f"the sides have other {what}: {_listed(mine)} and {_listed(yours)}; both sides "
+                "of a duet need the same"
             )
             raise _error(after, problem, key)
     ours, theirs = set(resolution.names(before)), set(resolution.names(after))
     if alone := sorted(ours ^ theirs):
         where = "first" if alone[0] in ours else "second"
-        problem = (
-            f"{alone[0]} is a name of the {where} side only: configurations are matched by their "
-            "factors, which both sides have"
-        )
+        problem = f"{alone[0]} is a name of the {where} side only: both sides need the same factors"
         raise _error(after, problem, "factors")
     repeats = [dataclasses.replace(side.repeat, seed=None) for side in (before, after)]
     if repeats[0] != repeats[1]:
-        problem = "is not the first side's: both run equally often, in one order"
+        problem = "differs from the first side's; both sides run equally often, in one order"
         raise _error(after, problem, "repeat")
     if before.repeat.order != "blocked":
         problem = (

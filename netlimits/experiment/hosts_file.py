@@ -173,9 +173,9 @@ def _faults(entry: Any) -> Iterator[tuple[str, ...]]:
     if not isinstance(local, bool):
         yield "must be true or false", "local"
     elif local and "ssh" in entry:
-        yield ("`ssh` and `local` exclude each other; keep one",)
+        yield ("use either `ssh` or `local`",)
     elif not local and "ssh" not in entry and not unknown:
-        yield ("says neither `ssh: NAME` nor `local: true`",)
+        yield ("needs `ssh: NAME` or `local: true`",)
 
 
 def _fault_of_text(key: str, value: Any) -> str:

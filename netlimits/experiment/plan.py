@@ -138,7 +138,7 @@ class Plan:
         if order == "coin-flips":
             raise InputError(
                 "with coin-flips chance decides how often each configuration runs: there is no "
-                "block to add; run the experiment anew with more `runs`"
+                "block to add; run the experiment again with more `runs`"
             )
         plan = copy.copy(self)
         plan._added = (*self._added, Repeat(replicates, order, seed))

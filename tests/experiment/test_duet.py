@@ -108,9 +108,9 @@ def test_configurations_of_one_side_alone_are_run_and_not_matched(file):
 
 WRONG = (
     ("factors.send_size", "[1, 2]", "no configuration is on both sides: send_size is 64, 1024, 81"),
-    ("factors", "{side: [1], send_size: [64]}", "side: is what tells the sides of a duet apart"),
-    ("repeat.replicates", "5", "is not the first side's: both run equally often"),
-    ("repeat.order", "listed", "is not the first side's"),
+    ("factors", "{side: [1], send_size: [64]}", "side: is reserved for the sides of a duet"),
+    ("repeat.replicates", "5", "differs from the first side's; both sides run equally often"),
+    ("repeat.order", "listed", "differs from the first side's"),
     ("roles", "[sender, relay, receiver]", "the sides have other roles: sender, receiver and send"),
     ("measure", "{iperf3: {send_size: '${send_size}'}}", "the sides have other tools: netperf and"),
     ("derive", "{mss: send_size + 12}", "mss is a name of the second side only"),

@@ -59,9 +59,12 @@ def test_two_roles_may_share_a_machine(tmp_path):
         ("sender: {ssh: a}\nreciever: {ssh: b}", "did you mean reciever"),
         ("sender: {ssh: a}\nreceiver: vm2", "hosts.yaml:2: receiver: must be"),
         ("sender: {ssh: a}\nreceiver:\n  shh: b", "hosts.yaml:3: receiver.shh: unknown key; did"),
-        ("sender: {ssh: a}\nreceiver: {}", "hosts.yaml:2: receiver: says neither"),
-        ("sender: {ssh: a}\nreceiver: {local: false}", "hosts.yaml:2: receiver: says neither"),
-        ("sender: {ssh: a}\nreceiver: {ssh: b, local: true}", ":2: receiver: `ssh` and `local`"),
+        ("sender: {ssh: a}\nreceiver: {}", "hosts.yaml:2: receiver: needs"),
+        ("sender: {ssh: a}\nreceiver: {local: false}", "hosts.yaml:2: receiver: needs"),
+        (
+            "sender: {ssh: a}\nreceiver: {ssh: b, local: true}",
+            ":2: receiver: use either `ssh` or `local`",
+        ),
         ("sender: {ssh: a}\nreceiver:\n  local: maybe", ":3: receiver.local: must be true or"),
         ("sender: {ssh: a}\nreceiver:\n  ssh: 7", ":3: receiver.ssh: must be a name"),
         ("sender: {ssh: a}\nreceiver:\n  ssh: a b", ":3: receiver.ssh: must be a name"),
@@ -83,7 +86,7 @@ def test_two_roles_may_share_a_machine(tmp_path):
             "ssh_config: [a]\nsender: {ssh: a}\nreceiver: {ssh: b}",
             ":1: ssh_config: must be a file's name",
         ),
-        ("sender: {ssh: a}\nsender: {ssh: b}\nreceiver: {ssh: c}", ":2: sender: stands here again"),
+        ("sender: {ssh: a}\nsender: {ssh: b}\nreceiver: {ssh: c}", ":2: sender: is there twice"),
     ],
 )
 def test_what_is_wrong_is_said_with_file_line_and_key(tmp_path, text, says):

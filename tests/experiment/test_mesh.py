@@ -114,11 +114,11 @@ def test_the_time_is_that_of_rounds():
 @pytest.mark.parametrize(
     ("roles", "problem"),
     [
-        ("{hosts: 7, pairs: bipartite}", "2: roles.hosts: 7 hosts have no two halves"),
+        ("{hosts: 7, pairs: bipartite}", "2: roles.hosts: 7 hosts cannot be halved"),
         ("{hosts: 4, pairs: [[1, 2], [3, 3]]}", "roles.pairs.1: [3, 3]: host 3 would measure"),
         ("{hosts: 4, pairs: [[1, 5]]}", "roles.pairs.0: [1, 5]: there is no host 5: the mesh has"),
         ("{hosts: 4, pairs: [[1, 2], [1, 2]]}", "roles.pairs.1: [1, 2] is entry 1 already"),
-        ("{hosts: 2, pairs: ring}", "roles.pairs: a ring has three hosts at least"),
+        ("{hosts: 2, pairs: ring}", "roles.pairs: a ring needs at least three hosts"),
         ("{hosts: 4, pairs: rign}", 'roles.pairs: must be one of all, ring, bipartite, not "rign"'),
         ("{hosts: 1}", "roles.hosts: must be at least 2, not 1"),
         ("{pairs: all}", "roles: lacks `hosts`"),

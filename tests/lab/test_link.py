@@ -329,7 +329,7 @@ def test_a_link_of_one_of_three_namespaces_is_shaped(lab):
         (("--rate", "1gbit", "--packets", "0"), "--packets 0: a link must carry something"),
         (("--delay", "5"), "'5' is no delay; add a unit, as in 5ms"),
         (("--delay", "0", "--loss", "0%"), "no shape is given; --off makes it a plain link again"),
-        (("--off", "--mtu", "1500"), "exclude each other"),
+        (("--off", "--mtu", "1500"), "use either --off"),
         (("--host", "reciever", "--off"), "did you mean receiver?"),
     ],
 )

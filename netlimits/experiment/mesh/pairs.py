@@ -98,9 +98,9 @@ def faults(written: Mapping[str, Any]) -> Iterator[tuple[str, *tuple[str | int, 
     """What is wrong with a mesh of the right shape: a sentence, and its key below `roles`."""
     count, pairs = written[HOSTS], written.get("pairs", "all")
     if pairs == "bipartite" and count % 2:
-        yield f"{count} hosts have no two halves; bipartite takes an even number", HOSTS
+        yield f"{count} hosts cannot be halved; bipartite needs an even number", HOSTS
     if pairs == "ring" and count < 3:
-        yield "a ring has three hosts at least; two are a pair: all", "pairs"
+        yield "a ring needs at least three hosts; for two use `all`", "pairs"
     seen: dict[tuple[int, int], int] = {}
     for place, (a, b) in enumerate(pairs if isinstance(pairs, list) else ()):
         if unknown := [number for number in (a, b) if number > count]:
