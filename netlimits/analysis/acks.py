@@ -95,8 +95,8 @@ def _refuse_several(
     if len(moving) > (0 if was_set(frame, ratio) else 1):
         raise DataError(
             f"runs that differ in {pooling.phrase(moving)} would be one curve, along which one "
-            "thing moves the segments per ACK: put the others into series, or pool it on "
-            f"purpose: `pool` (--pool {list(moving)[-1]})"
+            "thing moves the segments per ACK: put the others into series, or say that it is "
+            f"meant: `pool` (--pool {list(moving)[-1]})"
         )
 
 

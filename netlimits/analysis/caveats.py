@@ -221,7 +221,7 @@ def _close(started: pd.Series[Any], seconds: pd.Series[Any]) -> bool:
 def _sessions(count: int, longest: float) -> str:
     return (
         f"runs were made in {count} sessions, with up to "
-        f"{longest / 3600:.2g} h between them: means include the drift between them"
+        f"{longest / 3600:.2g} h between them: means hold what drifted meanwhile"
     )
 
 
@@ -274,8 +274,7 @@ def covered(runs: Runs) -> str:
     if not of:
         return ""
     return (
-        f"in {of} of {count} runs the throughput covers only a part of the time, down to "
-        f"{least:.0f} %, "
+        f"in {of} of {count} runs the throughput is of a part of the time, down to {least:.0f} %, "
         "in which data arrived of all streams (covered_pct)"
     )
 

@@ -129,8 +129,8 @@ def regimes(
     sizes, ns = runs[size].to_numpy(dtype=float), runs["ns"].to_numpy(dtype=float)
     if len(np.unique(sizes)) < 3 or len(sizes) < 4:
         raise DataError(
-            f"{len(sizes)} runs of {len(np.unique(sizes))} sizes; four runs of three sizes are "
-            "needed to show where one limit ends and the other begins"
+            f"{len(sizes)} runs of {len(np.unique(sizes))} sizes; where one limit ends and the "
+            "other begins shows from four runs of three sizes on"
         )
     packet, byte, weights = _line(sizes, ns)
     if problem := _one_limit(packet, byte, sizes):
@@ -173,7 +173,7 @@ def _one_limit(packet: float, byte: float, sizes: np.ndarray) -> str:
         return ""
     return (
         f"time per packet does not {'stand above 0' if packet <= 0 else 'grow with size'} "
-        f"over {sizes.min():g} to {sizes.max():g} bytes: there is only one limit"
+        f"over {sizes.min():g} to {sizes.max():g} bytes: only one limit shows"
     )
 
 
@@ -200,8 +200,8 @@ def _without_each(
         packet, byte, _ = _line(sizes[rest], ns[rest])
         if _one_limit(packet, byte, sizes):
             raise DataError(
-                f"the cost of {'packets' if packet <= 0 else 'bytes'} is within noise in these "
-                "runs: it vanishes without one block"
+                f"the cost of {'packets' if packet <= 0 else 'bytes'} does not show beyond noise "
+                "in these runs: without one block it is gone"
             )
         log_ratios.append(np.log(packet / byte))
     interval = intervals.jackknife(float(np.log(ratio)), np.array(log_ratios), confidence)
@@ -232,7 +232,7 @@ def _profile(
                 break
         else:
             missing = "packets" if factor < 1 else "bytes"
-            raise DataError(f"the cost of {missing} is within noise in these runs")
+            raise DataError(f"the cost of {missing} does not show beyond noise in these runs")
         near, far = sorted((best, edge))
         ends.append(float(brentq(lambda r: squares(r) - allowed, near, far)))
     return ends[0], ends[1]

@@ -66,7 +66,7 @@ def refuse(
     meant = [pool] if isinstance(pool, str) else list(pool)
     frames.factors(frame, meant)
     if both := [name for name in meant if name in keys]:
-        raise DataError(f"{both[0]} is both a series (or row, column) and in `pool`; remove one")
+        raise DataError(f"{both[0]} is to be told apart and to be pooled: say one of them")
     pooled = {n: v for n, v in left_out(frame, keys, among).items() if n not in meant}
     if pooled and meant:  # what is meant may hide what it determines, and the other way round
         pooled = left_out(frame, [*keys, *meant], among)
@@ -74,8 +74,8 @@ def refuse(
         first = next(iter(pooled))
         raise DataError(
             f"runs that differ in {phrase(pooled)} would be one figure: put "
-            f"{' and '.join(pooled)} into rows, columns or series, or pool it on purpose: `pool` "
-            f"(--pool {first})"
+            f"{' and '.join(pooled)} into rows, columns or series, or say that it is meant: "
+            f"`pool` (--pool {first})"
         )
 
 
@@ -88,7 +88,7 @@ def remarks(frame: pd.DataFrame, keys: Sequence[str], pool: str | Sequence[str] 
     configured = _configured(frame)
     runs = frame.drop_duplicates(configured) if configured else frame
     sentences = [
-        f"pool {name}: has no effect: no figure here has runs that differ in it"
+        f"pool {name}: without effect, no figure here has runs that differ in it"
         for name in dict.fromkeys(meant)
         if name in runs.columns and name not in keys and not _differs(runs, list(keys), name)
     ]

@@ -156,7 +156,7 @@ def _keys(frame: pd.DataFrame, rows: str | None, columns: str | Sequence[str]) -
     keys = [*frames.factors(frame, rows), *frames.factors(frame, columns)]
     twice = [key for key in dict.fromkeys(keys) if keys.count(key) > 1]
     if twice:
-        raise DataError(f"{twice[0]} is named twice among rows and columns; name it once")
+        raise DataError(f"{twice[0]} is named twice among rows and columns; once is enough")
     return keys
 
 
@@ -194,8 +194,8 @@ def _kinds(estimates: Sequence[Estimate], metric: Metric) -> Iterator[str]:
     means = [estimate for estimate in estimates if estimate.statistic == MEAN]
     if any(estimate.interval.low == estimate.interval.high for estimate in means):
         yield (
-            f"{metric.title}: some figure reads alike in all its runs, to the last digit: there "
-            "is no spread and no interval"
+            f"{metric.title}: some figure reads alike in all its runs, to the last digit: how far "
+            "they spread does not show, and neither does an interval"
         )
     if mixed := [estimate.key for estimate in estimates if estimate.mixed]:
         yield (
@@ -203,7 +203,7 @@ def _kinds(estimates: Sequence[Estimate], metric: Metric) -> Iterator[str]:
             f"mean: {_some(mixed)}"
         )
     if untold := [estimate.key for estimate in means if estimate.untold]:
-        yield f"{metric.title}: not measured: {_some(untold)}"
+        yield f"{metric.title}: runs do not tell it: {_some(untold)}"
 
 
 def _some(keys: Sequence[Key]) -> str:

@@ -67,7 +67,7 @@ def test_a_throughput_of_a_part_of_the_time_is_told_beside_every_table():
     whole = frame.assign(covered_pct=[91.0, 98.0, 12.0])
     assert caveats.covered(whole) == caveats.covered(frame) == ""
     note = (
-        "in 1 of 2 runs the throughput covers only a part of the time, down to 72 %, in which data "
+        "in 1 of 2 runs the throughput is of a part of the time, down to 72 %, in which data "
         "arrived of all streams (covered_pct)"
     )
     parts = frame.assign(covered_pct=["72.3", np.nan, 12.0])
@@ -99,8 +99,8 @@ def test_sessions_are_told_by_the_time_between_runs():
          "started": [begun + pd.Timedelta(seconds=s) for s in seconds]}
     )  # fmt: skip
     note = (
-        "runs were made in 2 sessions, with up to 3 h between them: means include the drift "
-        "between them"
+        "runs were made in 2 sessions, with up to 3 h between them: means hold what drifted "
+        "meanwhile"
     )
     assert caveats.sessions(frame) == note
     assert note in caveats.notes(frame, ["throughput_mbps"])

@@ -46,7 +46,7 @@ def test_every_analysis_refuses_and_takes_it_where_it_is_meant(make, columns) ->
 
 
 def test_what_is_told_apart_is_not_pooled() -> None:
-    with pytest.raises(DataError, match="protocol is both a series"):
+    with pytest.raises(DataError, match="protocol is to be told apart and to be pooled"):
         summary(campaign(), "throughput", "protocol", pool=["protocol", "send_size"])
 
 
@@ -88,6 +88,6 @@ def test_a_pool_that_pools_nothing_is_told() -> None:
     frame = campaign().assign(mtu=1500)
     notes = summary(frame, "throughput", "send_size", pool=["protocol", "mtu"]).attrs["notes"]
     told = [note for note in notes if note.startswith("pool ")]
-    assert told == ["pool mtu: has no effect: no figure here has runs that differ in it"]
+    assert told == ["pool mtu: without effect, no figure here has runs that differ in it"]
     within = summary(frame, "throughput", "send_size", "protocol", pool="mss").attrs["notes"]
-    assert any(note.startswith("pool mss: has no effect") for note in within)
+    assert any(note.startswith("pool mss: without effect") for note in within)

@@ -96,7 +96,7 @@ def test_packet_rates_too_noisy_for_a_fit_are_points_under_the_reason() -> None:
     figure = charts.packet_rate(frame)
     assert [len(axes.lines) for axes in figure.axes] == [1, 1, 1], "points, no line"
     words = texts(figure) + figure.axes[0].get_title(loc="left")
-    assert "there is only one limit" in words.replace("\n", " ")
+    assert "only one limit shows" in words.replace("\n", " ")
 
 
 def test_the_packet_rate_chart_marks_both_regimes() -> None:
