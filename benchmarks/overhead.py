@@ -37,7 +37,7 @@ from netlimits.archive.store import Archive
 from netlimits.hosts.connect import connect_all
 from netlimits.lab import labs
 from netlimits.model import Command, Completed
-from netlimits.restore.whole_state import WholeState
+from netlimits.restore.comparison import StateComparison
 
 LOOPS, OURS, MACHINES = "bench", "bench2", "bench3"
 REACH_S, REACH_RATIO = 0.03, 0.10
@@ -155,7 +155,7 @@ def compared(lab: labs.Lab, folder: Path) -> list[float]:
     seconds = []
     with connect_all(archive.machines) as hosts:
         for _ in range(STATES):
-            states = WholeState(archive, hosts.__getitem__, sets)
+            states = StateComparison(archive, hosts.__getitem__, sets)
             began = time.perf_counter()
             states.take()
             taken = time.perf_counter() - began

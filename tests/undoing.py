@@ -29,8 +29,8 @@ class ListLog:
 
         return changed
 
-    def putting_back(self, original: Original) -> None:
+    def begin_restore(self, original: Original) -> None:
         pass
 
-    def put_back(self, original: Original) -> None:
+    def end_restore(self, original: Original) -> None:
         pass

@@ -101,7 +101,7 @@ def context(
         specification=specification,
         features=features,
         hosts=hosts,
-        guards=session.guards.of(roles),
+        guards=session.guards.for_roles(roles),
         turns=prepared.turns(setup, ends, pace, roles),
         paces=tuple(PaceTurn(way, prepared.paced(use), told) for way, use, told in ways),
         longest=max(host.patience.allow(client).deadline for host in hosts.values()),
@@ -258,7 +258,7 @@ def _take_one(session: Session, step: SettingStep) -> None:
     if step.act == "look":
         session.changes.look(*place, step.options)
     elif step.act == "leave":
-        session.changes.as_found(place)
+        session.changes.restore_for_now(place)
     else:
         session.changes.reach(*place, step.options)
 

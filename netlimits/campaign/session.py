@@ -28,9 +28,9 @@ from netlimits.hosts.servers import Servers
 from netlimits.hosts.threads import at_once
 from netlimits.model import Machine, Run
 from netlimits.restore.changes import Changes
+from netlimits.restore.comparison import StateComparison, sets_of
 from netlimits.restore.guard.guards import PATIENCE
-from netlimits.restore.put_back import CampaignLog, guards, put_back
-from netlimits.restore.whole_state import WholeState, sets_of
+from netlimits.restore.restoration import CampaignLog, guards, restore_all
 
 
 class Session:
@@ -66,7 +66,7 @@ class Session:
         )
         self.guards = guards(archive, self.host, guard)
         self.changes = Changes(self.host, CampaignLog(archive, self.guards, survey.facts))
-        self.states = WholeState(archive, self.host, sets_of(plan.experiment, survey.machines))
+        self.states = StateComparison(archive, self.host, sets_of(plan.experiment, survey.machines))
         self.servers = Servers()
         self.preparation = Preparation(survey.machines)
         self.ways: dict[tuple[str, ...], str] = {}
@@ -88,7 +88,7 @@ class Session:
                 last.callback(host.close)
             last.push(self._synced)
             self.guards.claim()
-            last.callback(put_back, self.changes, self.guards, self.states)
+            last.callback(restore_all, self.changes, self.guards, self.states)
             last.callback(self.servers.stop)
             self.states.take()
             yield
@@ -122,7 +122,7 @@ class Session:
 
     def renew(self, roles: Collection[str]) -> None:
         """Renew the claims of hosts that wait."""
-        self.guards.of(roles).renew(0.0)
+        self.guards.for_roles(roles).renew(0.0)
 
     def cut_short(self, roles: Iterable[str]) -> None:
         """End what runs on these hosts."""

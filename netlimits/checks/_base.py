@@ -1,8 +1,7 @@
 """The interface of checks: commands that only read, and findings from their output.
 
 A check is pure; `survey` runs its commands on all hosts at the same time. Each is one small file
-and
-one line in CHECKS.
+and one line in CHECKS.
 """
 
 from __future__ import annotations

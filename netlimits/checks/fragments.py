@@ -1,8 +1,7 @@
 """Packets of the plan against the MTU that its runs will have.
 
 A larger datagram is fragmented: each fragment has headers of its own, and the loss of one loses
-all.
-A larger segment silently becomes smaller.
+all. A larger segment silently becomes smaller.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Socket buffers against a host's memory.
 
 A UDP receiver that falls behind fills its buffer. If `net.core.rmem_default` allows more memory
-than
-there is, the kernel kills the server in mid-run, or hangs.
+than there is, the kernel kills the server in mid-run, or hangs.
 """
 
 from __future__ import annotations

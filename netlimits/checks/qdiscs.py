@@ -2,8 +2,7 @@
 
 They are tried on the loopback of a network namespace that exists for one command: no interface of
 the host is touched. The kernel may load the qdisc's module, as it would in the run. A login that
-may
-not create such a namespace (`unshare`) cannot try.
+may not create such a namespace (`unshare`) cannot try.
 """
 
 from __future__ import annotations

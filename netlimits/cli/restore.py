@@ -69,7 +69,7 @@ def restore(
     from netlimits.archive import logbook
     from netlimits.campaign.interrupt import interruptible
     from netlimits.experiment.hosts_file import machines
-    from netlimits.restore.put_back import restore_from_notes
+    from netlimits.restore.restoration import restore_from_notes
 
     if results is None and hosts_file is None:
         raise InputError("name a results folder, add --hosts FILE, or both")
@@ -103,7 +103,7 @@ def _forget(results: Path | None, hosts_file: Path | None, force: bool, patience
     from netlimits.campaign.mesh import shards
     from netlimits.experiment.hosts_file import machines
     from netlimits.hosts.connect import logged_in
-    from netlimits.restore.forgetting import forget_journal, forget_notes
+    from netlimits.restore.forget import forget_journal, forget_notes
 
     lines: list[str] = []
     with ExitStack() as stack:

@@ -16,9 +16,10 @@ Service demand is CPU time, without the sampler's, divided by the units of work 
 transactions) done in the same time; if a tool does not report them, there is none. netperf's own
 formula (netlib.c's calc_service_demand: by ticks, iowait is busy) has columns of its own, with
 `ticks` in their names. If a kernel misses ticks (a CPU that idles for short times, an emulated
-one),
-/proc/stat's columns add up to less than the time. The missing ticks were busy ones, since idle time
-is measured. Their share is `lost_ticks_pct`, and 1 - util = (1 - util by ticks) x (1 - lost share).
+one), /proc/stat's columns add up to less than the time. The missing ticks were busy ones, since
+idle time is measured. Their share is `lost_ticks_pct`:
+
+    1 - util = (1 - util by ticks) x (1 - lost share)
 """
 
 from __future__ import annotations

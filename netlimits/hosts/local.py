@@ -24,8 +24,7 @@ class LocalStream:
     """A child's pipes; implements `streams.Stream`.
 
     The child has a session of its own, so that Ctrl-C reaches only the controller. One thread may
-    close
-    the pipes while another waits for output; nothing touches a closed pipe again.
+    close the pipes while another waits for output; nothing touches a closed pipe again.
     """
 
     def __init__(self, program: str) -> None:

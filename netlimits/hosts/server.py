@@ -16,7 +16,7 @@ from netlimits.errors import ConnectionLost
 from netlimits.hosts.base import KILL_GRACE
 from netlimits.hosts.drain import DRAIN, LATER, SOON
 from netlimits.hosts.patience import Patience
-from netlimits.hosts.shell import SUDO, beginning, called, exit_status, greeting, mark, words
+from netlimits.hosts.shell import SUDO, beginning, command_name, exit_status, greeting, mark, words
 from netlimits.hosts.streams import LAST, STALL, TICK, Broken, Login, Talk
 from netlimits.model import Command, Completed
 
@@ -62,9 +62,9 @@ class SessionServer:
         except BaseException as error:
             self._stream.close()
             if isinstance(error, Broken):
+                reason = login.lost() or "no answer"
                 raise ConnectionLost(
-                    f"{called(command.argv)} could not be started: {login.lost() or 'no answer'}",
-                    host=name,
+                    f"{command_name(command.argv)} could not be started: {reason}", host=name
                 ) from None
             raise
         self._opening = time.monotonic() - self._started

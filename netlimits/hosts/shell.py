@@ -112,7 +112,7 @@ def brief(argv: tuple[str, ...]) -> str:
     return line if len(line) <= 120 else line[:119] + "…"
 
 
-def called(argv: tuple[str, ...]) -> str:
+def command_name(argv: tuple[str, ...]) -> str:
     """Return how a message names a command: a script of ours by its name, if it has one."""
     if argv[:2] != ("sh", "-c"):
         return f"`{brief(argv)}`"
@@ -323,7 +323,7 @@ class Shell:
     def _lost(self, command: Command, talk: Talk, what: str) -> ConnectionLost:
         printed = one_line(talk.err.text.strip()[-200:])
         tail = f"; it had printed: {printed}" if printed and not self._login.lost() else ""
-        return ConnectionLost(f"{called(command.argv)} {what}{tail}", host=self.name)
+        return ConnectionLost(f"{command_name(command.argv)} {what}{tail}", host=self.name)
 
     def _interrupt(self) -> None:
         """End the running command from a second program, since the shell itself is waiting.

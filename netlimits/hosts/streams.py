@@ -106,8 +106,7 @@ class Marked:
     `marks` has the rest of each mark's line. Text outside belongs to no command (a login shell's
     greeting, late output of an earlier command): only its start is kept, in `before`, to explain a
     shell that never answers. More than STRAYS bytes of it, or a mark's line without an end, make
-    the
-    output `garbled`.
+    the output `garbled`.
     """
 
     def __init__(self, nonce: str, limit: int = OUTPUT_LIMIT) -> None:

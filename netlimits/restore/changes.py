@@ -24,10 +24,10 @@ from netlimits.errors import (
     SettingError,
 )
 from netlimits.hosts.base import Host
-from netlimits.hosts.shell import called
+from netlimits.hosts.shell import command_name
 from netlimits.model import Command
 from netlimits.restore import notes, states
-from netlimits.restore.originals import Changed, Original, UndoLog, typed, way_back
+from netlimits.restore.originals import Changed, Original, UndoLog, restore_order, typed
 from netlimits.settings import MADE_ANEW, State, carrier, check_found
 from netlimits.settings import setting as setting_of
 
@@ -39,7 +39,7 @@ class Changes:
     `originals` were recorded by an earlier process: they must pass `states.fault`. If they are not
     `ours`, another user recorded them: then only what settings can have made is restored.
 
-    The state of one place belongs to the thread that has its host. `changed` and `put_back` go
+    The state of one place belongs to the thread that has its host. `changed` and `restore` go
     through all places: one thread calls them while no run is in progress.
     """
 
@@ -185,14 +185,14 @@ class Changes:
         waits = [carrier.wait(interface)] if linger and name in carrier.RESTARTS else []
         return (*waits, setting_of(name).read(interface, about))
 
-    def as_found(self, place: tuple[str, str, str]) -> None:
-        """Restore a setting for now; `put_back` still handles it in the end.
+    def restore_for_now(self, place: tuple[str, str, str]) -> None:
+        """Restore a setting for now; `restore` still handles it in the end.
 
         Does nothing if it was never changed. Raises SettingError if the host refuses.
         """
         original = self._originals.get(place)
         self._read_back.pop(place, None)
-        if original and (problem := self._put_one_back(original, linger=True)):
+        if original and (problem := self._restore_one(original, linger=True)):
             raise SettingError(
                 f"is not part of this run, but could not be restored: {problem}",
                 setting=original.setting,
@@ -212,7 +212,7 @@ class Changes:
             self._log.keep(original)
             self._durable[original.place] = frozenset(original.state)
 
-    def put_back(self) -> None:
+    def restore(self) -> None:
         """Restore all changes, last one first, and verify each leaf.
 
         A failure does not stop the others, and is tried once more after them: IPv6, and a route
@@ -221,9 +221,9 @@ class Changes:
         record it.
         """
         every = self.changed
-        problems, unwritten = self._all_put_back(way_back(every))
+        problems, unwritten = self._restore_each(restore_order(every))
         if problems and len(problems) < len(every):
-            problems, again = self._all_put_back(way_back(self.changed))
+            problems, again = self._restore_each(restore_order(self.changed))
             unwritten = unwritten or again
         self._settle(every, {original.role for original, _ in problems})
         left = [f"{f.role}: {f.interface}: {f.setting}: {why}" for f, why in problems]
@@ -244,7 +244,7 @@ class Changes:
                 if role not in beyond:
                     self._host(role).run(carrier.wait(interface))
 
-    def _all_put_back(
+    def _restore_each(
         self, changed: tuple[Original, ...]
     ) -> tuple[list[tuple[Original, str]], ArchiveError | None]:
         """Return the originals that are not restored, with reasons, and the journal's error."""
@@ -253,21 +253,21 @@ class Changes:
         for original in changed:
             try:
                 # retried once, over a new connection if the old one was lost
-                problem = self._try_to_put_back(original) and self._try_to_put_back(original)
+                problem = self._try_to_restore(original) and self._try_to_restore(original)
             except ArchiveError as error:  # a full disk under the journal does not stop the others
                 problem, unwritten = "", error
             if problem:
                 problems.append((original, problem))
         return problems, unwritten
 
-    def _try_to_put_back(self, original: Original) -> str:
+    def _try_to_restore(self, original: Original) -> str:
         """Return why an original is not restored; "" if it is, and that is recorded.
 
         Raises ArchiveError if it is, and the journal could not record it: `resume` will.
         """
         try:
-            self._log.putting_back(original)
-            problem = self._put_one_back(original)
+            self._log.begin_restore(original)
+            problem = self._restore_one(original)
         except ConnectionLost as error:
             commands = setting_of(original.setting).undo(original.interface, original.state, {})
             return _by_hand(str(error).removeprefix(f"{original.role}: "), commands)
@@ -278,7 +278,7 @@ class Changes:
         if problem:
             return problem
         try:
-            self._log.put_back(original)
+            self._log.end_restore(original)
         except ArchiveError:
             self._forget(original)
             raise
@@ -291,7 +291,7 @@ class Changes:
         del self._originals[original.place]
         self._durable.pop(original.place, None)
 
-    def _put_one_back(self, original: Original, linger: bool = False) -> str:
+    def _restore_one(self, original: Original, linger: bool = False) -> str:
         """Return what still differs, with the commands to fix it, or "".
 
         With `linger`, wait until the link is up again, for the measurement that follows.
@@ -302,7 +302,7 @@ class Changes:
             return fault
         setting, host = setting_of(original.setting), self._host(original.role)
         foreign = original.place in self._foreign
-        if foreign and (why := states.ours_alone(original.setting)):
+        if foreign and (why := states.owner_only(original.setting)):
             return why
         target = states.settable(original.setting, original.state) if foreign else original.state
         commands: tuple[Any, ...] = ()
@@ -337,7 +337,7 @@ def current(host: Host, name: str, interface: str, about: Any) -> State:
     completed = host.run(setting.read(interface, about))
     if completed.timed_out:
         command = completed.command
-        problem = f"{called(command.argv)} did not end within {command.deadline:g} s"
+        problem = f"{command_name(command.argv)} did not end within {command.deadline:g} s"
         raise SettingError(problem, setting=name, host=host.name)
     return setting.state(completed)
 

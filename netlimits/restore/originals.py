@@ -54,14 +54,14 @@ class UndoLog(Protocol):
         Call the returned function; it waits for their results.
         """
 
-    def putting_back(self, original: Original) -> None:
+    def begin_restore(self, original: Original) -> None:
         """Record that the restore of an original begins."""
 
-    def put_back(self, original: Original) -> None:
+    def end_restore(self, original: Original) -> None:
         """Remove the record of an original that was restored."""
 
 
-def way_back(changed: Iterable[Original]) -> tuple[Original, ...]:
+def restore_order(changed: Iterable[Original]) -> tuple[Original, ...]:
     """Return changes in the order of their restore: last first, MTU and channels before dependants.
 
     A dependent setting that was restored earlier would be lost with the queues, and a default qdisc

@@ -20,7 +20,7 @@ def fault(name: str, state: State) -> str:
     return f"the recorded state may not be set: {reason}" if reason else ""
 
 
-def ours_alone(name: str) -> str:
+def owner_only(name: str) -> str:
     """Return why a stranger's results folder must not restore a setting, or ""."""
     if name not in OF_COMMANDS:
         return ""
@@ -34,8 +34,8 @@ def settable(name: str, state: State) -> State:
     """Return the parts of another user's state that may be restored: none that `settings:` refuses.
 
     A change of the MTU resets sysctls of the interface's IPv6 that no experiment may set: they
-    change
-    addresses, routes or other sysctls. They are restored only for the user who recorded them.
+    change addresses, routes or other sysctls. They are restored only for the user who recorded
+    them.
     """
     if name != "mtu":
         return state

@@ -1,8 +1,7 @@
 """The interface of settings: read one, change it, check that the change took, and undo it.
 
 A setting is pure: it builds commands and parses their output; `restore.changes` acts. A state is
-the
-result of `read` as JSON-able data, complete enough to restore the interface.
+the result of `read` as JSON-able data, complete enough to restore the interface.
 """
 
 from __future__ import annotations
@@ -90,10 +89,8 @@ class Setting(Protocol):
         """Yield what of a recorded state must not be restored, in words.
 
         A stranger may have written the journal or note: names and values must be ones that the
-        schema
-        allows and that the commands accept. What is no state at all may raise LookupError,
-        TypeError,
-        ValueError, AttributeError or ArithmeticError.
+        schema allows and that the commands accept. What is no state at all may raise LookupError,
+        TypeError, ValueError, AttributeError or ArithmeticError.
         """
 
 

@@ -1,16 +1,14 @@
 """The IPv6 state of an interface, to restore it after a change of the MTU.
 
 Linux removes IPv6 from an interface whose MTU falls below 1280: addresses, routes, neighbours,
-proxy
-neighbours, multicast groups, the token and its sysctls go, and a larger MTU restores only a
+proxy neighbours, multicast groups, the token and its sysctls go, and a larger MTU restores only a
 link-local address and the defaults. Above 1280, too, every change of the MTU resets
 `net.ipv6.conf.INTERFACE.mtu` and changes the `mtu` of routes that is not locked. Rules, address
 labels, nexthop objects and IPv4 lose nothing. All of this was seen on kernel 6.18 and is what
 tests/settings check.
 
 Addresses, routes of one hop, neighbours and sysctls are restored. Everything else is refused by
-name
-before the first change, in `cannot_return` and `cannot_move`.
+name before the first change, in `cannot_return` and `cannot_move`.
 """
 
 from __future__ import annotations

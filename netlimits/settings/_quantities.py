@@ -1,8 +1,7 @@
 """Numbers of an interface that `ethtool` shows under their maximums: rings and channels.
 
 The text is parsed, since `ethtool --json` supports `-g` and `-l` only from 6.2 on. A number that
-the
-driver lacks is `n/a`, or 0 with a maximum of 0 if ethtool still uses ioctl.
+the driver lacks is `n/a`, or 0 with a maximum of 0 if ethtool still uses ioctl.
 """
 
 from __future__ import annotations

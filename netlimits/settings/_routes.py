@@ -1,8 +1,7 @@
 """Read and restore the routes of one interface, without a change to any other route.
 
 `ip route change` and `replace` change the first route of a destination, TOS and metric, whatever
-its
-device is; `add` is refused if another device has such a route (all seen on kernel 6.18,
+its device is; `add` is refused if another device has such a route (all seen on kernel 6.18,
 `tests/settings`). So a route is changed only if it is the first of its kind. A missing one is
 prepended (IPv4) or appended (IPv6, which can only append).
 

@@ -2,10 +2,8 @@
 
 A driver has `combined` queues or `rx` and `tx`. A change creates the queues anew: the link may go
 down, and the qdiscs of an mq root come and go with the queues. Each queue's RPS and XPS in /sys,
-the
-CPUs of its interrupt in /proc/irq, and maybe the RSS table (`ethtool -x`) are lost too: all of it
-is
-read and restored.
+the CPUs of its interrupt in /proc/irq, and maybe the RSS table (`ethtool -x`) are lost too: all of
+it is read and restored.
 """
 
 from __future__ import annotations

@@ -9,9 +9,8 @@ the MTU changes.
 
 A VLAN or macvlan in another network namespace is lowered as well. It is searched before an MTU is
 lowered, which takes root, and refused. A login without root sees only that another network
-namespace
-exists, and that an unknown interface, which is up, has joined the multicast group of all hosts on
-this one.
+namespace exists, and that an unknown interface, which is up, has joined the multicast group of all
+hosts on this one.
 
 Below some 90 bytes not even TCP's smallest segments fit, and the kernel keeps a locked path MTU for
 each peer, which outlives the change by ten minutes (`ip route show cache`). No such entry can be

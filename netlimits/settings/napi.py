@@ -2,8 +2,7 @@
 
 With `defer_hard_irqs` the NIC's interrupt stays off for that many empty polls, and a timer of
 `gro_flush_timeout` polls instead: GRO merges more segments, so fewer ACKs are sent, and a packet
-may
-wait that much longer. Both apply to every queue of the interface.
+may wait that much longer. Both apply to every queue of the interface.
 """
 
 from __future__ import annotations

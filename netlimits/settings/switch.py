@@ -1,12 +1,10 @@
 """A switch: the experimenter's own command changes something, and another one prints its position.
 
 It is for what no other setting covers: a kernel module, a service, a firmware's mode. `verify`
-prints
-the host's position as one line; `command` has for each position the command that leads there. So
-the
-original position is known before any change, and with it the command that restores it; a position
-that no command leads to is refused. No exit status is trusted: systemctl ends with 3 if it prints
-`inactive`.
+prints the host's position as one line; `command` has for each position the command that leads
+there. So the original position is known before any change, and with it the command that restores
+it; a position that no command leads to is refused. No exit status is trusted: systemctl ends with 3
+if it prints `inactive`.
 
 The commands are words, run as the login; if they need root they contain `sudo -n` themselves.
 """

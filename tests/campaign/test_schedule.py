@@ -38,7 +38,7 @@ from netlimits.errors import (
 )
 from netlimits.experiment import load, plan, resolution
 from netlimits.experiment.configurations import Configurations
-from netlimits.restore.put_back import restore_from_journal, restore_from_notes
+from netlimits.restore.restoration import restore_from_journal, restore_from_notes
 
 TEXT = """\
 experiment: small

@@ -46,7 +46,7 @@ from netlimits.importers import read as read_imported
 from netlimits.importers.base import Given
 from netlimits.model import Command, Completed, Machine
 from netlimits.restore import notes, states
-from netlimits.restore.put_back import restore_from_notes
+from netlimits.restore.restoration import restore_from_notes
 from netlimits.settings import SETTINGS, Setting
 from netlimits.tools import TOOLS, Features, Tool
 

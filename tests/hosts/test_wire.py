@@ -51,7 +51,7 @@ def test_a_login_has_until_then_and_no_longer(ends) -> None:
 def test_after_the_login_nothing_is_counted(ends) -> None:
     near, far = ends
     done = Wire(near, time.monotonic() - 1)
-    done.let_in()
+    done.login_done()
     sent = 0
     while sent <= 2 * MOST:
         far.sendall(bytes(65536))
@@ -102,7 +102,7 @@ def test_packets_that_came_together_are_read_at_once_and_handed_over_in_pieces(e
     counted = Counted(fileno=near.detach())
     with counted:
         done = wire(counted)
-        done.let_in()
+        done.login_done()
         data = bytes(range(256)) * 8
         far.sendall(data)
         pieces = b"".join(done.recv(size) for size in (16, 240, 1, 1000, 791))
@@ -124,7 +124,7 @@ def test_what_had_come_is_not_handed_over_once_it_is_cut(ends) -> None:
 def test_who_reads_it_sees_at_once_that_it_was_closed(ends) -> None:
     near, _ = ends
     done = wire(near)
-    done.let_in()
+    done.login_done()
     near.settimeout(600)  # in vain: it is woken
     ended: list[bytes] = []
 

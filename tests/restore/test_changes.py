@@ -71,7 +71,7 @@ def test_a_change_goes_on_from_what_was_read_back_after_the_last_one(bench):
     assert bench.reach("sysctl", {"net.core.b": 1}) == ["read", "write", "read"], (
         "never read before"
     )
-    bench.changes.put_back()
+    bench.changes.restore()
     assert bench.kernel.sysctls == {"net.core.a": "0", "net.core.b": "0"}
 
 
@@ -85,17 +85,17 @@ def test_what_somebody_else_changed_meanwhile_is_seen_and_changed_again(bench):
     assert bench.kernel.sysctls == {"net.core.a": "1", "net.core.b": "2"}
     bench.kernel.sysctls["net.core.b"] = "7"
     assert bench.reach("sysctl", {"net.core.a": 1, "net.core.b": 2}) == ["read", "write", "read"]
-    bench.changes.put_back()
+    bench.changes.restore()
     assert bench.kernel.sysctls == {"net.core.a": "0", "net.core.b": "0"}
 
 
 def test_after_a_put_back_it_is_read_anew(bench):
     bench.reach("sysctl", {"net.core.a": 1})
-    bench.changes.as_found(("sender", "data0", "sysctl"))
+    bench.changes.restore_for_now(("sender", "data0", "sysctl"))
     assert bench.reach("sysctl", {"net.core.a": 2}) == ["read", "write", "read"]
-    bench.changes.put_back()
+    bench.changes.restore()
     assert bench.reach("sysctl", {"net.core.a": 2}) == ["read", "write", "read"]
-    bench.changes.put_back()
+    bench.changes.restore()
     assert bench.kernel.sysctls["net.core.a"] == "0"
 
 
@@ -103,7 +103,7 @@ def test_what_another_change_makes_anew_is_read_anew(bench):
     bench.reach("rps", {"cpus": "0"})
     bench.reach("channels", {"combined": 2})
     assert bench.reach("rps", {"cpus": "0-1"}) == ["read", "write", "read"]
-    bench.changes.put_back()
+    bench.changes.restore()
     assert (bench.kernel.queues, bench.kernel.masks) == (1, {"rx-0": "0"})
 
 
@@ -113,7 +113,7 @@ def test_what_the_last_reading_refuses_is_read_anew(bench):
     assert bench.reach("channels", {"combined": 4})[:2] == ["read", "write"]
     with pytest.raises(SettingError, match="8"):
         bench.reach("channels", {"combined": 8})
-    bench.changes.put_back()
+    bench.changes.restore()
     assert bench.kernel.queues == 1
 
 
@@ -123,7 +123,7 @@ def test_a_part_that_came_later_is_written_down_before_it_is_changed(bench):
     assert bench.kernel.masks == {"rx-0": "1", "rx-1": "1"}
     bench.kernel.made = {}
     assert bench.reach("rps", {"cpus": "0-1"})[0] == "read"
-    bench.changes.put_back()
+    bench.changes.restore()
     assert bench.kernel.masks == {"rx-0": "0", "rx-1": "1"}
 
 
@@ -131,11 +131,11 @@ def test_a_link_that_the_way_back_took_down_is_waited_for(bench):
     """A driver restarts its NIC for its channels: the host was handed back with its link down."""
     bench.reach("channels", {"combined": 2})
     bench.host.ran.clear()
-    bench.changes.put_back()
+    bench.changes.restore()
     changed = [place for place, command in enumerate(bench.host.ran) if "-L" in command.argv]
     assert bench.host.ran[-1].argv == carrier.wait("data0").argv
     assert changed
     bench.reach("sysctl", {"net.core.a": "1"})
     bench.host.ran.clear()
-    bench.changes.put_back()
+    bench.changes.restore()
     assert carrier.wait("data0").argv not in [command.argv for command in bench.host.ran]

@@ -66,7 +66,7 @@ class Folder:
     def write(self, *originals: Original, patience: int = 60, second_pass: bool = True) -> None:
         text = script.render(HOLDER, originals, patience)
         if not second_pass:
-            again = f"        sleep {script.SECOND_PASS}\n        failed=0\n        put_back\n"
+            again = f"        sleep {script.SECOND_PASS}\n        failed=0\n        restore\n"
             assert again in text
             text = text.replace(again, "")
         self.lock.touch()
@@ -118,13 +118,17 @@ def test_a_person_can_read_who_since_when_and_what():
 def test_channels_and_mtu_go_back_before_what_hangs_on_them():
     names = ("mtu", "channels", "ring", "irq", "offload", "qdisc", "route")
     changes = [Original(role, "data0", name, {}) for role in ("sender", "sinks") for name in names]
-    back = [(original.role, original.setting) for original in script.way_back(changes)]
+    back = [(original.role, original.setting) for original in script.restore_order(changes)]
     each = ("route", "offload", "channels", "irq", "ring", "mtu", "qdisc")
     assert back == [(role, name) for role in ("sinks", "sender") for name in each]
     without = [original for original in changes if original.setting not in ("channels", "mtu")]
-    assert script.way_back(without) == tuple(reversed(without))
+    assert script.restore_order(without) == tuple(reversed(without))
     later = [Original("sender", "data0", name, {}) for name in ("qdisc", "channels", "mtu")]
-    assert [original.setting for original in script.way_back(later)] == ["mtu", "channels", "qdisc"]
+    assert [original.setting for original in script.restore_order(later)] == [
+        "mtu",
+        "channels",
+        "qdisc",
+    ]
 
 
 @pytest.mark.parametrize("text", ["x\n# y", "a\rb", "\x1b[31m", "a\u2028b"])
@@ -145,9 +149,9 @@ def test_whatever_was_found_reaches_its_command_to_the_letter(values):
     original = Original("sender", "lo", "sysctl", values)
     (command,) = script.commands(original)
     text = script.render(HOLDER, [original], 5)
-    body = text[text.index("put_back() {") : text.index("case $1")]
+    body = text[text.index("restore() {") : text.index("case $1")]
     shown = subprocess.run(
-        ["dash", "-c", "act() { shift; printf '%s\\0' \"$@\"; }\nroot=sudo\n" + body + "put_back"],
+        ["dash", "-c", "act() { shift; printf '%s\\0' \"$@\"; }\nroot=sudo\n" + body + "restore"],
         capture_output=True, check=True,
     ).stdout.decode()  # fmt: skip
     assert shown.split("\0")[:-1] == ["sudo", *command.argv]
@@ -159,7 +163,7 @@ def test_what_a_command_reads_is_fed_to_it(text):
     guard_text = script.render(HOLDER, [original], 5)
     body = guard_text[guard_text.index("status() {") : guard_text.index("case $1")]
     shown = subprocess.run(
-        ["dash", "-c", "timeout() { cat >&2; }\n" + body + "put_back >/dev/null"],
+        ["dash", "-c", "timeout() { cat >&2; }\n" + body + "restore >/dev/null"],
         capture_output=True, check=True,
     ).stderr.decode()  # fmt: skip
     assert shown == text.rstrip() + "\n"
@@ -388,7 +392,7 @@ class Place:
         holder = Holder("small", identity, controller, "ada", os.getpid(), 1.8e9)
         return Guards(lambda _: self, roles, holder, patience)
 
-    def look(self) -> commands.Seen:
+    def look(self) -> commands.HostStatus:
         return snapshot(lambda _: self, "a")
 
     def files(self) -> list[str]:
@@ -507,7 +511,7 @@ def test_hosts_that_are_held_for_long_enough_yet_cost_no_word(place, monkeypatch
     assert words(7) == ["renew"], "the patience is no longer whole"
     assert words(60) == ["renew"]
     assert words(7) == ["renew"], "a dead controller's guard fires within its patience"
-    guards.putting_back(sysctl(first="1"))
+    guards.begin_restore(sysctl(first="1"))
     assert words(7) == ["renew"], "a put-back has shortened it"
     assert words(7) == []
     (taken,) = guards._claims.places
@@ -567,7 +571,7 @@ def test_a_disk_that_is_full_at_any_step_is_said_and_keeps_no_way_back_away(plac
         fill()
         with pytest.raises(HostError, match=r"its guard's `renew` failed: .*No space left"):
             guards.keep(5)
-        guards.putting_back(sysctl(first="1"))
+        guards.begin_restore(sysctl(first="1"))
         assert place.run(notes.remove(sysctl(first="1"), "")).status == 0
         (place.folder / "n.json").unlink()
         guards.release()
@@ -763,7 +767,7 @@ def test_a_guard_that_fired_is_told_once_and_started_again(place, monkeypatch):
 
 def test_a_host_that_says_something_else_is_an_error():
     with pytest.raises(HostError, match="does not report who is using it: sh: not found"):
-        commands.seen(answer(commands.look(), stderr="sh: not found", status=127))
+        commands.parsed(answer(commands.look(), stderr="sh: not found", status=127))
 
 
 @given(st.text(max_size=200), st.integers(0, 2**40))
@@ -782,7 +786,7 @@ def test_a_claim_of_any_values_can_be_printed(values):
 
 
 def test_what_is_shown_to_people():
-    seen = commands.Seen(
+    seen = commands.HostStatus(
         key="1-2", uptime=100, held=["/x"], claims=[("/x", HOLDER.text[:-1] + ', "until": 160}')], pid=9,
         doing="watch", deadline=150, would=["ip link set dev data0 mtu 1500"], links=["02:00"],
         notes=[json.dumps({"role": "a", "interface": "data0", "setting": "mtu",
@@ -802,7 +806,7 @@ CLAIM = Claim(Holder("small", "1", "box", "rick", 7, 0.0), left=60)
 
 def test_a_campaign_whose_connection_is_gone_is_not_called_at_work():
     text = json.dumps({**asdict(CLAIM.holder), "until": 60})
-    now = commands.Seen(key="1-2", claims=[("/tmp/claim", text)])
+    now = commands.HostStatus(key="1-2", claims=[("/tmp/claim", text)])
     who = "campaign small of rick at box (process 7) since 1970-01-01 00:00 UTC"
     other = replace(CLAIM.holder, id="2")
     assert refusal(now, other).startswith(
@@ -830,14 +834,14 @@ def test_a_guard_that_ran_all_it_had_to_has_restored_its_host(log, guard, restor
 
 @pytest.mark.parametrize("note", ["[" * 5000, "{", "[]", "null"])
 def test_a_note_that_is_none_is_shown_as_damaged(note):
-    shown = lines("a", report(commands.Seen(key="1-2", links=["02:00"], notes=[note])))
+    shown = lines("a", report(commands.HostStatus(key="1-2", links=["02:00"], notes=[note])))
     assert [line for line in shown if "note" in line] == ["a: damaged note"]
 
 
 def test_of_a_log_people_see_what_failed_and_no_line_of_thousands():
     log = ["restoring at noon", "sysctl -w " + "a=1 " * 999, "a = 1", "  exit status 0",
            "ethtool -K x tso on", "no such device", "  exit status 1", "done"]  # fmt: skip
-    shown = lines("a", {**report(commands.Seen(key="1-2")), "log": log})
+    shown = lines("a", {**report(commands.HostStatus(key="1-2")), "log": log})
     assert shown[0] == "a: claimed by nobody"
     assert shown[1] == "a: log: restoring at noon"
     assert shown[2].startswith("a: log: sysctl -w a=1 a=1")
@@ -933,7 +937,7 @@ def test_no_guard_fires_under_a_put_back_and_its_time_is_its_own_when_that_is_ki
     lost.close()
     taker = putting.guards("putting", patience=None)
     taker.claim(FROM_NOTES)
-    taker.putting_back(sysctl())
+    taker.begin_restore(sysctl())
     assert place.look().deadline == before.deadline, "the guard's time is left alone"
     assert before.deadline
     while (now := place.look()).uptime < before.deadline + 3:

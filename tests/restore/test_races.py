@@ -19,7 +19,7 @@ from netlimits.archive.records import unfinished
 from netlimits.archive.store import Archive
 from netlimits.errors import NetlimitsError
 from netlimits.hosts.base import Host
-from netlimits.restore.put_back import restore_from_journal, restore_from_notes
+from netlimits.restore.restoration import restore_from_journal, restore_from_notes
 
 pytestmark = pytest.mark.long
 

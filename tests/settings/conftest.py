@@ -87,7 +87,7 @@ class Bench:
 
     def put_back_as(self, before: dict[str, list[str]]) -> None:
         """Put back; nothing that can be seen may differ from `before`."""
-        self.changes.put_back()
+        self.changes.restore()
         after = self.leaves()
         assert {k: (before[k], v) for k, v in after.items() if v != before[k]} == {}
 

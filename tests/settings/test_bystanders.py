@@ -93,7 +93,7 @@ def test_a_route_that_a_link_lost_comes_back_to_its_place(bench, tmp_path, way):
     if way == "guard":
         bench.fire(tmp_path)
     else:
-        bench.changes.put_back()
+        bench.changes.restore()
     assert bench.sh("ip", "-4", "route") == before
 
 

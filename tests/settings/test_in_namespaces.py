@@ -304,4 +304,4 @@ def test_what_cannot_be_put_back_is_told_with_the_command(bench):
     bench.reach("mtu", 4000)
     bench.sh("ip", "link", "del", "data0")
     with pytest.raises(RestoreError, match=r"data0: mtu: .*\n.*data0: qdisc: "):
-        bench.changes.put_back()
+        bench.changes.restore()

@@ -86,7 +86,7 @@ def test_set_read_back_and_put_back():
     kernel.on["40"] = "0-1"  # a channel more: found now, and put back with the others
     changes.reach("sender", "eth0", "irq", {"cpus": 1})
     assert set(kernel.on.values()) == {"1"}
-    changes.put_back()
+    changes.restore()
     assert kernel.on == {"37": "0-1", "38": "0-1", "39": "0-1", "40": "0-1"}
 
 
@@ -98,7 +98,7 @@ def test_an_interrupt_that_the_kernel_manages_is_reported():
         SettingError, match=r"interrupt 38 stays on CPUs 0-1, not CPUs 0 .*Input/output"
     ):
         changes.reach("sender", "eth0", "irq", {"cpus": 0})
-    changes.put_back()
+    changes.restore()
     assert kernel.on == Kernel().on
 
 

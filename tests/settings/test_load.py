@@ -135,7 +135,7 @@ def on(lab, request) -> Iterator[OneHost]:
     try:
         yield host
     finally:
-        host.another().put_back()
+        host.another().restore()
         host.host.close()
 
 
@@ -164,7 +164,7 @@ def test_workers_run_on_after_the_login_is_closed_and_end_when_put_back(on):
     assert on.leader == leader, "what is there already is not started anew"
     on.log_in_anew()
     assert len(programs(leader)) == 1 + 2 * CPUS, "it outlives the login"
-    on.changes.put_back()
+    on.changes.restore()
     assert programs(leader) == []
     assert on.state()["running"] == 0
     assert on.sh("ls -A") == ""
@@ -181,7 +181,7 @@ def test_hosts_that_share_a_folder_each_have_their_own(bench):
         machine.run(LOAD.undo("data0", NONE, TWO)[0])
         assert current(bench.host, "load", "data0", {})["running"] == CPUS
     finally:
-        bench.changes.put_back()
+        bench.changes.restore()
         machine.close()
     assert current(bench.host, "load", "data0", {})["running"] == 0
 
@@ -225,7 +225,7 @@ def test_a_process_that_has_got_our_number_is_left_alone(on):
 def test_a_method_that_is_none_is_told_and_nothing_stays(on):
     with pytest.raises(SettingError, match=r"0 workers run, not \d+ \(.*cpu-method"):
         on.reach(workers_per_cpu=1, method="nosuch")
-    on.changes.put_back()
+    on.changes.restore()
     assert on.sh("ls -A") == ""
 
 
@@ -238,5 +238,5 @@ def test_it_ends_by_itself(on):
         time.sleep(0.1)
     assert programs(leader) == []
     assert on.state()["running"] == 0
-    on.changes.put_back()
+    on.changes.restore()
     assert on.sh("ls -A") == "", "its file too"

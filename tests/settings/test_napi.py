@@ -94,8 +94,8 @@ def test_on_a_real_interface_through_sudo(engineer):
         assert values() == ["123456", "3"]
         changes.reach("sender", "data0", "napi", {"gro_flush_timeout": 0})
         assert values() == ["0", "3"]
-        changes.put_back()
+        changes.restore()
         assert values() == before
     finally:
-        changes.put_back()
+        changes.restore()
         host.close()

@@ -97,7 +97,7 @@ def test_set_read_back_and_put_back():
     changes.reach("receiver", "data0", "rps", {"cpus": "off"})
     assert set(kernel.masks.values()) == {"0"}
     changes.reach("receiver", "data0", "rps", {"cpus": 1})
-    changes.put_back()
+    changes.restore()
     assert set(kernel.masks.values()) == {"0"}
 
 

@@ -59,7 +59,7 @@ def test_it_is_reached_and_put_back(wanted, host):
     changes.reach("sender", "lo", "switch", wanted)
     assert position(wanted) == "new"
     assert [part["position"] for part in log.originals[0].state.values()] == ["old"]
-    changes.put_back()
+    changes.restore()
     assert position(wanted) == "old"
 
 
@@ -74,7 +74,7 @@ def test_what_does_not_take_is_an_error_and_still_put_back(wanted, host):
     changes, _ = changes_of(host)
     with pytest.raises(SettingError, match=r"did not take: `cat .*` says old, not new"):
         changes.reach("sender", "lo", "switch", broken)
-    changes.put_back()
+    changes.restore()
     assert position(wanted) == "old"
 
 
@@ -93,7 +93,7 @@ def test_one_that_cannot_be_put_back_says_how_by_hand(wanted, host):
     changes, _ = changes_of(host)
     changes.reach("sender", "lo", "switch", broken)
     with pytest.raises(RestoreError, match=r"says new, was old; by hand: `false`"):
-        changes.put_back()
+        changes.restore()
 
 
 def test_somebody_elses_is_not_put_back(wanted, host):
@@ -102,9 +102,9 @@ def test_somebody_elses_is_not_put_back(wanted, host):
     original = Original("sender", "lo", "switch", state)
     theirs = Changes(lambda _: host, ListLog(lambda _: host), (original,), ours=False)
     with pytest.raises(RestoreError, match="are not run from somebody else's folder"):
-        theirs.put_back()
+        theirs.restore()
     assert position(wanted) == "new"
-    Changes(lambda _: host, ListLog(lambda _: host), (original,)).put_back()
+    Changes(lambda _: host, ListLog(lambda _: host), (original,)).restore()
     assert position(wanted) == "old"
 
 

@@ -158,7 +158,7 @@ def test_every_name_of_every_run_is_put_back(wishes):
         assert {n: kernel.values[n] for n in wanted} == {n: str(v) for n, v in wanted.items()}
     (original,) = changes.changed
     assert original.state.keys() == set().union(*wishes)
-    changes.put_back()
+    changes.restore()
     assert kernel.values == before
 
 

@@ -121,7 +121,7 @@ def undone_both_ways(bench: Bench, wishes: list[tuple[str, object]], folder: Pat
         if way == "guard":
             bench.fire(folder)
         else:
-            bench.changes.put_back()
+            bench.changes.restore()
         for name, lines in seen(bench).items():
             gone, new = set(before[name]) - set(lines), set(lines) - set(before[name])
             assert lines == before[name], (way, wishes, name, {"gone": gone, "new": new})

@@ -31,9 +31,9 @@ from netlimits.experiment.mesh import rounds, workload
 from netlimits.experiment.plan import Plan
 from netlimits.hosts.base import Host
 from netlimits.model import Machine, Mesh, Record, Run
-from netlimits.restore.forgetting import forget_journal
+from netlimits.restore.forget import forget_journal
 from netlimits.restore.originals import Original
-from netlimits.restore.put_back import restore_from_journal
+from netlimits.restore.restoration import restore_from_journal
 
 FOLDER, STOP = "shards", "stop"
 """Where shards lie in a campaign's folder, and the file there that asks all of them to end."""

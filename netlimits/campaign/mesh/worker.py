@@ -41,8 +41,8 @@ from netlimits.hosts.base import Host
 from netlimits.hosts.patience import Patience
 from netlimits.hosts.threads import at_once
 from netlimits.model import Machine, Run
-from netlimits.restore.guard.guards import PATIENCE, PUT_BACK
-from netlimits.restore.put_back import restore_from_journal
+from netlimits.restore.guard.guards import PATIENCE, RESTORE_SECONDS
+from netlimits.restore.restoration import restore_from_journal
 from netlimits.tools import Features
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def carry_out(order: Order) -> ShardOutcome:
         if shards.is_done(path).exists():
             return ShardOutcome()
         archive = _archive(campaign, order, path)
-        limit = time.monotonic() + (order.guard or PATIENCE) + PUT_BACK
+        limit = time.monotonic() + (order.guard or PATIENCE) + RESTORE_SECONDS
         _until(limit, stop, archive.lock)
         try:
             outcome = _work(campaign, archive, order, stop, limit)

@@ -1,9 +1,8 @@
 """Survey the hosts before anything is changed, and find what would make runs fail or mislead.
 
 `look` finds everything that can be seen by reading and by one short trial of each tool, on all
-hosts
-at the same time, and returns it as findings: for `netlimits check`. `survey` does the same for a
-campaign: it raises if a finding is an error. Nothing in this module changes a host.
+hosts at the same time, and returns it as findings: for `netlimits check`. `survey` does the same
+for a campaign: it raises if a finding is an error. Nothing in this module changes a host.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from dataclasses import replace
 from netlimits.errors import HostError
 from netlimits.hosts.base import Host
 from netlimits.hosts.patience import Patience
-from netlimits.hosts.shell import called
+from netlimits.hosts.shell import command_name
 from netlimits.model import Command, Completed
 
 MORE = 1.0
@@ -45,9 +45,10 @@ class PromptHost:
     def _ended(self, completed: Completed, seconds: float) -> Completed:
         if completed.timed_out:
             allowed = seconds + self.patience.more
+            name = command_name(completed.command.argv)
             raise HostError(
-                f"{called(completed.command.argv)} did not end within {allowed:g} s; find out what "
-                "it waits for on that host, or raise --patience if the host is only slow",
+                f"{name} did not end within {allowed:g} s; find out what it waits for on that "
+                "host, or raise --patience if the host is only slow",
                 host=self.name,
             )
         return completed

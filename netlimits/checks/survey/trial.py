@@ -3,8 +3,7 @@
 The tool itself shows best what a firewall lets pass. A connection that is dropped on the way shows
 in the client's sockets (SYN-SENT) with the port that is closed. TCP sends full segments and UDP the
 largest datagrams of the plan, with Don't Fragment set as Linux does: if a large packet is lost and
-a
-small one is not, the cause is the path's MTU.
+a small one is not, the cause is the path's MTU.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ def show(campaign: Logbook, machines: Mapping[str, Machine], yes: bool) -> None:
         where = f"{campaign.archive.journal.path}: {role}: {interface}: {name}"
         if role not in machines or interface != machines[role].interface:
             raise ArchiveError(f"{where}: is no interface of this campaign's hosts")
-        if fault := states.fault(name, event["state"]) or states.ours_alone(name):
+        if fault := states.fault(name, event["state"]) or states.owner_only(name):
             raise ArchiveError(f"{where}: {fault}; nothing is restored")
         for command in setting(name).undo(interface, states.settable(name, event["state"]), {}):
             echo(f"to restore: {role}: {_in_words(command)}", err=True)

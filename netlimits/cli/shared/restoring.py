@@ -42,7 +42,7 @@ def put_back(
     What others changed of the hosts' network state is printed too.
     """
     from netlimits.campaign.mesh import shards
-    from netlimits.restore.put_back import restore_from_journal
+    from netlimits.restore.restoration import restore_from_journal
 
     changed: list[str] = []
     how: dict[str, Any] = {"ours": ours, "unreached": unreached, "tell": changed.append}

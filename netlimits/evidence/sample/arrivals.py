@@ -10,8 +10,7 @@ clock.
 In-order delivery runs ahead of the path when a hole is filled: one second of it showed 21.5 Mbit/s
 behind a link of 20. So no interval counts for more than its interface's bytes less the headers: the
 fewest that its packets can have, without TCP's timestamps if `ss` does not show them, and with
-UDP's
-once a datagram, not in each of its fragments.
+UDP's once a datagram, not in each of its fragments.
 """
 
 from __future__ import annotations

@@ -4,10 +4,8 @@ One process takes about five samples a second, from before the connection exists
 what changed (a connection's counters include the start-up), and no single moment stands for all. It
 is a Perl process, since every distribution's own programs need Perl. It asks the kernel what `ss`
 asks (looks.pl), at some 0.5 ms of one CPU for each sample, where a process of `ss` takes 3. It has
-a
-session of its own so that the scheduler prefers all others, takes a fixed number of samples and
-ends
-by itself.
+a session of its own so that the scheduler prefers all others, takes a fixed number of samples and
+ends by itself.
 
 A host without Perl, or without its modules, is sampled with `ss`, one process each time: so only
 twice in a run or, if the samples are the measurement (evidence.sample.arrivals), as often as with

@@ -2,9 +2,8 @@
 
 A thread that is ready and waits for a CPU, a control group out of its quota, a CPU with a low clock
 rate, and a NIC's queue that holds what was sent (BQL): each limits a run although no CPU looks
-busy.
-Times are the difference between the first sample that has them and the last (proc(5): schedstat is
-nanoseconds run, nanoseconds waited).
+busy. Times are the difference between the first sample that has them and the last (proc(5):
+schedstat is nanoseconds run, nanoseconds waited).
 """
 
 from __future__ import annotations

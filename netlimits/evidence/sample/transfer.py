@@ -39,8 +39,7 @@ class Reading:
     """A sample's reading of a host.
 
     `times` are the CPUs' ticks at `times.clock_s`, in seconds of a clock of the host; `bytes`
-    passed
-    the data interface, in both directions, and the sampler itself used `own_s` CPU seconds.
+    passed the data interface, in both directions, and the sampler itself used `own_s` CPU seconds.
     """
 
     times: CpuTimes

@@ -186,7 +186,7 @@ class Reach:
                 f"{endpoint.user}@{endpoint.where} asks for more than a key; netlimits types no "
                 "password: allow this key alone in its sshd_config"
             )
-        wire.let_in()
+        wire.login_done()
         transport.set_keepalive(KEEP_ALIVE)
         return client
 

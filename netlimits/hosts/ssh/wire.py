@@ -56,7 +56,7 @@ class Wire:
     def send(self, data: bytes) -> int:
         return self._sock.send(data)
 
-    def let_in(self) -> None:
+    def login_done(self) -> None:
         """Lift the login's limits: commands have limits of their own."""
         self._until = None
         self._sock.settimeout(IDLE)

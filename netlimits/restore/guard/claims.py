@@ -19,7 +19,7 @@ from netlimits.hosts.threads import at_once
 from netlimits.model import Command, Completed
 from netlimits.restore.guard import commands
 from netlimits.restore.guard.claim import Holder, parse, printable
-from netlimits.restore.guard.commands import Seen, look, seen
+from netlimits.restore.guard.commands import HostStatus, look, parsed
 from netlimits.restore.guard.terms import RUN, Terms, must_be_dead, refusal
 from netlimits.restore.originals import Original
 
@@ -72,7 +72,7 @@ class Claims:
         self._host = host
         self._roles = tuple(roles)
         self._places: dict[tuple[str, str], ClaimedLogin] = {}
-        self._of: dict[str, ClaimedLogin] = {}
+        self._by_role: dict[str, ClaimedLogin] = {}
         self._turns: dict[str, Lock] = {}
         self._lock = Lock()
 
@@ -83,11 +83,11 @@ class Claims:
             return [*self._places.values()]
 
     def __contains__(self, role: str) -> bool:
-        return role in self._of
+        return role in self._by_role
 
     def at(self, role: str) -> ClaimedLogin:
         """Return the place of a claimed role."""
-        return self._of[role]
+        return self._by_role[role]
 
     def claim(self, terms: Terms = RUN) -> None:
         """Claim every host, or none.
@@ -102,7 +102,7 @@ class Claims:
         except BaseException:
             claimed = self.places
             with self._lock:
-                self._places, self._of = {}, {}
+                self._places, self._by_role = {}, {}
             for place in reversed(claimed):
                 self.release(place)
             raise
@@ -116,19 +116,21 @@ class Claims:
 
     def forget(self, role: str) -> None:
         """Drop the host of a role: it rebooted, which removed claim and guard."""
-        if role in self._of:
-            self._leave_out(self._of[role])
+        if role in self._by_role:
+            self._leave_out(self._by_role[role])
 
     def _leave_out(self, gone: ClaimedLogin) -> None:
         with self._lock:
             self._places = {key: place for key, place in self._places.items() if place is not gone}
-            self._of = {kept: place for kept, place in self._of.items() if place is not gone}
+            self._by_role = {
+                kept: place for kept, place in self._by_role.items() if place is not gone
+            }
 
     def place(self, role: str) -> ClaimedLogin:
         """Return the place of a role, claimed and held."""
-        if role not in self._of:  # a reboot removed the claim
+        if role not in self._by_role:  # a reboot removed the claim
             self._claim(role, RUN)
-        place = self._of[role]
+        place = self._by_role[role]
         self._held(place)
         return place
 
@@ -161,7 +163,7 @@ class Claims:
         return _twice(act)
 
     def _claim(self, role: str, terms: Terms) -> None:
-        if role in self._of:
+        if role in self._by_role:
             return
         problem = ""
         for _ in range(_TRIES):
@@ -174,7 +176,7 @@ class Claims:
                 if problem:
                     continue  # another campaign claimed it meanwhile, or the connection broke
                 with self._lock:
-                    self._of[role] = place = self._places[login]
+                    self._by_role[role] = place = self._places[login]
                 _twice(partial(self._held, place))
             return
         raise HostError(
@@ -183,7 +185,7 @@ class Claims:
             host=role,
         )
 
-    def _claimed(self, role: str, login: tuple[str, str], now: Seen, terms: Terms) -> str:
+    def _claimed(self, role: str, login: tuple[str, str], now: HostStatus, terms: Terms) -> str:
         """Claim the host of a role; return why that failed, or ""."""
         with self._lock:
             places = {**self._places}
@@ -206,10 +208,10 @@ class Claims:
         with self._lock:
             self._places[login] = place
 
-    def _look(self, role: str, terms: Terms) -> Seen:
+    def _look(self, role: str, terms: Terms) -> HostStatus:
         return settled(self._host, role, self.holder, terms)
 
-    def _take(self, role: str, now: Seen, terms: Terms) -> Completed | str:
+    def _take(self, role: str, now: HostStatus, terms: Terms) -> Completed | str:
         """Run the command that claims the host; return its result, or why it failed."""
         old = next(((path, text) for path, text, _ in now.claimed()), None)
         dead = must_be_dead(now, self.holder, terms)
@@ -233,15 +235,15 @@ class Claims:
         self.refuse_lost(place, answer)
 
 
-def snapshot(host: Callable[[str], Host], role: str) -> Seen:
+def snapshot(host: Callable[[str], Host], role: str) -> HostStatus:
     """Return who claims the host of a role and what guards it. Raises HostError."""
     try:
-        return seen(host(role).run(look()))
+        return parsed(host(role).run(look()))
     except HostError:
-        return seen(host(role).run(look()))
+        return parsed(host(role).run(look()))
 
 
-def settled(host: Callable[[str], Host], role: str, holder: Holder, terms: Terms) -> Seen:
+def settled(host: Callable[[str], Host], role: str, holder: Holder, terms: Terms) -> HostStatus:
     """Return the snapshot of a host once no connection that matters for a refusal is changing."""
     until = time.monotonic() + PARTING
     while True:
@@ -253,7 +255,7 @@ def settled(host: Callable[[str], Host], role: str, holder: Holder, terms: Terms
         time.sleep(0.2)
 
 
-def _about_to_be_held(now: Seen) -> bool:
+def _about_to_be_held(now: HostStatus) -> bool:
     """Return True for a claim that nobody holds yet, as for a moment after its creation."""
     return any(claim and not claim.stale and not claim.held for *_, claim in now.claimed())
 

@@ -16,7 +16,7 @@ SETTLES = scripts.LOCK_WAIT + 15.0
 
 
 @dataclass(slots=True)
-class Seen:
+class HostStatus:
     """The claims, guard and notes of a host; times in seconds of its /proc/uptime.
 
     Attributes:
@@ -58,9 +58,9 @@ def look() -> Command:
     return Command(("sh", "-c", scripts.LOOK, "look"), deadline=10)
 
 
-def seen(completed: Completed) -> Seen:
+def parsed(completed: Completed) -> HostStatus:
     """Parse what `look` printed. Raises HostError for any other output."""
-    snapshot = Seen()
+    snapshot = HostStatus()
     try:
         for line in completed.stdout.splitlines():
             word, _, rest = line.partition(" ")
@@ -76,7 +76,7 @@ def seen(completed: Completed) -> Seen:
     return snapshot
 
 
-def _take_in(snapshot: Seen, word: str, rest: str) -> None:
+def _take_in(snapshot: HostStatus, word: str, rest: str) -> None:
     """Add one line of `look`'s output to the snapshot. Raises ValueError."""
     first, _, second = rest.partition(" ")
     match word:

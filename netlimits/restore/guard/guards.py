@@ -38,7 +38,7 @@ Runs within that time need no renewal: with the usual patience there is one in h
 
 NOTHING: Mapping[str, Completed] = {}
 
-PUT_BACK = 60.0
+RESTORE_SECONDS = 60.0
 """Minimum seconds of a claim while the controller restores one setting.
 
 No guard fires while the claim is held; a controller that dies holds it no more.
@@ -71,7 +71,7 @@ class Guards:
         """Seconds that hosts stay claimed without renewal, beyond a run's own time."""
         return self._patience or PATIENCE
 
-    def of(self, roles: Collection[str]) -> Guards:
+    def for_roles(self, roles: Collection[str]) -> Guards:
         """Return the claims and guards of some roles' hosts, to renew them and to ask which fired.
 
         Both share what is claimed, armed or released.
@@ -220,7 +220,7 @@ class Guards:
                 f"a note of its original settings cannot be written there: {why}", host=role
             ) from None
 
-    def putting_back(self, original: Original) -> None:
+    def begin_restore(self, original: Original) -> None:
         """Extend claim and guard while a setting is restored; the guard stays until that is done.
 
         A host that cannot store the new time, because its disk is full, is restored all the same:
@@ -229,7 +229,7 @@ class Guards:
         """
         if original.role not in self._claims:
             return
-        place, seconds = self._claims.at(original.role), max(PUT_BACK, self._patience or 0)
+        place, seconds = self._claims.at(original.role), max(RESTORE_SECONDS, self._patience or 0)
         try:
             self._renew(place, seconds, self._patience)
         except (ConnectionLost, NotOurs):

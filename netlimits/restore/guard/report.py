@@ -9,7 +9,7 @@ from typing import Any
 
 from netlimits.model import decoding
 from netlimits.restore.guard.claim import printable
-from netlimits.restore.guard.commands import Seen
+from netlimits.restore.guard.commands import HostStatus
 
 WIDTH = 160
 """Characters shown of a command: an MTU's restore has a hundred IPv6 sysctls."""
@@ -17,7 +17,7 @@ WIDTH = 160
 _DAMAGED = "damaged note"
 
 
-def report(now: Seen) -> dict[str, Any]:
+def report(now: HostStatus) -> dict[str, Any]:
     """Report who claims a host, what its guard is doing, and what it would restore.
 
     Returns:
@@ -86,7 +86,7 @@ def has_restored(answer: Mapping[str, Any]) -> bool:
     return answer["guard"] == "fired" and "done" in last and not failed
 
 
-def _doing(now: Seen) -> str:
+def _doing(now: HostStatus) -> str:
     if now.pid is None:
         return "none"
     if now.doing == "now":
@@ -119,7 +119,7 @@ def _time(seconds: int | None) -> str:
     return f"{seconds} s left" if seconds >= 0 else f"time over since {-seconds} s"
 
 
-def _note(text: str, now: Seen) -> dict[str, str] | None:
+def _note(text: str, now: HostStatus) -> dict[str, str] | None:
     """Return the place in a note; None for another host's note in a shared home folder."""
     try:
         note = decoding.parsed(text)

@@ -1,9 +1,8 @@
 """The guard: a readable shell script that contains the commands of the restore.
 
 It needs `sh`, `timeout` and `sleep`, which every host has, and nothing is installed. It sleeps
-until
-a deadline that the controller extends at each run. If the deadline passes, the script restores the
-original settings. Times are those of /proc/uptime, which no clock step changes.
+until a deadline that the controller extends at each run. If the deadline passes, the script
+restores the original settings. Times are those of /proc/uptime, which no clock step changes.
 
 For a while it waits on if somebody there holds the claim, such as a restore. It restores each
 setting under the lock that every change needs, so two changes never mix, and ending the guard
@@ -27,7 +26,7 @@ from netlimits.hosts.shell import ROOTS_PATH, SUDO
 from netlimits.model import Command
 from netlimits.restore.guard import scripts
 from netlimits.restore.guard.claim import PLACES, Holder, printable
-from netlimits.restore.originals import Original, in_words, way_back
+from netlimits.restore.originals import Original, in_words, restore_order
 from netlimits.settings import setting
 
 SECOND_PASS = 3
@@ -88,7 +87,7 @@ fed() {{
     status $?
 }}
 
-put_back() {{
+restore() {{
 {commands}
 }}
 
@@ -146,10 +145,10 @@ now)
     {{
         read -r up _ </proc/uptime
         printf 'restoring at %s (/proc/uptime %s)\\n' "$(date -u)" "$up"
-        put_back
+        restore
         sleep {second_pass}
         failed=0
-        put_back
+        restore
         echo done
     }} >>"$log" 2>&1
     if [ "$2" = due ] && [ "$failed" -gt 0 ] && [ "$tries" -lt {tries} ]; then
@@ -176,7 +175,7 @@ def render(holder: Holder, originals: Sequence[Original], patience: int) -> str:
         f"#   run by     {holder.user} at {holder.controller}, process {holder.pid}",
         *(
             f"#   restores   {original.role}: {original.interface}: {original.setting}"
-            for original in way_back(originals)
+            for original in restore_order(originals)
         ),
         "#",
         "# To restore them now:  sh FILE now     To stop it:  kill PID, which is in the file .pid",
@@ -206,7 +205,7 @@ def commands(original: Original) -> tuple[Command, ...]:
 
 
 def _lines(originals: Sequence[Original]) -> Iterator[str]:
-    for original in way_back(originals):
+    for original in restore_order(originals):
         yield printable(f"    # {original.role}: {original.interface}: {original.setting}")
         yield "    locked"
         for command in commands(original):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from netlimits.model import decoding
 from netlimits.restore.guard.claim import Claim, Holder, printable
-from netlimits.restore.guard.commands import Seen
+from netlimits.restore.guard.commands import HostStatus
 
 OR_FORGET = ", or leave it as it is with `netlimits restore --hosts FILE --forget`"
 """The command that frees a host in any case, for errors about what a campaign left there."""
@@ -23,8 +23,7 @@ class Terms:
 
     `dead`: those whose claim nobody holds; `living`: those whose claim is held; `noted`: those with
     notes of other campaigns. The same campaign's own claim, and one whose time is over, may always
-    be
-    taken over.
+    be taken over.
     """
 
     dead: bool = False
@@ -42,7 +41,7 @@ def forced(terms: Terms, force: bool) -> Terms:
     return Terms(terms.dead, terms.living or force, terms.noted)
 
 
-def refusal(now: Seen, holder: Holder, terms: Terms = RUN) -> str:
+def refusal(now: HostStatus, holder: Holder, terms: Terms = RUN) -> str:
     """Return why `holder` may not claim a host, or ""."""
     if len(now.claims) > 1:
         return f"it has more than one claim; remove {printable(now.claims[-1][0])}"
@@ -81,14 +80,14 @@ def _in_the_way(claim: Claim, terms: Terms) -> str:
     )
 
 
-def must_be_dead(now: Seen, holder: Holder, terms: Terms) -> bool:
+def must_be_dead(now: HostStatus, holder: Holder, terms: Terms) -> bool:
     """Return True if the claim there may be taken only while nobody holds it."""
     return not terms.living and any(
         claim is None or not (claim.stale or _is_own(claim, holder)) for *_, claim in now.claimed()
     )
 
 
-def _noted(now: Seen, holder: Holder, damaged_too: bool) -> str:
+def _noted(now: HostStatus, holder: Holder, damaged_too: bool) -> str:
     """Return why the notes on a host keep `holder` from claiming it, or "".
 
     A restore from a journal needs no note, so a damaged one does not count there.

@@ -8,9 +8,8 @@ ingress are beside the root and stay. The classes of a flow queue are its flows:
 with the traffic, and are not read.
 
 Ours is always created anew, since `tc qdisc replace` keeps parameters that the new line omits: an
-fq
-keeps its last `maxrate`. `-r` shows tbf's limit and burst exactly (without it they are rounded to
-µs), `-d` its mpu and the stab; classes have no JSON in iproute2 6.1.
+fq keeps its last `maxrate`. `-r` shows tbf's limit and burst exactly (without it they are rounded
+to µs), `-d` its mpu and the stab; classes have no JSON in iproute2 6.1.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Kinds of qdisc: the parameters an experiment may give, and those that `tc` shows and accepts.
 
 Both are tables. `KINDS` has the options: every parameter is either required or has a default here,
-so
-that a run's qdisc never depends on the one before it. `RETURNABLE` has what can be restored: kinds
-all of whose parameters `tc -r -d -j` of iproute2 6.1 shows. tbf's peak rate is not among them (its
-JSON omits it), nor are classes.
+so that a run's qdisc never depends on the one before it. `RETURNABLE` has what can be restored:
+kinds all of whose parameters `tc -r -d -j` of iproute2 6.1 shows. tbf's peak rate is not among them
+(its JSON omits it), nor are classes.
 """
 
 from __future__ import annotations

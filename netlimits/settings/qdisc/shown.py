@@ -27,10 +27,8 @@ class Parameter:
     """A parameter of a kind of qdisc.
 
     `shape` is its JSON Schema; `read` parses the option into a number, text or tuple; `shown` finds
-    it
-    in tc's options, and is None if tc does not show it. `near` is the allowed difference beyond
-    tc's
-    six digits.
+    it in tc's options, and is None if tc does not show it. `near` is the allowed difference beyond
+    tc's six digits.
     """
 
     shape: Mapping[str, Any]
@@ -47,8 +45,8 @@ class Shown:
     `compose` returns the words of a command, `settle` completes the options or refuses them
     (ValueError), `lost` returns what `tc` does not show of an original; `known` are tc's options.
     `exactly` returns those values of an original that `tc` writes differently from how it shows
-    them;
-    its second argument is True if tc writes ns. It raises ValueError for what tc cannot write.
+    them; its second argument is True if tc writes ns. It raises ValueError for what tc cannot
+    write.
     """
 
     units: Mapping[str, Parameter]

@@ -222,7 +222,7 @@ def attack(held: Held) -> str | None:
             held.says("restored from any state")
             for command in setting("qdisc").undo(interface, log.originals[0].state, {}):
                 guests.run(name, *command.argv)
-        changes.put_back()
+        changes.restore()
     except SettingError as error:
         held.says(f"refused: {error}")
         if log.originals:

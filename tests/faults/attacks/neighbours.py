@@ -170,7 +170,7 @@ def _attack(held: Held, bench: Bench, keeper: subprocess.Popen[str] | None) -> s
             held.says("a guard's script")
             bench.fire(held.folder)
         else:
-            bench.changes.put_back()
+            bench.changes.restore()
     except Exception as error:
         return f"not restored: {error}"
     return _differs(before, _seen(bench, keeper))

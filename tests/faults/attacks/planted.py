@@ -79,7 +79,7 @@ def a_state(held: Held) -> str | None:
     setting = chance.choice(SETTINGS)
     state = _state(chance, setting.name)
     held.says(f"{setting.name}: {str(state)[:200]}")
-    if states.fault(setting.name, state) or states.ours_alone(setting.name):
+    if states.fault(setting.name, state) or states.owner_only(setting.name):
         return None
     for command in setting.undo("data0", states.settable(setting.name, state), {}):
         strange = [

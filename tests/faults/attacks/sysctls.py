@@ -50,7 +50,7 @@ def attack(held: Held) -> str | None:
             held.says("restored from any state")
             for command in setting("sysctl").undo("data0", log.originals[0].state, {}):
                 host.run(command)
-        changes.put_back()
+        changes.restore()
         after = sysctl_tree.values(ground.on(name, *sysctl_tree.READ, check=False))
         return f"{moved}" if (moved := sysctl_tree.moved(before, after)) else None
     finally:

@@ -18,6 +18,7 @@ from netlimits.errors import HostInUse, NetlimitsError
 from netlimits.hosts.base import Host, must
 from netlimits.model import Command, decoding
 from netlimits.model.state_folder import FOLDER
+from netlimits.restore.comparison import StateComparison
 from netlimits.restore.guard import script
 from netlimits.restore.guard.claim import LONGEST, holder, printable
 from netlimits.restore.guard.claims import snapshot
@@ -25,8 +26,7 @@ from netlimits.restore.guard.guards import Guards
 from netlimits.restore.guard.terms import FROM_NOTES, forced
 from netlimits.restore.notes import Note
 from netlimits.restore.originals import Original, from_event, typed
-from netlimits.restore.put_back import identity
-from netlimits.restore.whole_state import WholeState
+from netlimits.restore.restoration import identity
 
 _LIST = (
     FOLDER + 'for f in "$d"/*.json; do [ -e "$f" ] || [ -L "$f" ] || continue; '
@@ -59,7 +59,7 @@ def forget_journal(
         tell(_given_up(from_event(event)))
         place = {key: event[key] for key in ("role", "interface", "setting")}
         archive.append("forgotten", **place)
-    states = WholeState(archive, hosts.__getitem__)
+    states = StateComparison(archive, hosts.__getitem__)
     for role in states.kept():
         tell(f"given up: {role}: the comparison of its network state with the state before")
     states.forget(archive.machines)

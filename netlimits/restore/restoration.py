@@ -24,11 +24,11 @@ from netlimits.hosts.base import Host, must
 from netlimits.model import Command
 from netlimits.restore import notes
 from netlimits.restore.changes import Changes, current
+from netlimits.restore.comparison import StateComparison
 from netlimits.restore.guard.claim import holder
 from netlimits.restore.guard.guards import PATIENCE, Guards
 from netlimits.restore.guard.terms import FROM_NOTES, RESTORE, forced
-from netlimits.restore.originals import Original, from_event, way_back
-from netlimits.restore.whole_state import WholeState
+from netlimits.restore.originals import Original, from_event, restore_order
 
 
 def guards(
@@ -63,7 +63,7 @@ class CampaignLog:
         self._order = itertools.count(1)
         self.run = guards.run
         self.begin_change = guards.begin_change
-        self.putting_back = guards.putting_back
+        self.begin_restore = guards.begin_restore
 
     def keep(self, original: Original) -> None:
         """Record it in the journal first, on the host second, in its guard third."""
@@ -74,7 +74,7 @@ class CampaignLog:
         note = notes.note_file(original, address, name, campaign, time.time(), order)
         self._guards.arm(original, note)
 
-    def put_back(self, original: Original) -> None:
+    def end_restore(self, original: Original) -> None:
         """Remove the note from the host, then record the restore in the journal."""
         must(self.run(original.role, notes.remove(original, self._link_address(original))))
         self._archive.append("put_back", **_place(original))
@@ -92,12 +92,12 @@ class NoteLog:
         self._link_address = link_address
         self.run = guards.run
         self.begin_change = guards.begin_change
-        self.putting_back = guards.putting_back
+        self.begin_restore = guards.begin_restore
 
     def keep(self, original: Original) -> None:
         """Do nothing: the note is there already."""
 
-    def put_back(self, original: Original) -> None:
+    def end_restore(self, original: Original) -> None:
         """Remove the note, which has the role it was written for."""
         must(self.run(original.role, notes.remove(self._noted, self._link_address)))
 
@@ -106,10 +106,10 @@ def _place(original: Original) -> dict[str, str]:
     return dict(zip(("role", "interface", "setting"), original.place, strict=True))
 
 
-def put_back(
+def restore_all(
     changes: Changes,
     guarding: Guards,
-    states: WholeState | None = None,
+    states: StateComparison | None = None,
     beyond: Collection[str] = (),
 ) -> None:
     """Restore everything, compare, and end guards and claims of hosts where nothing is left.
@@ -121,7 +121,7 @@ def put_back(
     problems = []
     try:
         try:
-            changes.put_back()
+            changes.restore()
         except RestoreError as error:
             problems.append(str(error))
         if states:
@@ -166,10 +166,10 @@ def restore_from_journal(
     guarding = guards(archive, hosts.__getitem__, None)
     guarding.claim(forced(RESTORE, force))
     log = CampaignLog(archive, guarding, host_facts)
-    states = WholeState(archive, hosts.__getitem__)
+    states = StateComparison(archive, hosts.__getitem__)
     beyond = [role for role in archive.machines if role not in hosts or role in unreached]
     try:
-        put_back(
+        restore_all(
             Changes(hosts.__getitem__, log, originals, ours=ours),
             guarding,
             states if ours else None,
@@ -232,7 +232,7 @@ def _from_notes(role: str, host: Host, guarding: Guards) -> Iterator[Original]:
                 (original, Original(str(note["role"]), *original.place[1:], original.state), mac)
             )
     noted_by = {id(note[0]): note for note in notes_here}
-    order = way_back(original for original, *_ in reversed(notes_here))
+    order = restore_order(original for original, *_ in reversed(notes_here))
     notes_here = [noted_by[id(original)] for original in order]
     count = len(notes_here)
     for last in (False, True):
@@ -257,7 +257,7 @@ def _one_from_notes(
 ) -> None:
     """Restore one setting and remove its note, which has the role it was `noted` for."""
     _refuse_beyond(host, original)
-    Changes(lambda _: host, NoteLog(guarding, noted, mac), (original,)).put_back()
+    Changes(lambda _: host, NoteLog(guarding, noted, mac), (original,)).restore()
 
 
 def _refuse_beyond(host: Host, original: Original) -> None:

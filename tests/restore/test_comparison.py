@@ -11,15 +11,15 @@ from recorded import recorded
 from netlimits.errors import ConnectionLost, HostError
 from netlimits.hosts.scripted import Answer, ScriptedHost, answer
 from netlimits.model import Command, Completed, Experiment, SettingUse
-from netlimits.restore import whole_state
-from netlimits.restore.whole_state import WholeState, sets_of
+from netlimits.restore import comparison
+from netlimits.restore.comparison import StateComparison, sets_of
 
 SETS = {"source": {"mtu": [], "sysctl": ["net.core.somaxconn"]}}
 
 
 @pytest.fixture(autouse=True)
 def _no_wait(monkeypatch):
-    monkeypatch.setattr(whole_state, "SETTLES", 0)
+    monkeypatch.setattr(comparison, "SETTLES", 0)
 
 
 class Scene:
@@ -31,7 +31,7 @@ class Scene:
         self.printed: Answer = PRINTED
         self.obeys = True
         self.host = ScriptedHost(self.script)
-        self.states = WholeState(self.archive, lambda _: self.host, SETS)
+        self.states = StateComparison(self.archive, lambda _: self.host, SETS)
 
     def script(self, command: Command) -> Answer:
         if command.argv[:2] == ("sysctl", "-w") and self.obeys:
@@ -52,10 +52,10 @@ class Scene:
     def run(self, _: str, command: Command) -> Completed:
         return self.host.run(command)
 
-    def compared(self) -> whole_state.Found:
+    def compared(self) -> comparison.ComparisonResult:
         """What another process finds, which knows no more than the folder says."""
         self.host.ran.clear()
-        return WholeState(self.archive, lambda _: self.host).compare(self.run)
+        return StateComparison(self.archive, lambda _: self.host).compare(self.run)
 
     @property
     def written(self) -> list[str]:

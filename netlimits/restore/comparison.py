@@ -2,11 +2,10 @@
 
 Each setting restores its own state; this comparison finds the rest. The first reading stays in
 `state/ROLE.json` of the results folder until it is compared, so `netlimits restore RESULTS`
-compares
-too after the campaign was killed. A difference that the campaign's settings can have caused
-(`side_effects` has the rule) is restored if there is a command for it (`ways_back`); what remains
-of
-those is an error. Other users caused every other difference: it is reported and left.
+compares too after the campaign was killed. A difference that the campaign's settings can have
+caused (`side_effects` has the rule) is restored if there is a command for it (`undo_commands`);
+what remains of those is an error. Other users caused every other difference: it is reported and
+left.
 
 Such an error does not keep a host claimed: its settings are restored, so notes, guard and claim go.
 The first reading stays, and `restore` compares again until all is restored or forgotten.
@@ -29,7 +28,7 @@ from netlimits.evidence.network.state import NetworkState, loaded, parsed, saved
 from netlimits.hosts.base import Host
 from netlimits.hosts.threads import at_once
 from netlimits.model import Command, Completed, Experiment, decoding
-from netlimits.restore import ways_back
+from netlimits.restore import undo_commands
 from netlimits.restore.originals import typed
 from netlimits.restore.side_effects import OF_DRIVERS, SideEffects
 
@@ -69,7 +68,7 @@ def sets_of(experiment: Experiment, roles: Collection[str]) -> dict[str, Sets]:
 
 
 @dataclass(slots=True)
-class Found:
+class ComparisonResult:
     """The result of a comparison: our differences by role, and lines about those of other users."""
 
     ours: dict[str, list[str]] = field(default_factory=dict)
@@ -82,7 +81,7 @@ class Found:
         return "these side effects were not restored:\n  " + "\n  ".join(lines) if lines else ""
 
 
-class WholeState:
+class StateComparison:
     """The network state of a campaign's hosts, by role. `host` returns the host of a role."""
 
     def __init__(
@@ -91,7 +90,7 @@ class WholeState:
         self._archive = archive
         self._host = host
         self._sets = sets or {}
-        self.found = Found()
+        self.found = ComparisonResult()
 
     def take(self) -> None:
         """Read and keep the state of every host on which something will be set.
@@ -113,12 +112,12 @@ class WholeState:
 
     def compare(
         self, run: Callable[[str, Command], Completed], beside: Collection[str] = ()
-    ) -> Found:
+    ) -> ComparisonResult:
         """Compare the kept states with the hosts now, and restore our differences.
 
         Hosts of the roles `beside` are skipped. `run` changes a host that we have claimed.
         """
-        self.found = Found()
+        self.found = ComparisonResult()
         roles = [role for role in self._archive.machines if role not in beside]
         at_once(lambda role: self._compare(role, run), [r for r in roles if self._kept(r)])
         ours = {line for some in self.found.ours.values() for line in some}
@@ -173,7 +172,7 @@ class WholeState:
                 time.sleep(SETTLES)
                 now = self._read(role, sets)
                 ours, others = self._separated(role, sets, before, now)
-            if ours and (commands := ways_back.commands(ours)):
+            if ours and (commands := undo_commands.commands(ours)):
                 for command in commands:
                     run(role, command)
                 self._report(role, [f"restored besides its settings: {d}" for d in ours])
@@ -228,5 +227,5 @@ def _few(lines: list[str]) -> list[str]:
 
 def _by_hand(difference: Difference) -> str:
     """Return a difference with the commands that undo it by hand."""
-    by_hand = typed(ways_back.commands([difference]))
+    by_hand = typed(undo_commands.commands([difference]))
     return f"{difference}; by hand: {by_hand}" if by_hand else str(difference)
