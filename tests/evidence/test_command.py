@@ -280,7 +280,7 @@ def test_a_perl_that_is_kept_looks_as_one_that_is_started(busy):
 
 
 def test_the_script_is_what_the_package_ships():
-    file = Path(sample.__file__).with_name("looks.pl")
+    file = Path(sample.__file__).with_name("sampler.pl")
     assert subprocess.run(("perl", "-c", file), capture_output=True, check=False).returncode == 0
 
 

@@ -3,7 +3,7 @@
 One process takes about five samples a second, from before the connection exists: differences show
 what changed (a connection's counters include the start-up), and no single moment stands for all. It
 is a Perl process, since every distribution's own programs need Perl. It asks the kernel what `ss`
-asks (looks.pl), at some 0.5 ms of one CPU for each sample, where a process of `ss` takes 3. It has
+asks (sampler.pl), at 0.5 ms of one CPU for each sample, where a process of `ss` takes 3. It has
 a session of its own so that the scheduler prefers all others, takes a fixed number of samples and
 ends by itself.
 
@@ -119,7 +119,7 @@ def command(
         schedule = max(2, round(seconds / often)), often
     words = (*map(_number, times), program, interface, "1" if counting else "")
     names = "|".join(re.sub(r"[^A-Za-z0-9_.+-]", ".", name)[:15] for name in tools)
-    words = (*words, *map(_number, schedule), _looks(), _number(carrying), names)
+    words = (*words, *map(_number, schedule), _sampler_program(), _number(carrying), names)
     argv = ("sh", "-c", _SCRIPT, str(port), *words, *filters[1:])
     return Command(argv, deadline=deadline, perl=_PERL)
 
@@ -129,9 +129,9 @@ def _number(value: float) -> str:
 
 
 @cache
-def _looks() -> str:
+def _sampler_program() -> str:
     """Return the Perl program without comments and indentation."""
-    names = ("looks.pl", "words.pl", "others.pl")
+    names = ("sampler.pl", "sampler_text.pl", "other_processes.pl")
     files = (resources.files(__package__).joinpath(name) for name in names)
     lines = (line.strip() for file in files for line in file.read_text("utf-8").splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("#"))

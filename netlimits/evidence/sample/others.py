@@ -1,4 +1,4 @@
-"""CPU time of processes that are neither the tool's nor ours, as `others.pl` prints it."""
+"""CPU time of processes that are neither the tool's nor ours, as `other_processes.pl` prints it."""
 
 from __future__ import annotations
 

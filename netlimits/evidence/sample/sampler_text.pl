@@ -1,6 +1,6 @@
-# Formats the data that looks.pl keeps: connections as `ss -tinmo` prints them, the CPUs' times, threads. It
-# follows looks.pl, which runs before any code outside of a sub in this file.
-package Looks;
+# Formats the data that sampler.pl keeps: connections as `ss -tinmo` prints them, the CPUs' times, threads. It
+# follows sampler.pl, which runs before any code outside of a sub in this file.
+package Sampler;
 our (@names, @ticks);
 BEGIN { @names = qw(state ca retransmits probes backoff options wscale app_limited
     rto ato mss rcvmss unacked sacked lost held fackets a b c d pmtu rcv_ssthresh

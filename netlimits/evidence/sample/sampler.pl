@@ -4,7 +4,7 @@
 # there is much of it: a sampler that works while its subject does disturbs it, and on an emulated CPU
 # formatting one sample took 3 to 30 ms.
 # State is `our`: a kept Perl compiles all this as one sub, and the subs in it do not share its `my`.
-package Looks;
+package Sampler;
 BEGIN {
     # without these modules use `ss`; trying to load them here costs no extra process
     eval { require Time::HiRes; require Socket; 1 }

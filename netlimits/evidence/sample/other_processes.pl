@@ -1,5 +1,5 @@
 # CPU time of processes that are neither the tool's nor ours, between two readings of /proc/PID/stat. It
-# follows looks.pl, which first makes sure that the host has the modules.
+# follows sampler.pl, which first makes sure that the host has the modules.
 package Others;
 use POSIX ();
 use Time::HiRes ();
