@@ -4,34 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
 from netlimits.checks._base import Finding, Site
+from netlimits.checks._ip import IpLink
 from netlimits.model import Command, Completed, decoding
-
-
-class _Address(msgspec.Struct):
-    """An address of an interface in `ip -j`."""
-
-    local: str = ""
-
-
-class _Kinds(msgspec.Struct, frozen=True):
-    """The kind of an interface, and its kind as a port of its master."""
-
-    info_kind: str = ""
-    info_slave_kind: str = ""
-
-
-class _Link(msgspec.Struct):
-    """An interface in `ip -d -j`."""
-
-    ifname: str
-    master: str = ""
-    linkinfo: _Kinds = _Kinds()
-    flags: tuple[str, ...] = ("UP",)
-    operstate: str = ""
-    addr_info: tuple[_Address, ...] = ()
 
 
 class Links:
@@ -69,7 +44,7 @@ class Links:
         yield from self._settings(site, role, interface, is_down=bool(down))
 
     def _address(
-        self, role: str, interface: str, address: str | None, links: dict[str, _Link]
+        self, role: str, interface: str, address: str | None, links: dict[str, IpLink]
     ) -> Iterator[Finding]:
         owners = [name for name, link in links.items() if address in _addresses(link)]
         if not owners:
@@ -108,27 +83,27 @@ class Links:
             yield Finding(role, self.name, "note", f"{interface} is up, {rate}, MTU {mtu}")
 
 
-def _links(completed: Completed) -> dict[str, _Link]:
+def _links(completed: Completed) -> dict[str, IpLink]:
     """Return the interfaces by name; empty for any other output."""
     try:
-        links = decoding.typed(completed.stdout, list[_Link])
+        links = decoding.typed(completed.stdout, list[IpLink])
     except ValueError:
         return {}
     return {link.ifname: link for link in links}
 
 
-def _vrf(link: _Link) -> str:
+def _vrf(link: IpLink) -> str:
     """Return the VRF that an interface is, or is in; "" for none."""
     if link.linkinfo.info_kind == "vrf":
         return link.ifname
     return link.master if link.linkinfo.info_slave_kind == "vrf" else ""
 
 
-def _addresses(link: _Link) -> list[str]:
+def _addresses(link: IpLink) -> list[str]:
     return [address.local for address in link.addr_info if address.local]
 
 
-def _down(link: _Link) -> tuple[str, str] | None:
+def _down(link: IpLink) -> tuple[str, str] | None:
     """Return why no data can pass, and what to do; None if it can."""
     if "UP" not in link.flags:
         return "is down", f"bring it up: `ip link set dev {link.ifname} up`"

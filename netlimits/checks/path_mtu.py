@@ -11,27 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
 from netlimits.checks._base import Finding, Severity, Site
+from netlimits.checks._ip import IpRoute
 from netlimits.checks.fragments import wanted_mtu
 from netlimits.model import Command, Completed, decoding
 
 KERNEL_REFUSED = 2
 """Exit status of `ip` if the kernel refused, not if `ip` lacks the subcommand."""
-
-
-class _Metrics(msgspec.Struct):
-    """The metrics of a route in `ip -j`."""
-
-    mtu: int | None = None
-
-
-class _Route(msgspec.Struct):
-    """A route in `ip -j`."""
-
-    dev: str
-    metrics: tuple[_Metrics, ...] = ()
 
 
 class PathMtu:
@@ -54,10 +40,10 @@ class PathMtu:
 
     def _route(self, site: Site, role: str, address: str, answer: Completed) -> Iterator[Finding]:
         try:
-            routes = decoding.typed(answer.stdout, list[_Route])
+            routes = decoding.typed(answer.stdout, list[IpRoute])
         except ValueError:
             routes = []
-        if not routes:
+        if not routes or not routes[0].dev:
             why = answer.complaint or "`ip route get` shows none"
             advice = f"bring {site.interface(role)} up with an address of the same network"
             refused = answer.status == KERNEL_REFUSED

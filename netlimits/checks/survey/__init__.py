@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import msgspec
-
 from netlimits import checks
 from netlimits.checks import Finding, Site, fragments
+from netlimits.checks._ip import IpLink
 from netlimits.checks.survey import repetitions, settings, tools, trial
 from netlimits.checks.survey.prompt import PromptHost
 from netlimits.errors import CheckError, HostError, NetlimitsError
@@ -261,25 +260,11 @@ def _clocks(machines: Mapping[str, Machine], hosts: Mapping[str, PromptHost]) ->
     return {role: offset for role, offset in offsets.items() if offset}
 
 
-class _Address(msgspec.Struct):
-    """An address of an interface in `ip -j`."""
-
-    local: str = ""
-    scope: str = ""
-
-
-class _Link(msgspec.Struct):
-    """An interface in `ip -j`."""
-
-    ifname: str
-    addr_info: tuple[_Address, ...] = ()
-
-
 def _placed(host: PromptHost, machine: Machine) -> Machine:
     """Return the machine with its data interface and address, whichever of the two was given."""
     listing = must(host.run(Command(("ip", "-j", "addr", "show"), deadline=10)))
     try:
-        links = decoding.typed(listing.stdout, list[_Link])
+        links = decoding.typed(listing.stdout, list[IpLink])
         return _at({link.ifname: link for link in links}, machine)
     except ValueError:
         printed = listing.complaint or "nothing"
@@ -288,7 +273,7 @@ def _placed(host: PromptHost, machine: Machine) -> Machine:
         ) from None
 
 
-def _at(links: Mapping[str, _Link], machine: Machine) -> Machine:
+def _at(links: Mapping[str, IpLink], machine: Machine) -> Machine:
     """Return the machine with interface and address from `ip -j addr show`."""
     interface = machine.interface
     if interface is None and machine.address is not None:
@@ -316,7 +301,7 @@ def _at(links: Mapping[str, _Link], machine: Machine) -> Machine:
     return replace(machine, interface=interface, address=address, others=others)
 
 
-def _addresses(link: _Link) -> Iterator[ipaddress.IPv4Address | ipaddress.IPv6Address]:
+def _addresses(link: IpLink) -> Iterator[ipaddress.IPv4Address | ipaddress.IPv6Address]:
     for address in link.addr_info:
         if address.scope in ("global", "host"):
             yield ipaddress.ip_address(address.local)

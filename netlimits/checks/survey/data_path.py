@@ -11,8 +11,7 @@ import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import msgspec
-
+from netlimits.checks._ip import IpLink, IpRoute
 from netlimits.errors import HostError
 from netlimits.hosts.base import Host
 from netlimits.model import Command, Completed, Machine, decoding
@@ -22,29 +21,6 @@ echo "login $SSH_CONNECTION"
 echo "stack $(cat /proc/sys/kernel/random/boot_id) $(readlink /proc/self/ns/net)"
 for f in /sys/class/net/*/speed; do echo "speed $f $(cat "$f" 2>/dev/null)"; done"""
 LOOK = Command(("sh", "-c", _LOOK), deadline=10)
-
-
-class _Route(msgspec.Struct):
-    """A route, as `ip -j route get` prints it."""
-
-    dev: str = ""
-    prefsrc: str = ""
-    gateway: str = ""
-    type: str = ""
-
-
-class _Place(msgspec.Struct):
-    """An address of an interface, as `ip -j addr` prints it."""
-
-    local: str = ""
-    scope: str = ""
-
-
-class _Device(msgspec.Struct):
-    """An interface, as `ip -j addr` prints it."""
-
-    ifname: str
-    addr_info: tuple[_Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +40,7 @@ def network(completed: Completed) -> Network:
     """Return the network that LOOK printed. Raises HostError if it printed none."""
     first, _, rest = completed.stdout.partition("\n")
     try:
-        devices = decoding.typed(first, list[_Device])
+        devices = decoding.typed(first, list[IpLink])
     except ValueError:
         problem = completed.complaint or "nothing"
         raise HostError(f"`ip -j addr` printed: {problem}", host=completed.host) from None
@@ -135,7 +111,7 @@ def _interfaces(machines: Mapping[str, Machine]) -> set[str | None]:
 
 def _best(
     host: Host, own: Network, addresses: Sequence[str], interface: str, login: str
-) -> tuple[str, _Route] | None:
+) -> tuple[str, IpRoute] | None:
     """Return the best of the addresses that the host has a route to, with the route."""
     routes = [
         (address, route)
@@ -144,7 +120,7 @@ def _best(
         if not interface or route.dev == interface
     ]
 
-    def rank(item: tuple[str, _Route]) -> tuple[bool, int, bool, int]:
+    def rank(item: tuple[str, IpRoute]) -> tuple[bool, int, bool, int]:
         address, route = item
         version = ipaddress.ip_address(address).version
         return (bool(route.gateway), -own.speeds.get(route.dev, 0), address == login, version)
@@ -152,12 +128,12 @@ def _best(
     return min(routes, key=rank, default=None)
 
 
-def _routes(host: Host, addresses: Sequence[str]) -> Iterator[_Route | None]:
+def _routes(host: Host, addresses: Sequence[str]) -> Iterator[IpRoute | None]:
     commands = [
         Command(("ip", "-j", "route", "get", address), deadline=10) for address in addresses
     ]
     for answer in host.run_in_turn(commands):
         try:
-            yield decoding.typed(answer.stdout, list[_Route])[0]
+            yield decoding.typed(answer.stdout, list[IpRoute])[0]
         except (ValueError, IndexError):
             yield None
