@@ -100,7 +100,7 @@ class Servers:
                     )
                 raise HostError(
                     f"{tool.server_program} does not listen on {ends.address} port "
-                    f"{ends.port}: {printed or 'it printed nothing'}",
+                    f"{ends.port}: {printed or 'it printed nothing'}; run it there by hand",
                     host=host.name,
                 )
             time.sleep(0.02)
@@ -166,7 +166,9 @@ def listens(completed: Completed, address: str, port: int) -> bool:
     for line in completed.stdout.splitlines():
         fields = line.split()
         if len(fields) < 4 or fields[0] != "LISTEN":
-            raise HostError(f"`ss -Hltn` printed no sockets, but: {completed.complaint}")
+            raise HostError(
+                f"`ss -Hltn` printed no sockets, but: {completed.complaint}; run it there by hand"
+            )
         bound, _, bound_port = fields[3].rpartition(":")
         if bound_port == str(port) and (
             bound.strip("[]").split("%")[0] == address or bound in anywhere

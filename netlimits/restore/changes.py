@@ -170,7 +170,8 @@ class Changes:
             state = setting.state(answers.then[-1])
             if any(waited.status for waited in answers.then[:-1]):
                 raise SettingError(
-                    f"{interface} has had no carrier for {carrier.SECONDS:g} s since that change",
+                    f"{interface} has had no carrier for {carrier.SECONDS:g} s since that change; "
+                    "check what the other end of the link supports",
                     setting=name,
                     host=role,
                 )

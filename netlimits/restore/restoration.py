@@ -268,7 +268,10 @@ def _refuse_beyond(host: Host, original: Original) -> None:
             original, current(host, original.setting, original.interface, original.state)
         )
     except (LookupError, TypeError, AttributeError) as error:
-        raise RestoreError(f"{place}: its note is damaged ({error!r})") from None
+        raise RestoreError(
+            f"{place}: its note is damaged ({error!r}); restore from its campaign's results: "
+            "`netlimits restore RESULTS`"
+        ) from None
     if why:
         raise RestoreError(
             f"{place}: its note is not restored: {why}; restore it by hand, then remove the note "

@@ -62,7 +62,9 @@ class Napi:
         if not state:
             reason = completed.complaint or f"exit status {completed.status}"
             raise SettingError(
-                f"the interface shows none: {reason}", setting=self.name, host=completed.host
+                f"the interface shows none: {reason}; leave `napi` out for this host",
+                setting=self.name,
+                host=completed.host,
             )
         return state
 

@@ -159,7 +159,8 @@ class Offload:
                 groups.setdefault(parent, []).append(name)
         if completed.status != 0 or not features:
             raise SettingError(
-                f"`{' '.join(completed.command.argv)}` shows no features: {_last_line(completed)}",
+                f"`{' '.join(completed.command.argv)}` shows no features: {_last_line(completed)}; "
+                "leave `offload` out for this host",
                 setting=self.name,
                 host=completed.host,
             )

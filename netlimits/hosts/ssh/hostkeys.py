@@ -36,7 +36,10 @@ class KnownOnly(paramiko.MissingHostKeyPolicy):
         """Raise ConnectError with the fingerprint and what to do about it."""
         where = self._endpoint.where
         if key.asbytes() in set(_revoked(self._endpoint)):
-            raise ConnectError(f"the host key of {where} is revoked: {_shown(key)}")
+            raise ConnectError(
+                f"the host key of {where} is revoked: {_shown(key)}; ask its administrator for a "
+                "new key"
+            )
         raise ConnectError(
             f"the host key of {where} is unknown: {_shown(key)}; "
             f"if it is the right one, add it with `{self._endpoint.add_key}`"

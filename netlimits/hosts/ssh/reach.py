@@ -237,4 +237,6 @@ def _explained(endpoint: Endpoint, seconds: float, source: str) -> Iterator[None
                 transient=True,
             ) from None
         reason = "connection closed" if isinstance(error, EOFError) else one_line(error)[:200]
-        raise ConnectError(f"no SSH with {where}: {reason}", transient=True) from None
+        raise ConnectError(
+            f"no SSH with {where}: {reason}; try `ssh {endpoint.name}` by hand", transient=True
+        ) from None

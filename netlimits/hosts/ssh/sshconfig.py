@@ -33,6 +33,7 @@ from netlimits.model.named_file import whole
 _INCLUDE = re.compile(r"\s*include(?:\s*=\s*|\s+)(.+)", re.IGNORECASE)
 _BLOCK = re.compile(r"\s*(?:host|match)(?:\s*=\s*|\s+)", re.IGNORECASE)
 _INCLUDE_DEPTH = 16
+_OTHER_FILE = "; correct it, or name another file as `ssh_config:` in the hosts file"
 SIZE_LIMIT = 2**20
 """Maximum size of a configuration or a key in bytes."""
 
@@ -104,9 +105,9 @@ class SshConfig:
                     lines += ["Host *", *self._lines(path, "Host *", 0)]
             self._config = paramiko.SSHConfig.from_text("\n".join(lines) + "\n")
         except OSError as error:
-            raise ConnectError(f"{error.filename}: {error.strerror}") from None
+            raise ConnectError(f"{error.filename}: {error.strerror}{_OTHER_FILE}") from None
         except (paramiko.SSHException, ValueError) as error:
-            raise ConnectError(f"{self.source}: {error}") from None
+            raise ConnectError(f"{self.source}: {error}{_OTHER_FILE}") from None
 
     @property
     def source(self) -> str:
