@@ -67,8 +67,8 @@ class Sudo:
 
 def _cut(argv: tuple[str, ...]) -> str:
     """Return a command for people: an MTU's restore has a hundred sysctls."""
-    whole = shlex.join(argv)
-    return whole if len(whole) <= WIDTH else f"{whole[:WIDTH]} …"
+    line = shlex.join(argv)
+    return line if len(line) <= WIDTH else f"{line[:WIDTH]} …"
 
 
 def as_root(site: Site, role: str) -> Iterator[tuple[str, ...]]:

@@ -108,8 +108,8 @@ class Changes:
         """
         place = (role, interface, name)
         known = self._known(place, wanted)
-        looks = self._looks(interface, name, wanted)
-        if len(known) != 1 or not self._host(role).begins((*known, *looks)):
+        reads = self._reads_after(interface, name, wanted)
+        if len(known) != 1 or not self._host(role).begins((*known, *reads)):
             return None
         return self._begin_known(place, wanted, known)
 
@@ -162,8 +162,8 @@ class Changes:
         setting = setting_of(name)
         for other in MADE_ANEW.get(name, ()):
             self._read_back.pop((role, interface, other), None)
-        looks = self._looks(interface, name, about, linger)
-        wait = self._log.begin_change(role, commands, looks)
+        reads = self._reads_after(interface, name, about, linger)
+        wait = self._log.begin_change(role, commands, reads)
 
         def changed() -> tuple[Changed, State]:
             answers = wait()
@@ -179,7 +179,7 @@ class Changes:
 
         return changed
 
-    def _looks(
+    def _reads_after(
         self, interface: str, name: str, about: Any, linger: bool = True
     ) -> tuple[Command, ...]:
         """Return the commands right after a change: wait for the link, and read the state."""

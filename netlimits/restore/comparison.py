@@ -64,7 +64,9 @@ def sets_of(experiment: Experiment, roles: Collection[str]) -> dict[str, Sets]:
         if side.around.get("pace"):
             for role in roles:
                 sets.setdefault(role, {}).setdefault("qdisc", set())
-    return {role: {name: sorted(of) for name, of in some.items()} for role, some in sets.items()}
+    return {
+        role: {name: sorted(values) for name, values in some.items()} for role, some in sets.items()
+    }
 
 
 @dataclass(slots=True)
@@ -100,7 +102,7 @@ class StateComparison:
 
         def take(role: str) -> None:
             state = self._read(role, self._sets[role])
-            kept = {"sets": {n: [*of] for n, of in self._sets[role].items()}, **saved(state)}
+            kept = {"sets": {n: [*names] for n, names in self._sets[role].items()}, **saved(state)}
             try:
                 self._archive.folder.make(FOLDER)
                 self._archive.folder.write(_file(role), json.dumps(kept))
@@ -111,14 +113,14 @@ class StateComparison:
         at_once(take, [role for role in self._archive.machines if self._sets.get(role)])
 
     def compare(
-        self, run: Callable[[str, Command], Completed], beside: Collection[str] = ()
+        self, run: Callable[[str, Command], Completed], skipped: Collection[str] = ()
     ) -> ComparisonResult:
         """Compare the kept states with the hosts now, and restore our differences.
 
-        Hosts of the roles `beside` are skipped. `run` changes a host that we have claimed.
+        Hosts of the roles `skipped` are not compared. `run` changes a host that we have claimed.
         """
         self.found = ComparisonResult()
-        roles = [role for role in self._archive.machines if role not in beside]
+        roles = [role for role in self._archive.machines if role not in skipped]
         at_once(lambda role: self._compare(role, run), [r for r in roles if self._kept(r)])
         ours = {line for some in self.found.ours.values() for line in some}
         self.found.others = [

@@ -88,21 +88,21 @@ def remove(original: Original, link_address: str) -> Command:
 
 def notes(completed: Completed) -> tuple[list[dict[str, Any]], str]:
     """Parse what `read` printed: the notes, last change first, and an error about others, or ""."""
-    whole, wrong = list[dict[str, Any]](), ""
+    readable, wrong = list[dict[str, Any]](), ""
     for line in completed.stdout.splitlines():
         try:
             note = decoding.parsed(line)
             if not decoding.has(note, Note):
                 raise ValueError
             note.setdefault("order", 0)
-            whole.append(note)
+            readable.append(note)
         except ValueError:
             wrong = (
                 f"{completed.host}: a note in its netlimits folder is damaged: {line[:80]!r}; "
                 "restore from its campaign's results: `netlimits restore RESULTS`; the note is in "
                 "/run/netlimits (root) or ~/.local/state/netlimits"
             )
-    return sorted(whole, key=lambda note: note["order"], reverse=True), wrong
+    return sorted(readable, key=lambda note: note["order"], reverse=True), wrong
 
 
 def beyond(original: Original, now: State) -> str:

@@ -223,8 +223,8 @@ def _from_notes(role: str, host: Host, guarding: Guards) -> Iterator[Original]:
     once the MTU has. Raises RestoreError in the end for failures and for damaged notes.
     """
     notes_here = []
-    whole, wrong = notes.notes(must(host.run(notes.read())))
-    for note in whole:
+    readable, wrong = notes.notes(must(host.run(notes.read())))
+    for note in readable:
         original = Original(role, note["interface"], note["setting"], note["state"])
         mac = _link_address(host, original.interface)
         if mac == note["link_address"]:  # else another host's note, in a shared home folder

@@ -60,6 +60,6 @@ def setting(name: str) -> Setting:
 
 def check_found(name: str, interface: str, state: State) -> None:
     """Raise SettingError if the original state, before any change, could not be restored."""
-    of = setting(name)
-    if isinstance(of, Checked):
-        of.check_found(interface, state)
+    kind = setting(name)
+    if isinstance(kind, Checked):
+        kind.check_found(interface, state)

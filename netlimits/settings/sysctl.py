@@ -140,9 +140,9 @@ class Sysctl:
     def read(self, interface: str, about: Any) -> Command:
         """Return `sysctl NAME …` for the names in `about`, with `-e` if one may be missing."""
         values = about.values() if isinstance(about, Mapping) else ()
-        beside = [_MOVED[name] for name in about if name in _MOVED and _MOVED[name] not in about]
+        moved = [_MOVED[name] for name in about if name in _MOVED and _MOVED[name] not in about]
         may_miss = any(value is None or _accepts(value) for value in values)
-        return Command(("sysctl", *(("-e",) if may_miss else ()), *beside, *about))
+        return Command(("sysctl", *(("-e",) if may_miss else ()), *moved, *about))
 
     def state(self, completed: Completed) -> State:
         """Return {name: value}, unchanged, of every name; None for one that may be missing.
@@ -208,8 +208,8 @@ class Sysctl:
         """Return one `sysctl -w` with the original values, the last written first."""
         values = {n: v for n, v in reversed([*original.items()]) if v is not None}
         values = {n: v for n, v in values.items() if state.get(n) != v}
-        beside = [f"{n}={values.pop(n)}" for n in _MOVED.values() if n in values]
-        return (*_write(values), *map(_write_writable, beside))
+        moved = [f"{n}={values.pop(n)}" for n in _MOVED.values() if n in values]
+        return (*_write(values), *map(_write_writable, moved))
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
         """Return each name whose value differs from the original.

@@ -145,17 +145,17 @@ def _both_sides(
     try_tools: bool,
 ) -> Survey:
     """Look at the hosts of a duet: at each side by itself; common findings appear once."""
-    looks = []
+    surveys = []
     for side in plan.experiment.sides.values():
         bound = {role: machines[role] for role in side.roles}
         reached = {role: hosts[role] for role in side.roles if role in hosts}
-        looks.append(look(Plan(side), bound, reached, skipped, try_tools=try_tools))
-    before, after = looks
+        surveys.append(look(Plan(side), bound, reached, skipped, try_tools=try_tools))
+    before, after = surveys
     every = [*before.findings, *after.findings, *repetitions.findings(plan)]
     return Survey(
         {**before.machines, **after.machines},
         {**before.facts, **after.facts},
-        _features(plan, looks),
+        _features(plan, surveys),
         {**before.skipped, **after.skipped},
         tuple(dict.fromkeys(every)),
         {**before.clocks, **after.clocks},
@@ -163,11 +163,11 @@ def _both_sides(
     )
 
 
-def _features(plan: Plan, looks: Sequence[Survey]) -> dict[str, Features]:
+def _features(plan: Plan, surveys: Sequence[Survey]) -> dict[str, Features]:
     """Return the features of each side's tools, by program if a side names one."""
     features: dict[str, Features] = {}
-    for side, of_side in zip(plan.experiment.sides.values(), looks, strict=True):
-        for name, build in of_side.features.items():
+    for side, side_survey in zip(plan.experiment.sides.values(), surveys, strict=True):
+        for name, build in side_survey.features.items():
             features[side.measure[name].get("program", name)] = build
             features.setdefault(name, build)
     return features

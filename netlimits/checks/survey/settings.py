@@ -67,10 +67,10 @@ def _refusals(
         if kind.change(interface, states[role, read], options):
             check_found(name, interface, states[role, read])
     except SettingError as error:
-        alone = [{key: value} for key, value in options.items()] if name in ONE_BY_ONE else []
+        single = [{key: value} for key, value in options.items()] if name in ONE_BY_ONE else []
         each = [
             refusal
-            for option in (alone if len(alone) > 1 else [])
+            for option in (single if len(single) > 1 else [])
             for refusal in _refusals(name, option, interface, host, role, states)
         ]
         return each or [error.problem]

@@ -141,7 +141,7 @@ def _refusals(site: Site, requirement: Setup) -> Iterator[DocumentError]:
         )
     if problem := _under_load(site, requirement):
         yield where.error(problem, "bulk")
-    for problem in _together(site, requirement):
+    for problem in _concurrent(site, requirement):
         yield where.error(problem, "streams" if requirement.around.streams > 1 else "roles")
 
 
@@ -163,7 +163,7 @@ def _under_load(site: Site, requirement: Setup) -> str:
     return ""
 
 
-def _together(site: Site, requirement: Setup) -> Iterator[str]:
+def _concurrent(site: Site, requirement: Setup) -> Iterator[str]:
     """Yield why several clients of a tool cannot run at the same time."""
     streams, sinks = requirement.around.streams, len(site.experiment.ends["remote"])
     schema = tool(requirement.tool).schema["properties"]

@@ -106,10 +106,10 @@ def _trial(site: Site, requirement: Setup, role: str) -> Trial:
         for name in ("port", "data_port", "route", *PROGRAMS)
         if name in requirement.options
     }
-    of = tool(requirement.tool)
-    if "protocol" in of.schema["properties"]:
+    tested = tool(requirement.tool)
+    if "protocol" in tested.schema["properties"]:
         options["protocol"] = protocol
-    options |= of.shortest(requirement.options)
+    options |= tested.shortest(requirement.options)
     if udp:
         mtu = min(filter(None, (site.mtu(r) for r in (_client(site), role))), default=1500)
         most = mtu - UDP_HEADERS[version(site, requirement.around.family, role)]

@@ -223,13 +223,13 @@ Nobody can change them, and a new default qdisc gets them from the present MTU a
 
 
 def _tc(lines: Iterable[str]) -> Iterator[tuple[Leaf, str]]:
-    whole: list[str] = []
+    entries: list[str] = []
     for line in lines:
         if line.startswith("qdisc "):
-            whole.append(line)
-        elif whole:  # its size table
-            whole[-1] += f" {line.strip()}"
-    for line in whole:
+            entries.append(line)
+        elif entries:  # its size table
+            entries[-1] += f" {line.strip()}"
+    for line in entries:
         words = line.split()
         text = _without(_PASSING_OF_TC, line)
         if words[2] == "0:":

@@ -18,11 +18,11 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
     """
     counted = []
     for sample in samples:
-        whole = _ALL.search(sample.stdout)
-        if not whole or not float(whole[2]):
+        total = _ALL.search(sample.stdout)
+        if not total or not float(total[2]):
             return {}
         busiest = _BUSIEST.search(sample.stdout)
-        percent = 100 * float(whole[1]) / float(whole[2])
+        percent = 100 * float(total[1]) / float(total[2])
         counted.append((percent, busiest[1] if busiest else ""))
     if not counted:
         return {}

@@ -59,8 +59,8 @@ def readings(completed: Completed) -> list[Reading | None]:
     last: Reading | None = None
     for at, text in zip(pieces[1::2], pieces[2::2], strict=True):
         reading = None
-        if whole := _CPUS.search(text):
-            last = reading = _grown(last, whole)
+        if line := _CPUS.search(text):
+            last = reading = _grown(last, line)
         elif rows := _STAT.findall(text):
             ticks = tuple(tuple(map(int, row.split())) for _, row in rows)
             count = sum(map(int, _BYTES.findall(text)))

@@ -132,9 +132,13 @@ def _agent(seconds: float) -> paramiko.Agent | None:
 
 def _public(file: Path) -> bytes | None:
     """Return the public half from the file beside a key file."""
-    beside = Path(f"{file}.pub")
+    public_file = Path(f"{file}.pub")
     try:
-        return paramiko.pkey.PublicBlob.from_file(beside).key_blob if _can_be_read(beside) else None
+        return (
+            paramiko.pkey.PublicBlob.from_file(public_file).key_blob
+            if _can_be_read(public_file)
+            else None
+        )
     except (OSError, ValueError):
         return None
 

@@ -163,8 +163,8 @@ class Qdisc:
             return _anew(interface, state)
         root = ("tc", "qdisc", "add", "dev", interface, "root", "handle", original["handle"])
         words = (*_stab(original["beside"]), original["kind"], *parameters(original))
-        again = Command((*root, *words), sudo=True)
-        return (*_clear(interface, state), again)
+        add = Command((*root, *words), sudo=True)
+        return (*_clear(interface, state), add)
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
         """Compare kind, handle, parameters, inner qdiscs with theirs, classes and filters.

@@ -107,10 +107,10 @@ class Shown:
     def found_words(self, options: Options, nanoseconds: bool) -> tuple[str, ...]:
         """Return the words that create an original again."""
         values = self.values(options)
-        whole = {name: values.get(name, p.left_out) for name, p in self.units.items()}
+        complete = {name: values.get(name, p.left_out) for name, p in self.units.items()}
         with suppress(ValueError):  # it could not be restored, so it is never replaced
-            whole |= self.exactly(options, nanoseconds)
-        return self.words(whole)
+            complete |= self.exactly(options, nanoseconds)
+        return self.words(complete)
 
 
 # -- where tc shows a value -----------------------------------------------------------------
