@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from netlimits.campaign import parallel
 from netlimits.errors import InputError, ToolFailure
 from netlimits.evidence.sample import arrivals
-from netlimits.evidence.sample.snapshots import Connection, Look
+from netlimits.evidence.sample.snapshots import Connection, Snapshot
 from netlimits.model import Bulk, Command, Completed, Measurement, Scalar
 
 _TIMES = re.compile(
@@ -136,7 +136,7 @@ def times(completed: Completed, bulk: Bulk, count: int) -> Times:
 
 def figures(
     bulk: Bulk,
-    looks: Mapping[str, Sequence[Look]],
+    looks: Mapping[str, Sequence[Snapshot]],
     when: Times,
     transactions: Measurement,
     *,
@@ -199,7 +199,7 @@ def arrived(bulk: Bulk | None, measured: Mapping[str, Scalar]) -> Iterator[tuple
         )
 
 
-def first_data(looks: Sequence[Look], count: int, *, sent: bool) -> Begin:
+def first_data(looks: Sequence[Snapshot], count: int, *, sent: bool) -> Begin:
     """When the last of `count` streams began, which the looked-at host `sent`, or received."""
     streams = list(_most(looks, sent))[:count]
     before = -math.inf
@@ -213,7 +213,7 @@ def first_data(looks: Sequence[Look], count: int, *, sent: bool) -> Begin:
     return Begin()
 
 
-def alone(looks: Sequence[Look], count: int) -> tuple[list[Look], float]:
+def alone(looks: Sequence[Snapshot], count: int) -> tuple[list[Snapshot], float]:
     """The looks with the `count` connections alone that received most, and the bytes of the least.
 
     These are 0 where there is no connection.
@@ -227,7 +227,7 @@ def alone(looks: Sequence[Look], count: int) -> tuple[list[Look], float]:
     return of_streams, min((most[ends] for ends in streams), default=0.0)
 
 
-def _most(looks: Sequence[Look], sent: bool) -> dict[tuple[str, str], float]:
+def _most(looks: Sequence[Snapshot], sent: bool) -> dict[tuple[str, str], float]:
     """The bytes that each connection carried in the end, the busiest one first."""
     most: dict[tuple[str, str], float] = {}
     for look in looks:

@@ -11,7 +11,7 @@ from waiting import LONG
 from netlimits.campaign import parallel, under_load
 from netlimits.campaign.under_load import Begin
 from netlimits.errors import ToolFailure
-from netlimits.evidence.sample.snapshots import Connection, Look
+from netlimits.evidence.sample.snapshots import Connection, Snapshot
 from netlimits.model import Bulk, Command, Completed, Flow, Measurement, Work
 
 LOAD = Bulk(2, lead=1, tail=1)
@@ -51,15 +51,15 @@ def rr(seconds: float, arrived: float = 1000.0) -> Measurement:
     return Measurement({"elapsed_s": seconds}, work=work)
 
 
-def looks(rates: dict[str, float], start: float = 100.0, count: int = 21) -> list[Look]:
+def looks(rates: dict[str, float], start: float = 100.0, count: int = 21) -> list[Snapshot]:
     """A look each half a second, at connections that receive at these rates in Mbit/s.
 
     A look before shows none.
     """
     return [
-        Look(start - 0.5, ()),
+        Snapshot(start - 0.5, ()),
         *(
-            Look(
+            Snapshot(
                 start + n / 2,
                 tuple(
                     Connection(
@@ -73,13 +73,13 @@ def looks(rates: dict[str, float], start: float = 100.0, count: int = 21) -> lis
     ]
 
 
-def quickening() -> list[Look]:
+def quickening() -> list[Snapshot]:
     """Two streams that receive 10 Mbit/s each for 3 s, and 50 from then on."""
     fast = []
     for n in range(1, 15):
         received = 1 + 10e6 / 8 * 3 + 50e6 / 8 * n / 2
         each = tuple(Connection("r:1", f"s:{p}", {"bytes_received": received}) for p in "ab")
-        fast.append(Look(103.0 + n / 2, each))
+        fast.append(Snapshot(103.0 + n / 2, each))
     return looks({"a": 10.0, "b": 10.0}, count=7) + fast
 
 
@@ -110,10 +110,10 @@ def test_each_way_is_told_at_the_end_that_receives() -> None:
     assert not list(under_load.arrived(None, {}))
 
 
-def sending(first: float, clock: float = 500.0) -> list[Look]:
+def sending(first: float, clock: float = 500.0) -> list[Snapshot]:
     """What the client's host sees each half a second: both streams' data from `first` on."""
     return [
-        Look(
+        Snapshot(
             clock + n / 2,
             tuple(
                 Connection(
@@ -141,7 +141,7 @@ def test_transactions_that_began_before_the_streams_data_do_not_count() -> None:
 
 def test_looks_that_miss_the_transactions_tell_nothing_of_their_seconds() -> None:
     """The streams are seen from 503 on, and the transactions were over at 503.5."""
-    remote = [Look(500.0, ()), *looks({"a": 30.0, "b": 30.0}, 503.0)[1:]]
+    remote = [Snapshot(500.0, ()), *looks({"a": 30.0, "b": 30.0}, 503.0)[1:]]
     seen = {"remote": remote, "local": sending(first=1.0)}
     with pytest.raises(ToolFailure, match="remote host was too busy to be looked at") as caught:
         under_load.figures(LOAD, seen, under_load.Times(500.0, 503.5, 2), rr(2.0), ipv6=False)
@@ -185,8 +185,8 @@ def test_a_figure_that_is_missing_is_not_0() -> None:
         dict(under_load.arrived(LOAD, {}))
 
 
-def sent_by_then(at: float, **sent: float) -> Look:
-    return Look(at, tuple(Connection("s:1", p, {"bytes_sent": n} if n else {}) for p, n in sent.items()))  # fmt: skip
+def sent_by_then(at: float, **sent: float) -> Snapshot:
+    return Snapshot(at, tuple(Connection("s:1", p, {"bytes_sent": n} if n else {}) for p, n in sent.items()))  # fmt: skip
 
 
 SEEN = [

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netlimits.evidence.sample import arrivals
-from netlimits.evidence.sample.snapshots import Connection, Look
+from netlimits.evidence.sample.snapshots import Connection, Snapshot
 
 START = 1795300000.0
 HEADER = 66  # Ethernet, IPv4, TCP with timestamps
 
 
-def look(at: float, *received: float | None, rx: float | None = None) -> Look:
+def look(at: float, *received: float | None, rx: float | None = None) -> Snapshot:
     """A look at streams that have received so many bytes; `rx` bytes of data in 1,000-byte packets.
 
     None is a stream that is not there.
@@ -31,7 +31,7 @@ def look(at: float, *received: float | None, rx: float | None = None) -> Look:
     if rx is not None:
         packets = int(rx // 1000)
         counters = {"rx_bytes": int(rx) + HEADER * packets, "rx_packets": packets}
-    return Look(START + at, connections, START + at, counters)
+    return Snapshot(START + at, connections, START + at, counters)
 
 
 def mbit(data: float) -> float:
@@ -182,7 +182,10 @@ def test_seconds_may_be_left_out():
         [look(0, 1e6, 1e6)],
         [look(0, 1e6), look(1, 2e6)],  # one of two streams
         [look(0, 1e6, None), look(1, 2e6, None), look(2, None, 1e6), look(3, None, 2e6)],
-        [Look(None, look(0, 1e6, 1e6).connections), Look(None, look(1, 2e6, 2e6).connections)],
+        [
+            Snapshot(None, look(0, 1e6, 1e6).connections),
+            Snapshot(None, look(1, 2e6, 2e6).connections),
+        ],
         [look(1, 1e6, 1e6), look(0, 2e6, 2e6)],  # the clock was set back
     ],
 )
@@ -190,8 +193,8 @@ def test_where_the_looks_do_not_show_it_there_is_no_figure(seen):
     assert arrivals.tcp(seen, 2) is None
 
 
-def taken(at: float, datagrams: int) -> Look:
-    return Look(START + at, (), START + at, {"udp_in": datagrams})
+def taken(at: float, datagrams: int) -> Snapshot:
+    return Snapshot(START + at, (), START + at, {"udp_in": datagrams})
 
 
 def test_datagrams_that_programs_took_count_but_for_the_first_and_the_last_interval():

@@ -106,7 +106,7 @@ def test_perl_says_of_a_connection_what_ss_says(busy, tmp_path):
     by_perl, by_ss = (
         next(
             connection
-            for connection in snapshots.looks(looked(command, path))[-1].connections
+            for connection in snapshots.parse_snapshots(looked(command, path))[-1].connections
             if connection.ends == busy
         )
         for path in (usual, f"{tmp_path}:{usual}")
@@ -159,7 +159,8 @@ def test_connections_that_are_known_are_asked_for_alone_until_they_change(closes
         """When each look was, and the ends of the connections that it shows."""
         told = Completed("here", command, 0, printed.read_text(), "", 3.0)
         return [
-            (look.at or 0, {c.ends for c in look.connections}) for look in snapshots.looks(told)
+            (look.at or 0, {c.ends for c in look.connections})
+            for look in snapshots.parse_snapshots(told)
         ]
 
     with ExitStack() as stays, ExitStack() as goes, printed.open("w") as file:
@@ -197,7 +198,7 @@ def test_the_looks_show_a_process_of_this_machine_and_the_interfaces_counters(pa
     finally:
         sleeper.kill()
         sleeper.wait()
-    seen = snapshots.looks(completed)
+    seen = snapshots.parse_snapshots(completed)
     assert len(seen) >= 2
     assert all(look.at is not None for look in seen)
     figures = sample.figures([completed])
@@ -212,7 +213,7 @@ def test_a_counting_look_is_ended_and_loses_nothing(path, tmp_path):
     file = tmp_path / "printed"
 
     def looks() -> tuple[snapshots.Look, ...]:
-        return snapshots.looks(Completed("here", command, 0, file.read_text(), "", 0.1))
+        return snapshots.parse_snapshots(Completed("here", command, 0, file.read_text(), "", 0.1))
 
     with (
         file.open("w") as printed,
@@ -312,7 +313,9 @@ def test_looks_that_a_busy_host_delayed_are_not_made_up_for() -> None:
         looked_on(looking)
         looking.terminate()
         printed, _ = looking.communicate(timeout=LONG)
-    at = [look.at for look in snapshots.looks(Completed("x", command, 0, printed, "", 3.0))]
+    at = [
+        look.at for look in snapshots.parse_snapshots(Completed("x", command, 0, printed, "", 3.0))
+    ]
     gaps = [late - early for early, late in itertools.pairwise(filter(None, at))]
     longest = gaps.index(max(gaps))
     assert gaps[longest] >= 1.5

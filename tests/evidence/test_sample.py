@@ -180,14 +180,14 @@ def test_ss_tells_timestamps_only_where_it_is_asked_for_options(words, with_opti
     if not with_options:
         argv = tuple(word.replace("ss -tuinmoHO", "ss -tuinmHO") for word in completed.command.argv)
         completed = replace(completed, command=replace(completed.command, argv=argv))
-    ((connection,),) = (look.connections for look in snapshots.looks(completed))
+    ((connection,),) = (look.connections for look in snapshots.parse_snapshots(completed))
     assert connection.timestamps is timestamps
     assert connection.fields["mss"] == 524
 
 
 def test_parallel_streams_share_a_port_with_their_control_connection():
     sampled = captured("iperf3-local", IPERF3)
-    (look,) = snapshots.looks(sampled)
+    (look,) = snapshots.parse_snapshots(sampled)
     assert sampled.stdout.count("\ntcp ") == 4
     figures = sample.figures([sampled])
     assert figures["connections"] == 3

@@ -17,7 +17,7 @@ from netlimits.errors import ToolFailure
 from netlimits.evidence import sample
 from netlimits.evidence.counted import EVIDENCE, queues
 from netlimits.evidence.sample import arrivals
-from netlimits.evidence.sample.snapshots import looks
+from netlimits.evidence.sample.snapshots import parse_snapshots
 from netlimits.model import (
     Completed,
     Measurement,
@@ -119,7 +119,7 @@ def _under_load(
             look
             for entry in entries
             if entry.step == SAMPLE and entry.host == specification.ends[end][0]
-            for look in looks(entry.completed)
+            for look in parse_snapshots(entry.completed)
         ]
         for end in specification.ends
     }
@@ -143,7 +143,7 @@ def _arrived(specification: Specification, entries: Entries) -> arrivals.Arrival
     parts = []
     for role in specification.ends[end]:
         samples = [e for e in entries if e.step == SAMPLE and e.host == role]
-        seen = looks(samples[0].completed) if samples else ()
+        seen = parse_snapshots(samples[0].completed) if samples else ()
         if transfer.transport == "udp":
             size, ipv6 = transfer.datagram, specification.ipv6
             parts.append(arrivals.udp(seen, size, ipv6=ipv6) if size else None)
@@ -250,7 +250,7 @@ def _packet(
     udp = specification.transfer.transport == "udp"
     told = (figures.get(name) for name in ("transport_mss_bytes", f"{sender}_mss_bytes"))
     mss = max((float(size) for size in told if size), default=0.0)
-    seen = [c for e in entries if e.step == SAMPLE for look in looks(e.completed)
+    seen = [c for e in entries if e.step == SAMPLE for look in parse_snapshots(e.completed)
             for c in look.connections]  # fmt: skip
     return physics.Framing(
         float(specification.transfer.datagram if udp else mss),

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 
 from netlimits.evidence.sample import others, resources
 from netlimits.evidence.sample.command import command
-from netlimits.evidence.sample.snapshots import Connection, Look, looks
+from netlimits.evidence.sample.snapshots import Connection, Snapshot, parse_snapshots
 from netlimits.model import Completed, Scalar
 
 __all__ = ["command", "figures"]
@@ -34,7 +34,7 @@ _PROCESS = re.compile(
 _LIMITED = frozenset({"rwnd_limited", "sndbuf_limited"})
 _SENDERS_COUNTS = {"retransmitted": "retrans_segs", "reord_seen": "reordering_seen"}
 _RECEIVERS_COUNTS = {"socket_drops": "socket_drops"}
-LATE_LOOKS = 4
+LATE_SNAPSHOTS = 4
 """Minimum number of samples with data that show how a transfer's rate develops."""
 _COUNTED = _LIMITED | {"busy", "bytes_received", "data_segs_in", "segs_out"}
 """Counters that grow while a connection lives."""
@@ -70,13 +70,19 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
     values |= resources.figures(samples)
     values |= others.figures(samples)
     of_data = [
-        [look for look in looks(sample) if look.connections and not look.one_stack]
+        [
+            snapshot
+            for snapshot in parse_snapshots(sample)
+            if snapshot.connections and not snapshot.one_stack
+        ]
         for sample in samples
     ]
     hosts = [seen for seen in of_data if seen]
     if not hosts:
         return values
-    values["connections"] = sum(max(len(look.connections) for look in seen) for seen in hosts)
+    values["connections"] = sum(
+        max(len(snapshot.connections) for snapshot in seen) for seen in hosts
+    )
     values |= _sending(hosts) | _late(hosts)
     grown = [pair for seen in hosts for pair in _grown(seen)]
     sending = [(c, s) for c, s in grown if c.sent > c.carried / 100]
@@ -91,20 +97,20 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
     return values
 
 
-def _grown(seen: Sequence[Look]) -> list[tuple[Connection, float]]:
+def _grown(seen: Sequence[Snapshot]) -> list[tuple[Connection, float]]:
     """Return each connection's growth between its first and last sample, and the seconds between.
 
     Counters that the host does not report are left out.
     """
-    counters = {name for look in seen for c in look.connections for name in c.fields}
+    counters = {name for snapshot in seen for c in snapshot.connections for name in c.fields}
     counters |= _LIMITED if "busy" in counters else frozenset()
     first: dict[tuple[str, str], tuple[float, Connection]] = {}
     last: dict[tuple[str, str], tuple[float, Connection]] = {}
-    for look in seen:
-        if look.at is not None:
-            for connection in look.connections:
-                first.setdefault(connection.ends, (look.at, connection))
-                last[connection.ends] = (look.at, connection)
+    for snapshot in seen:
+        if snapshot.at is not None:
+            for connection in snapshot.connections:
+                first.setdefault(connection.ends, (snapshot.at, connection))
+                last[connection.ends] = (snapshot.at, connection)
     pairs = []
     for ends, (since, early) in first.items():
         until, late = last[ends]
@@ -139,13 +145,13 @@ def _counted(connections: Sequence[Connection], names: Mapping[str, str]) -> dic
     }
 
 
-def _receiving(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
+def _receiving(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
     """Return the data that waited for the receiving programs, and the buffers, as means."""
     every = [
         c
         for seen in hosts
-        for look in seen
-        for c in look.connections
+        for snapshot in seen
+        for c in snapshot.connections
         if c.value("bytes_received") > c.carried / 100
     ]
     return _means(
@@ -178,14 +184,14 @@ def _means(
     }
 
 
-def _sending(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
+def _sending(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
     """Return the momentary figures of the sending connections."""
     sending = [
-        [[c for c in look.connections if c.sent > c.carried / 100] for look in seen]
+        [[c for c in snapshot.connections if c.sent > c.carried / 100] for snapshot in seen]
         for seen in hosts
     ]
     moments = [with_data for seen in sending if (with_data := list(filter(None, seen)))]
-    every = [c for seen in moments for look in seen for c in look]
+    every = [c for seen in moments for snapshot in seen for c in snapshot]
     if not every:
         return {}
 
@@ -196,12 +202,18 @@ def _sending(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
     def total(name: str) -> float | None:
         """Return the hosts' sums, each the mean of the samples in which all connections have it."""
         sums = [
-            [sum(c.value(name) for c in look) for look in seen if all(c.value(name) for c in look)]
+            [
+                sum(c.value(name) for c in snapshot)
+                for snapshot in seen
+                if all(c.value(name) for c in snapshot)
+            ]
             for seen in moments
         ]
         return sum(sum(of_host) / len(of_host) for of_host in sums) if all(sums) else None
 
-    reported = all(any(c.reports_app_limited for look in seen for c in look) for seen in moments)
+    reported = all(
+        any(c.reports_app_limited for snapshot in seen for c in snapshot) for seen in moments
+    )
     # a rate, a window or a time of 0 is one that the kernel does not report
     values = {
         "cwnd_segs": mean("cwnd"),
@@ -228,20 +240,22 @@ def _sending(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
     )
 
 
-def _late(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
+def _late(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
     """Return `late_data_pct`: the share of all data in the later half of the samples' time.
 
     A steady transfer has 50 there; one that is still in slow start has nearly all. Empty if a host
-    has fewer than LATE_LOOKS samples.
+    has fewer than LATE_SNAPSHOTS samples.
     """
     early, late = 0.0, 0.0
     for seen in hosts:
         sums: dict[float, float] = {}
-        for look in seen:
-            if look.at is not None:
-                sums[look.at] = sum(c.value("bytes_acked") or c.sent for c in look.connections)
+        for snapshot in seen:
+            if snapshot.at is not None:
+                sums[snapshot.at] = sum(
+                    c.value("bytes_acked") or c.sent for c in snapshot.connections
+                )
         times = [at for at in sums if sums[at]]
-        if len(times) < LATE_LOOKS:
+        if len(times) < LATE_SNAPSHOTS:
             return {}
         first, last = seen[0].at or times[0], times[-1]
         middle = min(times, key=lambda at: abs(at - (first + last) / 2))

@@ -19,7 +19,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from netlimits.evidence.sample.snapshots import Look
+from netlimits.evidence.sample.snapshots import Snapshot
 
 FRAME, IPV6 = 34, 20
 """Bytes of Ethernet and IPv4 that an interface counts in a packet, and what IPv6 adds."""
@@ -72,41 +72,45 @@ class Arrivals:
 
 
 def tcp(
-    seen: Sequence[Look], streams: int, *, ipv6: bool = False, skip: float = 0.0
+    seen: Sequence[Snapshot], streams: int, *, ipv6: bool = False, skip: float = 0.0
 ) -> Arrivals | None:
     """Return what arrived over TCP connections; None unless the samples show all `streams`.
 
     `skip` seconds from the first data on are left out.
     """
     received = [
-        {c.ends: c.value("bytes_received") for c in look.connections if c.value("bytes_received")}
-        for look in seen
+        {
+            c.ends: c.value("bytes_received")
+            for c in snapshot.connections
+            if c.value("bytes_received")
+        }
+        for snapshot in seen
     ]
-    moved = [look.counters.get("rx_bytes") for look in seen]
+    moved = [snapshot.counters.get("rx_bytes") for snapshot in seen]
     between = shared(seen, received, streams, skip=skip, moved=moved)
     if between is None:
         return None
     begin, stop = between
     ends = received[begin]
-    sums = [[look.get(name) for name in ends] for look in received]
+    sums = [[snapshot.get(name) for name in ends] for snapshot in received]
     complete = [
-        (look, [value for value in row if value is not None])
-        for look, row in zip(seen[begin : stop + 1], sums[begin : stop + 1], strict=True)
+        (snapshot, [value for value in row if value is not None])
+        for snapshot, row in zip(seen[begin : stop + 1], sums[begin : stop + 1], strict=True)
     ]
     # a sample without one of the streams ends no interval: its bytes are unknown
-    complete = [(look, row) for look, row in complete if len(row) == streams]
-    window = [look for look, _ in complete]
+    complete = [(snapshot, row) for snapshot, row in complete if len(row) == streams]
+    window = [snapshot for snapshot, _ in complete]
     data = [
         [late - early for early, late in zip(*pair, strict=True)]
         for pair in itertools.pairwise(row for _, row in complete)
     ]
-    stamped = all(c.timestamps is not False for look in window for c in look.connections)
+    stamped = all(c.timestamps is not False for snapshot in window for c in snapshot.connections)
     header = FRAME + IPV6 * ipv6 + TCP + TIMESTAMPS * stamped
     return _arrivals(window, data, header)
 
 
 def shared(
-    seen: Sequence[Look],
+    seen: Sequence[Snapshot],
     sums: Sequence[Mapping[tuple[str, str], float]],
     streams: int,
     *,
@@ -127,12 +131,12 @@ def shared(
         skip: Seconds from the first data on to ignore.
         moved: Bytes that the interface had carried by each sample.
     """
-    ends = dict.fromkeys(name for look in sums for name in look)
+    ends = dict.fromkeys(name for snapshot in sums for name in snapshot)
     if not ends or len(ends) != streams:
         return None
     begins, stops = [], []
     for name in ends:
-        places = [at for at, look in enumerate(sums) if name in look]
+        places = [at for at, snapshot in enumerate(sums) if name in snapshot]
         growing = [b for a, b in itertools.pairwise(places) if sums[b][name] > sums[a][name]]
         begins.append(places[0])
         stops.append(max(growing, default=-1))
@@ -153,12 +157,12 @@ def _flows(moved: Sequence[float | None], begin: int, stop: int) -> bool:
     return after - here >= ACTIVE * (here - before) / (stop - begin)
 
 
-def udp(seen: Sequence[Look], size: float, *, ipv6: bool = False) -> Arrivals | None:
+def udp(seen: Sequence[Snapshot], size: float, *, ipv6: bool = False) -> Arrivals | None:
     """Return what arrived in datagrams of `size` bytes, without the first and last interval.
 
     None if a sample lacks the count, or fewer than three intervals carried datagrams.
     """
-    taken = [look.counters.get("udp_in") for look in seen]
+    taken = [snapshot.counters.get("udp_in") for snapshot in seen]
     if None in taken:
         return None
     grown = [float(b or 0) - float(a or 0) for a, b in itertools.pairwise(taken)]
@@ -205,13 +209,16 @@ def together(parts: Sequence[Arrivals | None]) -> Arrivals | None:
 
 
 def _arrivals(
-    window: Sequence[Look], data: Sequence[Sequence[float]], header: int, once: Sequence[float] = ()
+    window: Sequence[Snapshot],
+    data: Sequence[Sequence[float]],
+    header: int,
+    once: Sequence[float] = (),
 ) -> Arrivals | None:
     """Return each stream's bytes in each interval, limited to what the interface carried.
 
     `header` are bytes of each packet, `once` further ones of each interval.
     """
-    times = [look.time for look in window]
+    times = [snapshot.time for snapshot in window]
     if len(window) < 2 or None in times or not any(map(any, data)):
         return None
     ends = [float(at or 0) for at in times]
@@ -242,7 +249,7 @@ def _arrivals(
 
 
 def _carried(
-    window: Sequence[Look], header: int, once: Sequence[float], totals: Sequence[float]
+    window: Sequence[Snapshot], header: int, once: Sequence[float], totals: Sequence[float]
 ) -> Iterator[float]:
     """Yield the user data that the interface received in each interval; the streams' if unknown."""
     for early, late, more, total in zip(window, window[1:], once, totals, strict=False):

@@ -25,7 +25,7 @@ SHORTEST = 0.2
 SHORTEST_COUNTING = 0.05
 """Minimum seconds between two samples; SHORTEST_COUNTING if the samples are the measurement."""
 
-LOOKS = 50
+SNAPSHOTS = 50
 """Maximum number of samples of a run, and of connections in all of its samples."""
 CONNECTIONS = 400
 
@@ -114,7 +114,7 @@ def command(
     else:
         # the two samples of `ss` are a quarter of the run from either end
         times = seconds / 4, max(SHORTEST, seconds / 2), 2
-        most = max(3, min(LOOKS, CONNECTIONS // max(1, connections)))
+        most = max(3, min(SNAPSHOTS, CONNECTIONS // max(1, connections)))
         often = max(SHORTEST, seconds / most)
         schedule = max(2, round(seconds / often)), often
     words = (*map(_number, times), program, interface, "1" if counting else "")

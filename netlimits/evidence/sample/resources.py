@@ -52,7 +52,7 @@ def _mean(values: Sequence[float]) -> float:
 
 def _host(text: str) -> dict[str, float]:
     pieces = _LOOK.split(text)
-    seen = [(float(at), look) for at, look in zip(pieces[1::2], pieces[2::2], strict=True)]
+    seen = [(float(at), snapshot) for at, snapshot in zip(pieces[1::2], pieces[2::2], strict=True)]
     values = {**_threads(seen), **_throttled(seen)}
     if clocks := [float(mhz) for line in _MHZ.findall(text) for mhz in line.split()]:
         values["cpu_mhz"] = _mean(clocks)
@@ -67,8 +67,8 @@ def _host(text: str) -> dict[str, float]:
 def _threads(seen: Sequence[tuple[float, str]]) -> Mapping[str, float]:
     first: dict[str, tuple[float, int, int]] = {}
     last: dict[str, tuple[float, int, int]] = {}
-    for at, look in seen:
-        for thread, ran, waited in _THREAD.findall(look):
+    for at, snapshot in seen:
+        for thread, ran, waited in _THREAD.findall(snapshot):
             reading = at, int(ran), int(waited)
             first.setdefault(thread, reading)
             last[thread] = reading
@@ -91,7 +91,9 @@ def _threads(seen: Sequence[tuple[float, str]]) -> Mapping[str, float]:
 def _throttled(seen: Sequence[tuple[float, str]]) -> Mapping[str, float]:
     """Return the throttling until the last sample: it is printed only when it changes."""
     readings = [
-        (at, int(times), int(us)) for at, look in seen for times, us in _THROTTLED.findall(look)
+        (at, int(times), int(us))
+        for at, snapshot in seen
+        for times, us in _THROTTLED.findall(snapshot)
     ]
     if not readings or seen[-1][0] <= readings[0][0]:
         return {}

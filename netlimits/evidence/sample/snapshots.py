@@ -72,7 +72,7 @@ class Connection:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Snapshot:
     """A sample: the data connections, and the interface's counters with the time of reading them.
 
     Times are epoch seconds of the host's clock; None if `date` prints no fractions. `one_stack` is
@@ -92,24 +92,24 @@ class Look:
 
 
 @lru_cache(maxsize=8)  # several figures of a run need its samples
-def looks(completed: Completed) -> tuple[Look, ...]:
+def parse_snapshots(completed: Completed) -> tuple[Snapshot, ...]:
     """Return the samples in a command's output. Those of older campaigns have no time."""
     if not completed.stdout.startswith("namespace "):
         return ()
     pieces = re.split(r"^look (.*)$", completed.stdout, flags=re.MULTILINE)
     if len(pieces) == 1:
-        return (_look(completed, "", pieces[0]),)
+        return (_snapshot(completed, "", pieces[0]),)
     texts = zip(pieces[1::2], pieces[2::2], strict=True)
-    return tuple(_look(completed, at, text) for at, text in texts)
+    return tuple(_snapshot(completed, at, text) for at, text in texts)
 
 
-def _look(completed: Completed, at: str, text: str) -> Look:
+def _snapshot(completed: Completed, at: str, text: str) -> Snapshot:
     match = re.search(r"^read (.*)$", text, re.MULTILINE)
     read = _seconds(match[1] if match else "")
     every = _connections(text, options=ASKED_FOR_OPTIONS in completed.command.argv[2])
     both = bool({c.ends for c in every} & {(c.peer, c.local) for c in every})
     connections = tuple(_data(every, int(completed.command.argv[3])))
-    return Look(_seconds(at), connections, read, _counts(text), both)
+    return Snapshot(_seconds(at), connections, read, _counts(text), both)
 
 
 def _seconds(text: str) -> float | None:

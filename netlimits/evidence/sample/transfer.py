@@ -19,7 +19,7 @@ from statistics import median
 
 from netlimits.evidence.cpu import CpuTimes
 from netlimits.evidence.sample.arrivals import ACTIVE, LEAST_INTERVALS, shared
-from netlimits.evidence.sample.snapshots import looks
+from netlimits.evidence.sample.snapshots import parse_snapshots
 from netlimits.model import Completed
 
 TICKS = 8
@@ -106,10 +106,10 @@ def _of_connections(
     completed: Completed, read: Sequence[Reading | None], streams: int, skip: float
 ) -> tuple[Reading, Reading] | None:
     """Return the window in which all connections carried data; None if the samples lack it."""
-    seen = looks(completed)
-    if not streams or len(seen) != len(read) or any(look.one_stack for look in seen):
+    seen = parse_snapshots(completed)
+    if not streams or len(seen) != len(read) or any(snapshot.one_stack for snapshot in seen):
         return None
-    sums = [{c.ends: c.carried for c in look.connections if c.carried} for look in seen]
+    sums = [{c.ends: c.carried for c in snapshot.connections if c.carried} for snapshot in seen]
     moved = [reading.bytes if reading else None for reading in read]
     if (between := shared(seen, sums, streams, skip=skip, moved=moved)) is None:
         return None
