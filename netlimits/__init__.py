@@ -2,12 +2,12 @@
 
     import netlimits as nl
     campaign = nl.open("results/stateless-offloads-20260101-120000")
-    frame = campaign.frame()
+    frame = campaign.frame()                        # one row per run
     nl.summary(frame, of=["throughput"], rows="send_size", columns="transport")
     nl.charts.percentiles(frame, of="throughput", series=["transport", "send_size"])
-    nl.joined({"before": frame, "after": other})    # several campaigns' frames as one
+    nl.joined({"before": frame, "after": other})    # one frame of several campaigns
 
-Names are imported when first used, so that `import netlimits` costs nothing.
+Each name is imported on first use, so `import netlimits` loads neither pandas nor matplotlib.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _API = {
     "published": ("netlimits.reproduce.published", None),
     "reproduce": ("netlimits.reproduce", None),
 }
-"""Public name -> the module that holds it, and what it is called there (None: the module)."""
+"""Public name -> (module, attribute of it), where None stands for the module itself."""
 
 __all__ = ["__version__", *_API]
 

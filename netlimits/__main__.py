@@ -1,4 +1,4 @@
-"""`python -m netlimits` is `netlimits`."""
+"""Entry point of `python -m netlimits`."""
 
 from netlimits.cli import main
 

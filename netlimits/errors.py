@@ -1,25 +1,25 @@
-"""Everything that netlimits raises on purpose, as one tree.
+"""The exceptions of netlimits, as one tree.
 
-    NetlimitsError                exit 1   something went wrong; the message says what to do
-    ├── InputError                exit 2   what the user wrote is wrong: nothing was touched
-    │   ├── DocumentError         exit 2   a YAML file, with its line and key
-    │   │   └── DocumentErrors    exit 2   all that is wrong with one, a line each
-    │   ├── ArchiveError          exit 2   a results folder: missing, foreign, of another version
-    │   │   ├── ArchiveUnwritable exit 1   one that cannot be written to any more: a full disk
-    │   │   └── ArchiveInUse      exit 2   one that another process is at
-    │   └── DataError             exit 2   numbers that cannot answer the question
-    ├── HostError                 exit 2   a host that cannot be used, before a campaign starts
-    │   ├── ConnectError          exit 2   unreachable, key refused, host key unknown
-    │   ├── HostInUse             exit 2   another campaign claims it
-    │   ├── SessionRefused        exit 2   a connection that may run no more programs at once
-    │   ├── ConnectionLost        exit 1   the connection went away under a command
-    │   ├── CommandFailed         exit 2   a command that had to succeed did not; carries it
-    │   └── CheckError            exit 2   whatever would make a campaign fail, a line each
-    ├── SettingError              exit 2   a setting that the host refuses or does not have
-    ├── ToolFailure               exit 1   a measurement that is none: a failed run with its reason
-    │   └── OutputError           exit 1   a tool ended well, and its output cannot be read
-    ├── LabError                  exit 1   the lab cannot be built, found or removed
-    └── RestoreError              exit 3   a host could not be restored; says what is left and how
+    NetlimitsError                exit 1   anything that netlimits raises on purpose
+    ├── InputError                exit 2   the user's input is wrong; no host was touched
+    │   ├── DocumentError         exit 2   an error in a YAML file, with its line and key
+    │   │   └── DocumentErrors    exit 2   all errors of a YAML file, one per line
+    │   ├── ArchiveError          exit 2   a results folder is missing, foreign or incompatible
+    │   │   ├── ArchiveUnwritable exit 1   a results folder takes no more data: the disk is full
+    │   │   └── ArchiveInUse      exit 2   another process uses the results folder
+    │   └── DataError             exit 2   the data cannot answer the question
+    ├── HostError                 exit 2   a host cannot be used
+    │   ├── ConnectError          exit 2   unreachable, login refused, host key unknown
+    │   ├── HostInUse             exit 2   another campaign claims the host
+    │   ├── SessionRefused        exit 2   the SSH server allows no more sessions (MaxSessions)
+    │   ├── ConnectionLost        exit 1   the connection broke while a command ran
+    │   ├── CommandFailed         exit 2   a command failed that has to succeed
+    │   └── CheckError            exit 2   the findings of a check, one per line
+    ├── SettingError              exit 2   the host rejects a setting or does not have it
+    ├── ToolFailure               exit 1   a run gave no valid measurement
+    │   └── OutputError           exit 1   a tool succeeded but its output cannot be parsed
+    ├── LabError                  exit 1   a lab cannot be built, found or removed
+    └── RestoreError              exit 3   a host could not be restored
 
 Each class carries the object that failed. The command line prints `str(error)` on one line
 and exits with `exit_status`; nothing else prints or exits.
@@ -38,21 +38,21 @@ if TYPE_CHECKING:
 
 
 class NetlimitsError(Exception):
-    """The root: whatever netlimits raises on purpose."""
+    """Base class of all exceptions that netlimits raises on purpose."""
 
     exit_status = 1
 
 
 class InputError(NetlimitsError):
-    """What the user asked for cannot be done as written; no host was touched."""
+    """The user's input is wrong; no host was touched."""
 
     exit_status = 2
 
 
 class DocumentError(InputError):
-    """A fault in a YAML file: reads as `FILE:LINE: KEY: what is wrong; what to do`.
+    """An error in a YAML file. The message reads `FILE:LINE: KEY: problem; what to do`.
 
-    `key` is the key as it is shown, `steps` the keys and indexes that lead to it.
+    `key` is the key as displayed, `steps` the keys and indexes that lead to it.
     """
 
     def __init__(
@@ -74,12 +74,12 @@ class DocumentError(InputError):
 
     @property
     def errors(self) -> tuple[DocumentError, ...]:
-        """Each error by itself, in the file's order."""
+        """All errors of the file, in its order."""
         return (self,)
 
 
 class DocumentErrors(DocumentError):
-    """Several faults of one file; the message has a line for each, in the file's order."""
+    """All errors of one YAML file; the message has one line for each, in the file's order."""
 
     def __init__(self, errors: Sequence[DocumentError]) -> None:
         self._errors = tuple(sorted(errors, key=lambda e: (e.line is None, e.line or 0)))
@@ -91,12 +91,12 @@ class DocumentErrors(DocumentError):
 
     @property
     def errors(self) -> tuple[DocumentError, ...]:
-        """Each error by itself, in the file's order."""
+        """All errors of the file, in its order."""
         return self._errors
 
 
 def raise_all(errors: Iterable[DocumentError]) -> None:
-    """Raise what there is: one error as it is, several as one that lists each of them once."""
+    """Raise a single error as it is and several as one DocumentErrors without duplicates."""
     different = list({str(error): error for error in errors}.values())
     if len(different) > 1:
         raise DocumentErrors(different)
@@ -105,25 +105,25 @@ def raise_all(errors: Iterable[DocumentError]) -> None:
 
 
 class ArchiveError(InputError):
-    """A results folder that cannot be created, read or continued."""
+    """A results folder cannot be created, read or continued."""
 
 
 class ArchiveUnwritable(ArchiveError):
-    """A results folder that takes nothing more in the middle of the work: hosts were touched."""
+    """A results folder takes no more data during a campaign, when hosts were already touched."""
 
     exit_status = 1
 
 
 class ArchiveInUse(ArchiveError):
-    """A results folder that another process is at."""
+    """Another process uses the results folder."""
 
 
 class DataError(InputError):
-    """A frame or table that cannot answer the question asked of it."""
+    """A frame or table does not hold the data that the question needs."""
 
 
 class HostError(NetlimitsError):
-    """A host that cannot be used; `host` is its role."""
+    """A host cannot be used; `host` is its role."""
 
     exit_status = 2
 
@@ -133,9 +133,9 @@ class HostError(NetlimitsError):
 
 
 class ConnectError(HostError):
-    """No login on the host: unreachable, host key unknown or changed, our key refused.
+    """Login failed: host unreachable, host key unknown or changed, our key refused.
 
-    `transient` is true of what time may mend: no answer, a connection refused or cut off.
+    `transient` is true if a retry may succeed: no answer, connection refused or reset.
     """
 
     def __init__(self, problem: str, *, host: str = "", transient: bool = False) -> None:
@@ -144,21 +144,21 @@ class ConnectError(HostError):
 
 
 class HostInUse(HostError):
-    """A host that another campaign claims, or that one left changed."""
+    """Another campaign claims the host or left it changed."""
 
 
 class SessionRefused(HostError):
-    """A connection that stands, and may run no more programs at once (MaxSessions)."""
+    """The SSH server allows no more sessions on an open connection (MaxSessions)."""
 
 
 class ConnectionLost(HostError):
-    """The connection went away while a command ran; the command's fate is unknown."""
+    """The connection broke while a command ran; the command may still have run to its end."""
 
     exit_status = 1
 
 
 class CommandFailed(HostError):
-    """A command that had to succeed did not; `completed` holds what it printed."""
+    """A command failed that has to succeed; `completed` holds its output."""
 
     def __init__(self, problem: str, *, completed: Completed) -> None:
         self.completed = completed
@@ -166,7 +166,7 @@ class CommandFailed(HostError):
 
 
 class CheckError(HostError):
-    """What the check before a campaign found: `findings` holds each, the message a line for it."""
+    """The check before a campaign failed: the message has one line for each of `findings`."""
 
     def __init__(self, findings: Sequence[object]) -> None:
         self.findings = tuple(findings)
@@ -174,7 +174,7 @@ class CheckError(HostError):
 
 
 class SettingError(NetlimitsError):
-    """A setting that the host refuses, does not have, or that did not take."""
+    """The host rejects a setting, does not have it, or reads back another value."""
 
     exit_status = 2
 
@@ -186,10 +186,10 @@ class SettingError(NetlimitsError):
 
 
 class ToolFailure(NetlimitsError):
-    """A tool ran and measured nothing that may be believed; the message is the run's reason.
+    """A run gave no valid measurement; the message becomes the run's `reason`.
 
-    `status` is the run's: `failed`, or `timeout`, or `invalid` for a figure that exists
-    and must not be used.
+    `status` is the run's status: `failed`, `timeout`, or `invalid` for a figure that exists but
+    must not be used.
     """
 
     def __init__(self, reason: str, *, status: Status = "failed") -> None:
@@ -198,26 +198,26 @@ class ToolFailure(NetlimitsError):
 
 
 class OutputError(ToolFailure):
-    """A tool ended well, and what it printed cannot be read."""
+    """A tool succeeded, but its output cannot be parsed."""
 
 
 class LabError(NetlimitsError):
-    """The lab cannot be built, found or taken down."""
+    """A lab cannot be built, found or removed."""
 
 
 class RestoreError(NetlimitsError):
-    """A host is not as it was found; the message lists what is left and how to mend it by hand."""
+    """A host could not be restored; the message says what is left and how to restore it by hand."""
 
     exit_status = 3
 
 
 def nearest(written: str, known: Iterable[str]) -> str:
-    """The known name that somebody most likely meant; "" where none is near."""
+    """Return the known name closest to a misspelt one, "" if none is close."""
     return next(iter(difflib.get_close_matches(written[:80], [*known], n=1)), "")
 
 
 def did_you_mean(written: str, known: Iterable[str]) -> str:
-    """What to say after an unknown name: the nearest known one, or else all of them."""
+    """Return the hint after an unknown name: the closest known name, else all known names."""
     known = list(known)
     if near := nearest(written, known):
         return f"; did you mean {near}?"
@@ -225,9 +225,9 @@ def did_you_mean(written: str, known: Iterable[str]) -> str:
 
 
 def one_line(words: Exception | str) -> str:
-    """A text, or what went wrong, on one line.
+    """Return a text or an exception's message on one line, the exception's name if it has none.
 
-    Of an OSError without the path and number that it puts around it; an error has a name at least.
+    The path and the errno of an OSError are left out.
     """
     if isinstance(words, str):
         return " ".join(words.split())
@@ -236,9 +236,9 @@ def one_line(words: Exception | str) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""The text with control codes and what turns its direction shown as `\u001b`, as in JSON.
+    r"""Escape control codes and bidirectional marks as in JSON: `\u001b`.
 
-    Line breaks, tabs and blanks of any width stay.
+    Line breaks, tabs and spaces of any width stay.
     """
     if text.isprintable():
         return text

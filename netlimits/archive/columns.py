@@ -171,7 +171,7 @@ def _kind(values: Iterable[Any], label: bool) -> str:
 
 
 def writable(text: str) -> str:
-    """Return the text as UTF-8 can hold it: half of a surrogate pair becomes `\\ud800`."""
+    r"""Return the text as UTF-8 can hold it: half of a surrogate pair becomes `\ud800`."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 

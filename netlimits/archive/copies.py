@@ -146,7 +146,6 @@ class RunsCopy:
 
         `write` replaces them. Raises InputError.
         """
-
         frame = frames.frame(shard, campaign.experiment)
         attributes = {**frame.attrs, "planned": [campaign.planned_runs()]}
         with self._in_a_line("cannot be written"):
@@ -277,10 +276,18 @@ def _together(attributes: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def relation(place: str, memory: str | None = None) -> Relation:
-    """The runs at a place, in DuckDB: what `run --share` and `export --format parquet` left there.
+    """Open a copy of a campaign's runs in DuckDB, for more runs than memory holds.
 
-    `place` is a path or a URL that fsspec knows. It stands in a frame's place, as
-    `campaign.relation()` does; `memory` is what DuckDB may take for itself ("1GB"). Raises
-    InputError where no whole copy of a campaign's runs is, DataError where DuckDB is not installed.
+    Args:
+        place: The path or fsspec URL that `run --share` or `export --format parquet` wrote to.
+        memory: Memory limit of DuckDB, such as "1GB".
+
+    Returns:
+        The runs, which `summary`, `compare`, `analysis.percentiles` and `analysis.spread` accept in
+        place of a frame, as they do `Campaign.relation()`.
+
+    Raises:
+        InputError: There is no complete copy at the place.
+        DataError: DuckDB is not installed.
     """
     return RunsCopy.at(place).runs(memory)

@@ -1,16 +1,15 @@
-"""The metrics: where a title, a unit, a column and "which way is better" are written, once.
+"""The metrics, with the only definition of their columns, titles, units and better directions.
 
-A metric has a short name (what an experiment's `report:` and the command line say) and a column
-(what frames and CSV files call it, with its unit). Throughput is in 10⁶ bit/s of user data that
-arrived. Service demand is µs of CPU per KiB (1024 bytes) or per transaction, of the whole
-machine, all over one window (evidence.cpu); `ticks` in a name is netperf's formula. "Local" is the
-client's end, "remote" the server's; titles are those of data that the client sends, and
-`Metric.towards` has them for the other directions. What a tool says of an end in its own way (CPU,
-service demand) keeps the tool's name in front of that metric, `netperf_local_sd_…`: one word before
-a metric of an end is a tool, whichever.
+A metric has a short name, for an experiment's `report:` and the command line, and a column, for
+frames and CSV files, which ends in its unit. Throughput is in 10⁶ bit/s of user data that arrived.
+Service demand is µs of CPU time of the whole machine per KiB (1024 bytes) or per transaction, both
+over one window (evidence.cpu); `ticks` in a name means netperf's formula. "Local" is the client's
+end, "remote" the server's. Titles assume that the client sends; `Metric.towards` returns them for
+other directions. A figure that a tool computes in its own way has the tool's name in front,
+`netperf_local_sd_…`: any word before a metric of an end is a tool.
 
-One vocabulary: what `select:` calls a figure (metrics.selectors) is accepted wherever a metric is
-named, and a name that is none is answered with those that mean the same.
+netperf's selectors (metrics.selectors) are accepted wherever a metric is named. The error for an
+unknown name suggests metrics with the same meaning.
 """
 
 from __future__ import annotations
@@ -40,42 +39,40 @@ __all__ = [
 ]
 
 OTHER_CPU_NOTED = 10.0
-"""Percent of one CPU that other programs may take on a host before a reader is told.
+"""Percent of one CPU above which the load of other programs on a host gets a note.
 
-In a lab the controller itself, which is none of a host's own, takes 0.2 % beside a run.
+In a lab the controller itself takes 0.2 %.
 """
 
 COVERED_NOTED = 90.0
-"""Percent of a run's time that its throughput is of, below which a reader is told."""
+"""Percent of a run's time below which a throughput measured over part of it gets a note."""
 
 HEADLINES = ("throughput", "transaction_rate")
-"""The metrics that a run is judged by first."""
+"""The main result of a run."""
 
 IDENTITY: Mapping[str, str] = {
-    "run": "Its number in the plan, from 1.",
-    "block": "The block that it belongs to, from 1; contrasts are paired by it.",
+    "run": "The run's number in the plan, from 1.",
+    "block": "The run's block, from 1; contrasts are paired by block.",
     "config": "The configuration: a hash of its factors and derived values.",
-    "attempt": "From 1; of several attempts at a run the last one counts.",
+    "attempt": "The attempt's number, from 1; the last attempt at a run counts.",
     "status": "ok, failed, timeout, invalid or interrupted; only ok counts.",
-    "reason": "Why it is not ok.",
-    "started": "ISO 8601, UTC.",
-    "duration_s": "Seconds from its start to its end, settings and evidence included.",
-    "shared_kernel": "Whether two roles were one machine, whose CPUs then count for both.",
-    "limited_by": "What limited its configuration (`netlimits.limited_by`), where that was joined.",
+    "reason": "The reason of a status other than ok.",
+    "started": "The start time: ISO 8601, UTC.",
+    "duration_s": "Seconds from the run's start to its end, including settings and evidence.",
+    "shared_kernel": "True if two roles were one machine, whose CPUs then count for both.",
+    "limited_by": "The limit of the configuration (`netlimits.limited_by`), if joined.",
 }
-"""The columns of a frame of runs that say how a run went, not what was varied or measured.
+"""The columns of a frame that describe the run itself, with what each holds.
 
-`started` is an ISO 8601 UTC time; `shared_kernel` says that two roles were one machine.
-
-Imported files tell neither where they do not; what is not known is missing.
+A value that an imported file does not state is missing.
 """
 
 _TOOL = re.compile(r"([a-z][a-z0-9]*_)(?=(?:local|remote)_)", re.IGNORECASE)
-"""The tool's name before a metric of an end: its own idea of it."""
+"""A tool's name in front of a metric of an end."""
 
 _COLUMNS = {quantity.column: quantity for quantity in METRICS}
 _SELECTED = {selectors.column(s): s for s in selectors.SELECTORS if not selectors.is_text(s)}
-"""Column -> the selector of netperf whose value stands in it."""
+"""Column -> netperf's selector for it."""
 
 SUFFIX_UNITS = {
     "gbps": "Gbit/s",
@@ -90,13 +87,24 @@ SUFFIX_UNITS = {
     "pct": "%",
     "bytes": "bytes",
 }
-"""The last word of a column's name, where it is a unit, as people write it."""
+"""Unit suffix of a column -> the unit as tables print it."""
 
 
 def metric(name: str) -> Metric:
-    """The metric of a short name, a column or a selector, a tool's own included.
+    """Return the metric of a short name, a column or a netperf selector.
 
-    Raises InputError naming the metrics that mean the same, or the nearest in letters.
+    Args:
+        name: For example "throughput", "throughput_mbps", "netperf_local_sd" or "RT_LATENCY".
+
+    Returns:
+        The metric. For a tool's own figure its name, column and title carry the tool's name.
+
+    Raises:
+        InputError: No metric has this name; the message suggests metrics of similar meaning.
+
+    Example:
+        >>> metric("throughput").label
+        'Throughput (Mbit/s)'
     """
     prefix = _prefix(name)
     bare = name[len(prefix) :]
@@ -106,12 +114,12 @@ def metric(name: str) -> Metric:
             return _by_tool(prefix, quantity)
     if name in _SELECTED and not _of_column(name):
         return _selected(_SELECTED[name], name)
-    word = re.sub("^netperf_", "", bare, flags=re.IGNORECASE)  # whose vocabulary selectors are
+    word = re.sub("^netperf_", "", bare, flags=re.IGNORECASE)  # selectors are netperf's own names
     selector = word.upper()
     ours = word != bare and word.lower() in names()
     if selector in selectors.SELECTORS and word in (selector, selector.lower()) and not ours:
         if selectors.is_text(selector):
-            raise InputError(f"{name!r} is a word, not a figure: no table or chart can be of it")
+            raise InputError(f"{name!r} is a text, not a figure: name a metric with a number")
         if bare == selector and bare.lower() in names():
             return metric(prefix + bare.lower())
         column = selectors.column(selector)
@@ -122,9 +130,13 @@ def metric(name: str) -> Metric:
 
 
 def tools_own(columns: Iterable[str]) -> dict[str, Metric]:
-    """Each of these columns that holds a tool's own figure for a metric -> that metric of ours.
+    """Return column -> metric for those columns that hold a tool's own figure for a metric.
 
-    Tool by tool in the columns' order, and of each in the order of METRICS.
+    Args:
+        columns: Names of columns.
+
+    Returns:
+        The columns of one tool after the other, each tool's in the order of METRICS.
     """
     by_tool: dict[str, list[str]] = {}
     for name in map(str, columns):
@@ -139,20 +151,19 @@ def tools_own(columns: Iterable[str]) -> dict[str, Metric]:
 
 
 def _prefix(name: str) -> str:
-    """The tool's name in front of a metric's, with its underscore; "" for a metric of ours."""
+    """Return the tool's name with its underscore, "" for a metric without one."""
     match = None if name in _COLUMNS else _TOOL.match(name)
     return match[1] if match else ""
 
 
 def _of_column(column: str) -> Metric | None:
-    """The metric that has this column, by a tool or by us."""
+    """Return the metric of a column, with or without a tool's name."""
     prefix = _prefix(column)
     quantity = _COLUMNS.get(column.removeprefix(prefix))
     return quantity and _by_tool(prefix, quantity)
 
 
 def _by_tool(prefix: str, quantity: Metric) -> Metric:
-    """A metric of ours, or a tool's own figure for it."""
     if not prefix:
         return quantity
     return replace(
@@ -164,7 +175,7 @@ def _by_tool(prefix: str, quantity: Metric) -> Metric:
 
 
 def _selected(selector: str, column: str) -> Metric:
-    """A figure of netperf's that METRICS does not have: its name is its title."""
+    """Return a metric for a selector that METRICS does not have."""
     unit = SUFFIX_UNITS.get(column.rpartition("_")[2], "")
     words = selector.replace("_", " ").lower()
     return Metric(selector.lower(), column, f"netperf's {words}", unit)

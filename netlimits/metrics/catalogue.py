@@ -1,4 +1,4 @@
-"""Every metric with its column, title, unit and which way is better: one table."""
+"""The table of all metrics: name, column, title, unit and better direction."""
 
 from __future__ import annotations
 
@@ -9,18 +9,26 @@ from typing import Literal
 
 Better = Literal["higher", "lower", ""]
 Direction = Literal["send", "recv", "both", "rr", ""]
-"""Which way data goes: from the client, to it, both, transactions; "" where runs differ."""
+"""Direction of the data: from the client, to it, both, transactions; "" where runs differ."""
 
 _ENDS: Mapping[str, Mapping[str, str]] = {
     "recv": {"sender": "receiver", "receiver": "sender", "send": "receive", "receive": "send"},
     "both": {"sender": "client", "receiver": "server", "send": "client", "receive": "server"},
 }
-"""Direction -> what the words of a title become; in all others both ends send."""
+"""Direction -> replacements for the words of a title; other directions use those of "both"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """`name` in experiments, `column` in frames, `title` and `unit` on charts and tables."""
+    """One quantity that runs measure.
+
+    Attributes:
+        name: Short name in experiments and on the command line, such as "throughput".
+        column: Column of frames and CSV files, with the unit: "throughput_mbps".
+        title: Title for tables and charts, for data that the client sends.
+        unit: Unit as printed, "" for counts.
+        better: The better direction, "" if neither is.
+    """
 
     name: str
     column: str
@@ -30,16 +38,20 @@ class Metric:
 
     @property
     def label(self) -> str:
-        """The axis label: title and unit."""
+        """The axis label: title and unit, such as "Throughput (Mbit/s)"."""
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
     def extreme(self, end: str) -> str:
-        """The column with the "min" or "max" of aggregated runs: `throughput_min_mbps`."""
+        """Return the column of a minimum or maximum over streams: `throughput_min_mbps`.
+
+        Args:
+            end: "min" or "max".
+        """
         unit = self.column.removeprefix(self.name)
         return f"{self.name}_{end}{unit}" if unit != self.column else f"{self.column}_{end}"
 
     def towards(self, direction: Direction) -> Metric:
-        """The same figure, its title after the direction of the data.
+        """Return the metric with a title that fits a direction of the data.
 
         The client receives in reverse and MAERTS tests; in transactions and bidirectional tests
         there is neither sender nor receiver, but a client and a server.
@@ -56,18 +68,18 @@ class Metric:
 
     @property
     def direction(self) -> str:
-        """ "Higher is better", "Lower is better", or nothing."""
+        """The note "Higher is better" or "Lower is better", or ""."""
         return f"{self.better.capitalize()} is better" if self.better else ""
 
 
 _OF_AN_END = re.compile(r"(\w+_)?(local|remote)_(?!send_|recv_)")
-"""Metrics of one end, but for those whose own name says what it does."""
+"""Names of metrics of one end, except those whose name contains the direction."""
 _ROLE_WORDS = re.compile(
     r"\b(sender|receiver|send|receive)\b(?! (buffer|window|drops))", re.IGNORECASE
 )
 
 Row = tuple[str, str, str, str, Better]
-"""`name`, `column`, `title`, `unit`, `better` of a metric that both ends have, less its end."""
+"""Fields of a Metric that both ends have, without the end's prefix."""
 
 _OF_BOTH_ENDS: tuple[Row, ...] = (
     # where the CPU time went (evidence.cpu)
@@ -83,7 +95,7 @@ _OF_BOTH_ENDS: tuple[Row, ...] = (
     ("tcp_retrans_segs", "tcp_retrans_segs", "TCP segments retransmitted", "", "lower"),
     ("tcp_lost_retransmits", "tcp_lost_retransmits", "TCP retransmits lost", "", "lower"),
     ("tcp_timeouts", "tcp_timeouts", "TCP timeouts", "", "lower"),
-    ("tcp_recoveries", "tcp_recoveries", "Times that TCP recovered from loss", "", "lower"),
+    ("tcp_recoveries", "tcp_recoveries", "TCP recoveries from loss", "", "lower"),
     ("tcp_backlog_drops", "tcp_backlog_drops", "TCP backlog drops", "", "lower"),
     ("tcp_rcvq_drops", "tcp_rcvq_drops", "TCP receive queue drops", "", "lower"),
     ("udp_in_datagrams", "udp_in_datagrams", "UDP datagrams in", "", ""),
@@ -91,7 +103,7 @@ _OF_BOTH_ENDS: tuple[Row, ...] = (
     ("udp_in_errors", "udp_in_errors", "UDP input errors", "", "lower"),
     ("udp_rcvbuf_errors", "udp_rcvbuf_errors", "UDP receive buffer errors", "", "lower"),
     ("udp_sndbuf_errors", "udp_sndbuf_errors", "UDP send buffer errors", "", "lower"),
-    ("ip_frag_creates", "ip_frag_creates", "IP fragments made", "", "lower"),
+    ("ip_frag_creates", "ip_frag_creates", "IP fragments created", "", "lower"),
     ("ip_reasm_fails", "ip_reasm_fails", "IP reassembly failures", "", "lower"),
     ("softnet_dropped", "softnet_dropped", "Backlog (softnet) drops", "packets", "lower"),
     ("softnet_squeezed", "softnet_squeezed", "NAPI budget exhausted", "times", "lower"),
@@ -111,14 +123,14 @@ _OF_BOTH_ENDS: tuple[Row, ...] = (
     ("qdisc_requeues", "qdisc_requeues", "Qdisc requeues", "times", "lower"),
     ("ingress_drops", "ingress_drops", "Drops by policers on the way in", "packets", "lower"),
     ("nic_rx_drops", "nic_rx_drops", "NIC receive drops, at least", "packets", "lower"),
-    # the look in mid-run (evidence.sample)
+    # the samples during a run (evidence.sample)
     ("processes", "processes", "Tool's processes", "", ""),
     ("threads", "threads", "Tool's threads", "", ""),
     ("connections", "connections", "Data connections", "", ""),
     ("cwnd", "cwnd_segs", "Congestion window", "segments", ""),
     ("mss", "mss_bytes", "MSS in use", "bytes", ""),
     ("rtt", "rtt_us", "TCP's round-trip time", "µs", "lower"),
-    ("min_rtt", "min_rtt_us", "TCP's least round-trip time", "µs", "lower"),
+    ("min_rtt", "min_rtt_us", "TCP's minimum round-trip time", "µs", "lower"),
     ("pacing_rate", "pacing_rate_mbps", "TCP's pacing rate", "Mbit/s", ""),
     ("delivery_rate", "delivery_rate_mbps", "TCP's delivery rate", "Mbit/s", ""),
     ("busy", "busy_pct", "Time with data in flight", "%", ""),
@@ -128,23 +140,23 @@ _OF_BOTH_ENDS: tuple[Row, ...] = (
     (
         "sampled_segments_per_ack",
         "sampled_segments_per_ack",
-        "Segments per ACK, by the sample",
+        "Segments per ACK, sampled",
         "",
         "",
     ),
     # by netperf's own formula, which takes ticks (evidence.cpu)
     ("cpu_ticks", "cpu_ticks_pct", "CPU utilization by ticks", "%", "lower"),
     ("instrument_cpu", "instrument_cpu_pct", "Sampler's CPU utilization", "%", "lower"),
-    ("lost_ticks", "lost_ticks_pct", "CPU time that no tick counts", "%", "lower"),
+    ("lost_ticks", "lost_ticks_pct", "CPU time missed by ticks", "%", "lower"),
     ("sd_ticks", "sd_ticks_us_per_kib", "Service demand by ticks", "µs CPU/KiB", "lower"),
     ("sd_ticks_tran", "sd_ticks_us_per_tran", "Service demand by ticks", "µs CPU/Tran", "lower"),
-    # what else the kernel and the card counted (evidence.counted)
+    # other counters of the kernel and the NIC (evidence.counted)
     ("tcp_orig_data_segs", "tcp_orig_data_segs", "TCP segments sent for the first time", "", ""),
     ("tcp_loss_probes", "tcp_loss_probes", "TCP tail loss probes", "", "lower"),
-    ("tcp_spurious_rtos", "tcp_spurious_rtos", "TCP timeouts for nothing", "", "lower"),
+    ("tcp_spurious_rtos", "tcp_spurious_rtos", "Spurious TCP timeouts", "", "lower"),
     ("tcp_held_by_own_queue", "tcp_held_by_own_queue", "TCP held by its own queue", "", "lower"),
     ("tcp_zero_windows_sent", "tcp_zero_windows_sent", "TCP windows closed", "", "lower"),
-    ("tcp_zero_windows_ended", "tcp_zero_windows_ended", "TCP windows opened again", "", ""),
+    ("tcp_zero_windows_ended", "tcp_zero_windows_ended", "TCP windows reopened", "", ""),
     ("tcp_zero_windows_wanted", "tcp_zero_windows_wanted", "TCP windows nearly closed", "", ""),
     ("tcp_rcvq_pruned", "tcp_rcvq_pruned", "TCP receive queues pruned", "", "lower"),
     ("tcp_rcvq_collapsed", "tcp_rcvq_collapsed", "TCP packets collapsed", "", "lower"),
@@ -173,8 +185,8 @@ _OF_BOTH_ENDS: tuple[Row, ...] = (
         "packets",
         "lower",
     ),
-    ("softnet_packets", "softnet_packets", "Packets taken by softirq", "packets", ""),
-    ("softnet_busiest", "softnet_busiest", "Packets taken by the busiest CPU", "packets", ""),
+    ("softnet_packets", "softnet_packets", "Packets processed by softirq", "packets", ""),
+    ("softnet_busiest", "softnet_busiest", "Packets processed by the busiest CPU", "packets", ""),
     ("softnet_rps", "softnet_rps", "Wake-ups by RPS", "times", ""),
     ("softnet_flow_limited", "softnet_flow_limited", "Flow limit's drops", "packets", "lower"),
     ("nic_interrupts", "nic_interrupts", "NIC's interrupts", "", ""),
@@ -189,30 +201,30 @@ _OF_BOTH_ENDS: tuple[Row, ...] = (
     ("cpu_pressure", "cpu_pressure_ms", "Time that tasks waited for a CPU", "ms", "lower"),
     ("memory_pressure", "memory_pressure_ms", "Time that tasks waited for memory", "ms", "lower"),
     ("nic_pause_us", "nic_pause_us", "Time paused, at least", "µs", "lower"),
-    ("nic_pcie_stalled", "nic_pcie_stalled_pct", "Time that PCIe held writes up", "%", "lower"),
+    ("nic_pcie_stalled", "nic_pcie_stalled_pct", "Time that PCIe delayed writes", "%", "lower"),
     ("class_drops", "class_drops", "Drops of shaper's classes", "packets", "lower"),
     ("class_overlimits", "class_overlimits", "Overlimits of shaper's classes", "times", ""),
     ("class_borrowed", "class_borrowed", "Packets on borrowed tokens of a class", "packets", ""),
     ("cpu_peak_softirq_cpu", "cpu_peak_softirq_cpu", "CPU with most softirq", "", ""),
-    # what else the looks tell of connections (evidence.sample)
-    ("retrans_segs", "retrans_segs", "Segments sent again, by the looks", "segments", "lower"),
-    ("reordering_seen", "reordering_seen", "Reordering seen, by the looks", "times", "lower"),
+    # other figures of connections (evidence.sample)
+    ("retrans_segs", "retrans_segs", "Segments retransmitted, sampled", "segments", "lower"),
+    ("reordering_seen", "reordering_seen", "Reordering events, sampled", "times", "lower"),
     ("snd_wnd", "snd_wnd_bytes", "Peer's window", "bytes", ""),
-    ("notsent", "notsent_bytes", "Data not sent yet", "bytes", ""),
+    ("notsent", "notsent_bytes", "Unsent data in the send buffer", "bytes", ""),
     ("sndbuf_used", "sndbuf_used_pct", "Send buffer in use", "%", ""),
     ("sndbuf", "sndbuf_bytes", "Send buffer", "bytes", ""),
     ("own_pace", "own_pace_pct", "Connections that pace by their model (BBR)", "%", ""),
-    ("late_data", "late_data_pct", "Data sent in the later half of the looks", "%", ""),
-    ("recv_q", "recv_q_bytes", "Data that waits for the program", "bytes", "lower"),
+    ("late_data", "late_data_pct", "Data sent in the later half of the samples", "%", ""),
+    ("recv_q", "recv_q_bytes", "Data waiting for the program", "bytes", "lower"),
     ("rcvbuf_used", "rcvbuf_used_pct", "Receive buffer in use", "%", ""),
     ("rcvbuf", "rcvbuf_bytes", "Receive buffer", "bytes", ""),
     ("rcv_space", "rcv_space_bytes", "Receive buffer's tuning", "bytes", ""),
     ("rcv_ssthresh", "rcv_ssthresh_bytes", "Largest window to offer", "bytes", ""),
     ("socket_drops", "socket_drops", "Dropped by sockets", "packets", "lower"),
-    # and of the host (evidence.sample.resources)
+    # sampled figures of the host (evidence.sample.resources)
     ("thread_cpu", "thread_cpu_pct", "Tool's busiest thread", "% of one CPU", ""),
     ("cpu_wait", "cpu_wait_pct", "Time a thread waited for a CPU", "%", "lower"),
-    ("throttled_times", "throttled_times", "Held back by a CPU quota", "times", "lower"),
+    ("throttled_times", "throttled_times", "Throttled by a CPU quota", "times", "lower"),
     ("throttled", "throttled_pct", "Time held back by a CPU quota", "%", "lower"),
     ("cpu_mhz", "cpu_mhz", "CPUs' frequency", "MHz", ""),
     ("link_speed", "link_speed_mbps", "Link speed", "Mbit/s", ""),
@@ -261,14 +273,14 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "bulk_send_throughput",
         "bulk_send_throughput_mbps",
-        "Bulk throughput beside, sent",
+        "Background bulk throughput, sent",
         "Mbit/s",
         "higher",
     ),
     Metric(
         "bulk_recv_throughput",
         "bulk_recv_throughput_mbps",
-        "Bulk throughput beside, received",
+        "Background bulk throughput, received",
         "Mbit/s",
         "higher",
     ),
@@ -287,8 +299,8 @@ METRICS: tuple[Metric, ...] = (
     Metric("remote_cpu_peak", "remote_cpu_peak_pct", "Receiver's busiest CPU", "%", "lower"),
     Metric("local_send_calls", "local_send_calls", "Send calls", ""),
     Metric("remote_recv_calls", "remote_recv_calls", "Receive calls", ""),
-    Metric("remote_send_calls", "remote_send_calls", "Send calls, of the server", ""),
-    Metric("local_recv_calls", "local_recv_calls", "Receive calls, of the client", ""),
+    Metric("remote_send_calls", "remote_send_calls", "Send calls of the server", ""),
+    Metric("local_recv_calls", "local_recv_calls", "Receive calls of the client", ""),
     Metric("packet_rate", "packet_rate_pps", "Packet rate", "packets/s", "higher"),
     Metric("latency_min", "latency_min_us", "Minimum latency", "µs", "lower"),
     Metric("latency_mean", "latency_mean_us", "Mean latency", "µs", "lower"),
@@ -303,14 +315,14 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "local_transport_retrans",
         "local_transport_retrans",
-        "Segments the client sent again",
+        "Segments retransmitted by the client",
         "",
         "lower",
     ),
     Metric(
         "remote_transport_retrans",
         "remote_transport_retrans",
-        "Segments the server sent again",
+        "Segments retransmitted by the server",
         "",
         "lower",
     ),
@@ -329,13 +341,13 @@ METRICS: tuple[Metric, ...] = (
         "lower",
     ),
     Metric("segments_per_ack", "segments_per_ack", "Segments per ACK", ""),
-    Metric("pace", "pace_mbps", "Rate asked for", "Mbit/s"),
-    Metric("pace_off", "pace_off_pct", "Off the rate asked for", "%"),
+    Metric("pace", "pace_mbps", "Requested rate", "Mbit/s"),
+    Metric("pace_off", "pace_off_pct", "Deviation from the requested rate", "%"),
     Metric("elapsed", "elapsed_s", "Elapsed time", "s"),
-    Metric("window", "window_s", "Time over which what arrived was counted", "s"),
-    Metric("covered", "covered_pct", "Share of the time that the throughput is of", "%"),
-    Metric("start_skew", "start_skew_s", "Streams' starts apart", "s"),
-    Metric("end_skew", "end_skew_s", "Streams' ends apart", "s"),
+    Metric("window", "window_s", "Time window of the throughput", "s"),
+    Metric("covered", "covered_pct", "Share of the run that the throughput covers", "%"),
+    Metric("start_skew", "start_skew_s", "Spread of the streams' starts", "s"),
+    Metric("end_skew", "end_skew_s", "Spread of the streams' ends", "s"),
     Metric("controller_cpu", "controller_cpu_pct", "netlimits' own CPU", "% of one CPU", "lower"),
     Metric("controller_memory", "controller_memory_mib", "netlimits' own memory", "MiB", "lower"),
     Metric("controller_busy", "controller_busy_pct", "CPU of the machine that runs netlimits", "%"),
@@ -346,5 +358,5 @@ METRICS: tuple[Metric, ...] = (
 
 
 def names() -> Iterable[str]:
-    """The short names, in the order of METRICS."""
+    """Return the short names in the order of METRICS."""
     return (m.name for m in METRICS)

@@ -1,4 +1,4 @@
-"""The metrics that a wrong name may mean: synonyms word by word, else the nearest in letters."""
+"""Suggest metrics for an unknown name: by synonyms of its words, else by spelling."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MEANING: Mapping[str, str] = {
     **dict.fromkeys(("segs", "segment"), "segments"),
     **dict.fromkeys(("time", "duration", "seconds"), "elapsed"),
 }
-"""Words of one meaning -> the one that names of metrics have."""
+"""Synonym -> the word that metrics use."""
 
 _EMPTY_WORDS = frozenset(
     ("rate", "the", "of", "per", "in", "us", "pct", "percent", "number", "count")
@@ -47,7 +47,7 @@ MOST_HINTS = 8
 
 
 def alternatives(name: str) -> list[str]:
-    """The metrics that a wrong name may mean, judged by its words; else the nearest in letters."""
+    """Return the metrics that an unknown name may mean, best first."""
     own_words = _words(name)
     scores: dict[str, float] = {}
     for metric in METRICS:
@@ -66,7 +66,7 @@ def alternatives(name: str) -> list[str]:
 
 
 def _words(name: str) -> frozenset[str]:
-    """What a name's words mean, less those that mean little."""
+    """Return a name's words as metrics use them, without words of little meaning."""
     words = re.findall(r"[a-z]+[0-9]*|[0-9]+", name.lower())
     meanings = frozenset(_MEANING.get(word, word) for word in words)
     return meanings - _EMPTY_WORDS or meanings

@@ -1,11 +1,9 @@
-"""netperf's output selectors: the names that `select:` knows, and the column of each one's value.
+"""The columns of netperf's output selectors, which `select:` in an experiment names.
 
-netperf knows about 175 selectors (`netperf -t omni -- -k '?'`), and the installed build's own
-list is what an experiment is checked against. This module only names columns: the metrics of
-netlimits.metrics where one exists, else the selector in lower case with its unit at the end.
-CPU and service demand keep `netperf_` in front, since the columns without it are computed from
-the hosts' /proc/stat alike for every tool. It is at the ground because a figure has one name
-everywhere: what `select:` calls it, tables and charts take too.
+netperf has about 175 selectors (`netperf -t omni -- -k '?'`). An experiment is checked against the
+list of the installed build, not against this one. A selector's column is that of the metric if
+there is one, else the selector in lower case with a unit suffix. CPU and service demand are
+prefixed with `netperf_`, since the columns without it are computed from /proc/stat for every tool.
 """
 
 from __future__ import annotations
@@ -50,7 +48,7 @@ STDDEV_LATENCY LOCAL_SOCKET_PRIO REMOTE_SOCKET_PRIO LOCAL_SOCKET_TOS REMOTE_SOCK
 LOCAL_CONG_CONTROL REMOTE_CONG_CONTROL LOCAL_FILL_FILE REMOTE_FILL_FILE COMMAND_LINE
 """
 SELECTORS = frozenset(_LISTED.split())
-"""Those of netperf 2.7.0 and of upstream, by which a name is told from a slip of the pen."""
+"""The selectors of netperf 2.7.0 and of upstream, to recognize misspelt names."""
 
 _COLUMNS = {
     "LOCAL_SEND_THROUGHPUT": "local_send_throughput_mbps",
@@ -88,7 +86,7 @@ _PATTERNS = (
     (r"(LOCAL|REMOTE)_(SEND|RECV)_(SIZE|OFFSET|ALIGN)", r"\g<0>_bytes"),
     (r"(REQUEST|RESPONSE)_SIZE", r"\g<0>_bytes"),
 )
-"""Selector -> column, for the families; the result is lower-cased."""
+"""Patterns of selectors -> column, which is lower-cased after the replacement."""
 
 _TEXT = re.compile(
     r"SOCKET_TYPE|PROTOCOL|DIRECTION|.*_UNITS|.*_METHOD|.*_MODEL|.*_ADDR|.*_(SYS)?NAME|.*_RELEASE"
@@ -96,11 +94,11 @@ _TEXT = re.compile(
     r"|.*_SLOT|.*_SECURITY_.*|RESULT_BRAND|UUID|.*_CONG_CONTROL|.*_FILL_FILE|COMMAND_LINE"
     r"|.*_PORT|.*_FAMILY|.*_TOS"
 )
-"""Selectors whose values are words, or numbers that name something."""
+"""Selectors whose values are words or identifiers."""
 
 
 def column(selector: str) -> str:
-    """The column of a selector; the units of THROUGHPUT and of SD are in the output alone."""
+    """Return the column of a selector. Those of THROUGHPUT and SD depend on netperf's output."""
     if selector in _COLUMNS:
         return _COLUMNS[selector]
     for pattern, name in _PATTERNS:
@@ -111,5 +109,5 @@ def column(selector: str) -> str:
 
 @lru_cache(maxsize=1024)
 def is_text(selector: str) -> bool:
-    """Whether a selector's values are no quantities: words, or numbers that are names."""
+    """Return True if a selector's values are words or identifiers instead of quantities."""
     return _TEXT.fullmatch(selector) is not None

@@ -1,9 +1,8 @@
-"""The nouns: small frozen values that every other module speaks in.
+"""Frozen values that all other packages share.
 
-An `Experiment` is what a YAML file says. A `Machine` is what a hosts file binds a role to.
-A `Run` is one row of the plan. A `Command` is what a host is asked to do, a `Completed` what
-came of it. A `Measurement` is what a tool's output says, a `Record` what the archive keeps
-of one attempt at a run.
+A YAML file is parsed into an `Experiment`, whose plan consists of `Run`s. A hosts file binds each
+role to a `Machine`. A host executes a `Command` and returns a `Completed`, from which a tool parses
+a `Measurement`. The archive keeps one `Record` for each attempt at a run.
 """
 
 from __future__ import annotations
@@ -17,29 +16,29 @@ from netlimits.model.experiments import SIDE as SIDE
 from netlimits.model.experiments import SIDES as SIDES
 from netlimits.model.experiments import Ends as Ends
 from netlimits.model.experiments import Experiment as Experiment
+from netlimits.model.experiments import Family as Family
 from netlimits.model.experiments import Mesh as Mesh
 from netlimits.model.experiments import Repeat as Repeat
+from netlimits.model.experiments import Scalar as Scalar
 from netlimits.model.experiments import SettingUse as SettingUse
-from netlimits.model.values import Family as Family
-from netlimits.model.values import Scalar as Scalar
-from netlimits.model.values import Values as Values
+from netlimits.model.experiments import Values as Values
 
 Status = Literal["ok", "failed", "timeout", "invalid", "interrupted"]
 STATUSES: tuple[Status, ...] = ("ok", "failed", "timeout", "invalid", "interrupted")
 
 TABLE_FORMATS = ("text", "csv", "markdown", "html", "json")
-"""What a table can be written as: here, since commands offer them before they import pandas."""
+"""Output formats of tables, here because commands list them without importing pandas."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What one role is bound to.
+    """The machine that one role is bound to.
 
     `ssh` is a name that OpenSSH's configuration resolves; None means this machine (`local: true`).
-    `interface` is the data interface, `address` the data address others send to; `others` are
-    further addresses of the interface, for configurations that ask for another `family`. Of a
-    `group`, such as a rack, no two machines of a mesh are in different measurements at once.
-    `ssh_config` is the configuration file to resolve `ssh` with, None for the user's own.
+    `interface` is the data interface and `address` its data address; `others` are further
+    addresses of the interface, for configurations that choose another `family`. In a mesh, machines
+    of one `group`, such as a rack, never take part in different measurements at once.
+    `ssh_config` is the configuration file that resolves `ssh`; None means the user's own.
     """
 
     role: str
@@ -51,28 +50,24 @@ class Machine:
     group: str = ""
 
     def over(self, family: Family | None) -> Machine:
-        """The machine with a data address of that family: its own, or the first of the others.
-
-        Without one the address is None.
-        """
+        """Return the machine with its first data address of a family, None if it has none."""
         if family is None:
             return self
         colon = family == "ipv6"
-        every = (self.address, *self.others) if self.address else self.others
-        return replace(self, address=next((a for a in every if (":" in a) == colon), None))
+        addresses = (self.address, *self.others) if self.address else self.others
+        return replace(self, address=next((a for a in addresses if (":" in a) == colon), None))
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
     """An argument vector for a host: never a shell string, so that no value can be executed.
 
-    `sudo` asks for root where the login is not root. `deadline` is in seconds: after it the
-    command's process group is killed on the host itself. `stdin` is fed and then closed.
-    `within` is the program that runs it, with its first words: it gets the whole command, sudo
-    and all, as its last ones, and may refuse to run it.
-    `perl` does the same in Perl, for a host that keeps one (hosts.perl), to which it costs no
-    process: as the script where all that is `sh -c SCRIPT NAME ARGUMENT…`, else as the program
-    where nothing else runs it.
+    `sudo` requests root if the login is not root. `deadline` is in seconds; after it the host kills
+    the command's process group. `stdin` is written to the command and then closed.
+    `within` is the beginning of a command line that runs this one: it gets the complete command,
+    including sudo, as its last arguments, and may refuse to run it.
+    `perl` is a Perl equivalent that a host with a running Perl (hosts.perl) executes without a new
+    process. It replaces the script of a `sh -c SCRIPT NAME ARGUMENT…`, and otherwise the program.
     `by_hand` are the commands that a person would type in place of a script.
     """
 
@@ -87,10 +82,10 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """What came of a command. `status` is its exit status (128 + n when signal n ended it).
+    """The result of a command. `status` is its exit status (128 + n if signal n ended it).
 
-    `timed_out` says that our deadline ended it. `truncated` says that more was printed than
-    a host may keep (hosts.base.OUTPUT_LIMIT); the rest was read and thrown away.
+    `timed_out` is true if our deadline ended it. `truncated` is true if it printed more than
+    hosts.base.OUTPUT_LIMIT; the rest was discarded.
     """
 
     host: str
@@ -104,7 +99,7 @@ class Completed:
 
     @property
     def complaint(self) -> str:
-        """What it printed of its failure, on one line, as much as a message takes; or ""."""
+        """The command's error output, else its output, on one line, cut to COMPLAINT_LIMIT."""
         return " ".join((self.stderr.strip() or self.stdout).split())[:COMPLAINT_LIMIT]
 
 
@@ -112,7 +107,7 @@ class Completed:
 class Run:
     """One row of the plan: the `number`-th run (from 1), in `block` (from 1).
 
-    `config` is the identity of its configuration: a hash of `values`, whatever their order.
+    `config` identifies its configuration: a hash of `values` that ignores their order.
     """
 
     number: int
@@ -123,7 +118,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """Where a tool's server listens: the data address and port of its host."""
+    """The data address and port where a tool's server listens."""
 
     address: str
     port: int
@@ -132,9 +127,9 @@ class ServerAddress:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """A constant bit rate: `rate` of user data, `frame_rate` of the whole frames that carry it.
+    """A constant bit rate: `rate` of user data and `frame_rate` of its Ethernet frames, in bit/s.
 
-    Both in bit/s. A run further than `tolerance_pct` from `rate` does not count.
+    A run that differs from `rate` by more than `tolerance_pct` is invalid.
     """
 
     rate: float
@@ -144,7 +139,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A bounded packet trace of the data link, taken on `roles` during each run."""
+    """A packet trace of the data link, taken on `roles` during each run, at most `packets` long."""
 
     roles: tuple[str, ...]
     packets: int
@@ -153,9 +148,9 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Bulk:
-    """Streams of bulk data beside a test of transactions: so many each way of `direction`.
+    """Background bulk streams during a test of transactions: `streams` in each direction.
 
-    They begin `lead` seconds before it and would end `tail` seconds after it.
+    They start `lead` seconds before the test and are meant to end `tail` seconds after it.
     """
 
     streams: int
@@ -166,9 +161,10 @@ class Bulk:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What a configuration asks for around the tool: streams to each server, pace, trace, IP, bulk.
+    """The options of a configuration that apply to every tool.
 
-    Without a `family` the data goes over that of the hosts' data addresses.
+    `streams` is the number of clients for each server. Without a `family` the data takes the IP
+    version of the hosts' data addresses.
     """
 
     streams: int = 1
@@ -179,16 +175,15 @@ class Around:
 
     @property
     def beyond(self) -> int:
-        """Seconds that a run takes beyond its tool's own."""
+        """Seconds that a run takes in addition to its tool's own."""
         return self.bulk.lead + self.bulk.tail if self.bulk else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What one configuration sets and measures: nothing in it is left to be looked up.
+    """One configuration, resolved: its settings, its tool and the tool's options.
 
-    `tool` runs with `options`, `around` it what an experiment may ask for besides. Of `settings`
-    each has its options; one that is left out in this configuration is not among them.
+    No value contains `${…}` any more. `settings` holds those alone that this configuration makes.
     """
 
     tool: str
@@ -199,9 +194,9 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """User data one way: bytes that the `sender` (`local` or `remote`) sent, and that arrived.
+    """User data in one direction: bytes that `sender` ("local" or "remote") sent, and that arrived.
 
-    `packets` is the least number of packets that it took, 0 where that is not known.
+    `packets` is a lower bound of the packets that carried it, 0 if unknown.
     """
 
     sender: str
@@ -212,10 +207,10 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """All that a client moved from its start to its end, warm-up and repetitions included.
+    """All data of a client from its start to its end, including warm-up and repetitions.
 
-    `units` is what CPU time is divided by: transactions, or KiB (1024 bytes) of user data, for
-    TCP those that arrived and for datagrams those that were sent, as netperf has it.
+    `units` is the divisor of service demand: transactions, or KiB (1024 bytes) of user data. As in
+    netperf, these are the KiB that arrived over TCP, and the KiB that were sent as datagrams.
     """
 
     units: float
@@ -225,10 +220,10 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What a tool's output says: figures under METRICS' columns, and interim results if asked for.
+    """The parsed output of a tool: figures by the columns of METRICS, and interim results.
 
     `interim` rows hold `ending_s` (epoch), `interval_s` and the rate under the metric's column.
-    `work` is None where the tool does not tell it: then there is no service demand.
+    `work` is None if the tool does not report it; then there is no service demand.
     """
 
     figures: Mapping[str, Scalar]
@@ -238,10 +233,10 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class ControllerCost:
-    """What an attempt took of the machine that runs netlimits.
+    """The resources that an attempt used on the machine that runs netlimits.
 
-    `cpu_s` is this process's CPU time and `idle_s` that in which the machine's `cpus` were idle,
-    both within `seconds`; `memory_bytes` is what the process held at the end.
+    `cpu_s` is this process's CPU time and `idle_s` the idle time of the machine's `cpus`, both
+    within `seconds`; `memory_bytes` is the process's memory at the end.
     """
 
     seconds: float
@@ -255,9 +250,9 @@ class ControllerCost:
 class Record:
     """One attempt at a run, as the journal keeps it.
 
-    `started` is epoch seconds, `raw` the SHA-256 of its raw output ("" where that is not known).
-    `started` and `duration_s` are NaN where nobody knows them: of imported runs, and of one whose
-    process ended before it the latter. `cost` is None where it was not taken.
+    `started` is epoch seconds, `raw` the SHA-256 of its raw output ("" if unknown). Both `started`
+    and `duration_s` are NaN for imported runs, and `duration_s` for a run that was interrupted by
+    the end of its process. `cost` is None if it was not measured.
     """
 
     run: Run
@@ -273,19 +268,19 @@ class Record:
 
 
 COMPLAINT_LIMIT = 200
-"""Characters of a command's complaint that a message takes."""
+"""Characters of a command's error output that a message quotes."""
 
 OUTCOMES = ("ok", "failed", "timeout", "invalid")
-"""How a run may end. A run whose only attempts were interrupted has no outcome yet."""
+"""The final statuses of a run. A run whose attempts were all interrupted has no outcome yet."""
 
 
 def tally(outcomes: Mapping[str, int], left: int = 0) -> str:
-    """Counts of outcomes in words: "16 ok, 1 failed, 1 timeout, 2 left", without zeros."""
+    """Return non-zero counts of outcomes in words: "16 ok, 1 failed, 1 timeout, 2 left"."""
     counts = {**{name: outcomes.get(name, 0) for name in OUTCOMES}, "left": left}
     return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "0 ok"
 
 
 def of_all(outcomes: Mapping[str, int], left: int = 0) -> str:
-    """The number of runs, and the counts: "20 runs: 16 ok, 1 failed, 1 timeout, 2 left"."""
+    """Return the total and its counts in words: "20 runs: 16 ok, 1 failed, 1 timeout, 2 left"."""
     total = sum(outcomes.get(name, 0) for name in OUTCOMES) + left
     return f"{total} run{'' if total == 1 else 's'}: {tally(outcomes, left)}"

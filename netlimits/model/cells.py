@@ -1,13 +1,13 @@
-"""Texts in the cells of a CSV file, which no spreadsheet takes for formulas.
+"""Escape texts in CSV cells so that no spreadsheet executes them as formulas.
 
-A cell that begins with one of `= + - @`, a tab or a carriage return is a formula to Excel and
-LibreOffice, and may run what it says. As OWASP recommends, such a text gets a leading single quote.
+Excel and LibreOffice take a cell for a formula if it begins with `=`, `+`, `-`, `@`, a tab or a
+carriage return. As OWASP recommends, such a text gets a leading single quote.
 
-A spreadsheet that splits at another separator ignores the double quotes of RFC 4180, which do not
-stand at the beginning of its cells: with a decimal comma it splits at semicolons. So a single quote
-also stands wherever a cell could begin inside a text: after `;`, `|`, a tab or a line break.
+A spreadsheet with a decimal comma splits cells at semicolons and ignores the double quotes of
+RFC 4180, since they do not begin a cell there. So a single quote is also inserted wherever a cell
+could begin inside a text: after `;`, `|`, a tab or a line break.
 
-Single quotes that are there already get one more: `text` then gives every text back as it was.
+Single quotes that already stand there are doubled, so that `text` restores every text exactly.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _ESCAPED = re.compile(_BEGINS + r"'(?='*[=+\-@\t\r])")
 
 
 def cell(text: str) -> str:
-    """The text as it stands in a cell, not yet quoted by RFC 4180."""
+    """Escape a text for a cell. The caller adds the quotes of RFC 4180."""
     return _FORMULA.sub(r"\1'", text)
 
 
 def text(cell: str) -> str:
-    """The text that `cell` was made of."""
+    """Return the text that `cell` escaped."""
     return _ESCAPED.sub(r"\1", cell)
 
 
 def needs_quotes(text: str) -> bool:
-    """Return True if the text, in a cell, has to stand in double quotes wherever it is read."""
+    """Return True if the text's cell must stand in double quotes."""
     return bool(_FORMULA.search(text) or "\r" in text)

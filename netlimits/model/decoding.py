@@ -1,18 +1,13 @@
-"""JSON from elsewhere, checked where it is read: what a value has to be.
+"""Parse and validate JSON that hosts, other users' folders or failing disks may have corrupted.
 
-It may come from a host, from somebody else's folder, or from a disk that failed. Nothing further
-up is to meet a key that is missing or a text for a number. msgspec holds values to types: exact
-ones, so that true is no number and 1.0 no count. A type that has no name in Python is a text with
-a rule of ours (`InterfaceName`), which msgspec asks for.
+Validation happens where the JSON is read, so that no other module meets a missing key or a text in
+place of a number. msgspec validates exact types: `true` is no number and `1.0` no integer. Texts
+with a rule of their own, such as `InterfaceName`, are subclasses of str with an entry in `_RULES`.
 
-Two things stay by hand. The standard library reads again what msgspec refuses to read: NaN,
-Infinity, 1e999 and half a pair of surrogates. json.dumps writes them, so journals and notes hold
-them. Where msgspec reads a text it reads what json reads; a test says so. And archives are read
-whole before they are checked, not straight into types: that takes 0.4 times as long, but leaves out
-what the types do not name and does not see bytes there that are no UTF-8. So 100,000 events of a
-journal are read and checked 3.4 times as fast as by json and shapes of our own, the journal with
-its checksums 2.5 times (`benchmarks/journal.py`). iperf3's own results stay with json, whose
-complaint is the reason of a failed run.
+`parsed` falls back to the standard library for what msgspec rejects: NaN, Infinity, 1e999 and
+single surrogates. json.dumps writes them, so journals and notes contain them. Archives are parsed
+before they are validated. msgspec could decode straight into types in 0.4 times the time, but it
+would skip keys that the types do not name, and accept bytes there that are not UTF-8.
 """
 
 from __future__ import annotations
@@ -28,25 +23,25 @@ import msgspec
 Kind = TypeVar("Kind")
 
 Name = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")]
-"""What can name a role, which names files too."""
+"""The name of a role, which is also part of file names."""
 
 Scalars = dict[str, str | int | float | bool | None]
 
 
 class InterfaceName(str):
-    """What can name a network interface: as the kernel has it, and never an option."""
+    """A network interface name that the kernel accepts and that no program takes for an option."""
 
 
 class LoginName(str):
-    """What can be a name that ssh knows: not empty, no option, one word."""
+    """A host name for ssh: one word, and no option."""
 
 
 class IpAddress(str):
-    """An IP address."""
+    """An IPv4 or IPv6 address."""
 
 
 class FilePath(str):
-    """What can name a file."""
+    """A path: not empty, without NUL."""
 
 
 class Place(TypedDict):
@@ -58,7 +53,7 @@ class Place(TypedDict):
 
 
 def has(value: Any, kind: Any) -> bool:
-    """Whether a value, as JSON was read, is of a type. No number is too large for a float."""
+    """Return True if a parsed JSON value is of a type. Integers of any size count as float."""
     try:
         _converted(value, kind)
     except (msgspec.ValidationError, ValueError, RecursionError):
@@ -67,7 +62,7 @@ def has(value: Any, kind: Any) -> bool:
 
 
 def typed(data: bytes | str, kind: type[Kind]) -> Kind:
-    """The JSON in a text as a value of a type. Raises ValueError."""
+    """Parse JSON and validate it against a type. Raises ValueError."""
     try:
         return cast(Kind, _converted(parsed(data), kind))
     except msgspec.ValidationError as error:
@@ -77,7 +72,7 @@ def typed(data: bytes | str, kind: type[Kind]) -> Kind:
 
 
 def parsed(data: bytes | str) -> Any:
-    """The JSON in a text, as it is. Raises ValueError."""
+    """Parse JSON without validation. Raises ValueError."""
     try:
         return _QUICK.decode(data)
     except (msgspec.DecodeError, ValueError, RecursionError):
@@ -90,25 +85,25 @@ def parsed(data: bytes | str) -> Any:
 
 _QUICK = msgspec.json.Decoder()
 
-_MET: set[Any] = set()
-_MEETING = Lock()
-"""What msgspec has looked at. Two threads in which it looks at one type for the first time end the
-process now and then, by a signal (msgspec 0.22): they do so one after the other."""
+_KNOWN: set[Any] = set()
+_FIRST_USE = Lock()
+"""Types that msgspec has inspected. If two threads convert to the same type for the first time at
+once, the process sometimes dies by a signal (msgspec 0.22), so first uses are serialized."""
 
 
 def _converted(value: Any, kind: Any) -> Any:
-    """A value as one of a type. Raises ValueError, ValidationError, RecursionError."""
-    if kind in _MET:
+    """Convert a value to a type. Raises ValueError, ValidationError, RecursionError."""
+    if kind in _KNOWN:
         return msgspec.convert(value, kind, dec_hook=_by_rule)
-    with _MEETING:
+    with _FIRST_USE:
         try:
             return msgspec.convert(value, kind, dec_hook=_by_rule)
         finally:
-            _MET.add(kind)
+            _KNOWN.add(kind)
 
 
 def interface(value: str) -> bool:
-    """Whether a text is an InterfaceName."""
+    """Return True if a text is an InterfaceName."""
     return (
         0 < len(value.encode("utf-8", "replace")) < 16
         and not value.startswith("-")
@@ -139,7 +134,7 @@ _RULES: Mapping[type[str], Callable[[str], bool]] = {
 
 
 def _by_rule(kind: type[Any], value: Any) -> Any:
-    """The value as one of the texts above. Raises ValueError."""
+    """Convert a text to a type of _RULES. Raises ValueError."""
     if not isinstance(value, str) or not _RULES[kind](value):
         raise ValueError(f"is no {kind.__name__.lower()}")
     return kind(value)

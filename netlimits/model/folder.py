@@ -1,9 +1,8 @@
-"""Files written whole or not at all, readable by their owner alone, and reached through no link.
+"""Read and atomically write private files in a folder that may hold malicious links.
 
-A results folder may come from somebody else, who can have put links, pipes and devices into it.
-`Folder` opens what lies in one: each step from the folder down is a folder itself and no link to
-one, the last a regular file. What is replaced is written beside its place under a name that did not
-exist, and moved there, so that nothing that was under either name is written through.
+A results folder may come from another user, who can have put links, pipes and devices into it.
+`Folder` follows no symbolic link below itself and opens regular files only. A file is replaced by
+writing a new temporary file beside it and renaming that, so nothing is written through a link.
 """
 
 from __future__ import annotations
@@ -22,26 +21,23 @@ from typing import BinaryIO, cast
 from netlimits.model.named_file import QUICK
 
 DATA_LIMIT = 2**34
-"""Bytes of a file of a folder whose checksum is made: ten million runs take less."""
+"""Largest file in bytes that is checksummed: those of ten million runs are smaller."""
 
 _LIMITS = {".json": 64 * 2**20, ".yaml": 64 * 2**20}
-"""The same of files that are read as a whole, by their names' ends."""
+"""Smaller limits by suffix, for files that are read into memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder whose content others may have made; names in it are relative, as `raw/000001-1`.
+    """A folder with untrusted content; names in it are relative, such as `raw/000001-1`.
 
-    Every method raises OSError whose `strerror` says what is wrong with the name.
+    Every method raises OSError, whose `strerror` says what is wrong with the name.
     """
 
     path: Path
 
     def open(self, name: str, flags: int = os.O_RDONLY) -> int:
-        """A regular file's descriptor. One to be written to must have no second name.
-
-        Raises OSError for anything else.
-        """
+        """Open a regular file. For writing it must have no second hard link."""
         with self._within(name) as (folder, last):
             _refuse_strange(os.stat(last, dir_fd=folder, follow_symlinks=False), name)
             number = os.open(last, flags | os.O_NOFOLLOW | QUICK, dir_fd=folder)
@@ -58,7 +54,7 @@ class Folder:
         return number
 
     def lock_file(self, name: str) -> BufferedRandom:
-        """A regular file for locks, opened for writing, and made where it is not there."""
+        """Open a regular file for locking, creating it if it is missing."""
         with self._within(name) as (folder, last):
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | QUICK
             number = os.open(last, flags, 0o600, dir_fd=folder)
@@ -71,11 +67,10 @@ class Folder:
         return file
 
     def reader(self, name: str) -> BufferedReader:
-        """A regular file, opened for reading."""
         return os.fdopen(self.open(name), "rb")
 
     def read(self, name: str, limit: int) -> bytes:
-        """A file's bytes. Raises ValueError for more than `limit`."""
+        """Return a file's bytes. Raises ValueError for more than `limit`."""
         with self.reader(name) as file:
             data = file.read(limit + 1)
         if len(data) > limit:
@@ -83,7 +78,7 @@ class Folder:
         return data
 
     def digest(self, name: str) -> str:
-        """The SHA-256 of a file, in hex. Raises OSError for one larger than any of ours."""
+        """Return the SHA-256 of a file in hex. Raises OSError above the size limit."""
         limit = _LIMITS.get(PurePosixPath(name).suffix, DATA_LIMIT)
         with self.reader(name) as file:
             if os.fstat(file.fileno()).st_size > limit:
@@ -91,15 +86,12 @@ class Folder:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     def names(self, name: str) -> list[str]:
-        """What lies in a folder of this one."""
+        """List a subfolder."""
         with self._within(f"{name}/.") as (folder, _):
             return os.listdir(folder)  # noqa: PTH208  a descriptor, which no Path is
 
     def make(self, name: str) -> None:
-        """Make a folder in it that its owner alone can enter; a folder that exists is kept.
-
-        Raises OSError for what is there and is no folder.
-        """
+        """Create a subfolder that only its owner can enter, unless it exists."""
         with self._within(name) as (folder, last):
             try:
                 os.mkdir(last, 0o700, dir_fd=folder)
@@ -109,7 +101,7 @@ class Folder:
 
     @contextmanager
     def whole(self, name: str) -> Iterator[BinaryIO]:
-        """A file to write to, which is under its name, on disk, once all is well, else gone."""
+        """Yield a file to write, which replaces `name` on success and is removed on error."""
         with self._within(name) as (folder, last):
             beside = f".{os.getpid()}.{last}"
             with suppress(FileNotFoundError):  # left by a process of this number that was killed
@@ -128,25 +120,25 @@ class Folder:
                     os.unlink(beside, dir_fd=folder)
 
     def write(self, name: str, data: bytes | str) -> None:
-        """Write a file so that it is there whole or not at all."""
+        """Write a file atomically."""
         with self.whole(name) as file:
             file.write(data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data)
 
     def sync(self, name: str) -> None:
-        """Have on disk which files a folder of this one has."""
+        """Flush the directory entries of a subfolder to disk."""
         with self._within(f"{name}/.") as (folder, _):
             os.fsync(folder)
 
     def remove(self, name: str) -> None:
-        """Remove a file; of a link the name alone, while what it leads to stays."""
+        """Remove a file or a link, without following it."""
         with self._within(name) as (folder, last), suppress(FileNotFoundError):
             os.unlink(last, dir_fd=folder)
 
     @contextmanager
     def _within(self, name: str) -> Iterator[tuple[int, str]]:
-        """The descriptor of the folder that a name lies in, reached through no link, and its end.
+        """Yield a descriptor of the folder that holds `name`, and the last part of the name.
 
-        What leads to the results folder itself is the user's own affair, and may be a link.
+        No link is followed below `path`; the user's own path to the folder may contain links.
         """
         *steps, last = PurePosixPath(name).parts if not name.endswith("/.") else (*name.split("/"),)
         if (not steps and not last) or ".." in (*steps, last) or name.startswith("/"):
@@ -159,7 +151,7 @@ class Folder:
                     inner = os.open(step, flags, dir_fd=folder)
                 except OSError as error:
                     if error.errno in (errno.ENOTDIR, errno.ELOOP):
-                        why = f"{step} is a link or no folder, and is not entered"
+                        why = f"{step} is a link or no folder, and was not entered"
                         raise OSError(error.errno, why, name) from None
                     raise
                 os.close(folder)
@@ -170,7 +162,7 @@ class Folder:
 
 
 def _refuse_strange(about: os.stat_result, name: str) -> None:
-    """Raise OSError for anything but a regular file."""
+    """Raise OSError unless it is a regular file."""
     if stat.S_ISLNK(about.st_mode):
         raise OSError(errno.ELOOP, "is a link, and nothing is opened through one here", name)
     if not stat.S_ISREG(about.st_mode):

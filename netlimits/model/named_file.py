@@ -1,7 +1,7 @@
-"""A file that a user names, in an option or a configuration: regular, of known size.
+"""Read a file that a user names in an option or a configuration, without ever waiting for it.
 
-It may be a pipe that nobody writes to, a device without an end, or a file of the kernel's that
-waits to be read (/proc/kmsg).
+The name may lead to a pipe that nobody writes to, an endless device, or a kernel file that blocks
+(/proc/kmsg).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 QUICK = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-"""Never wait for a pipe's other end, never get a terminal, never leak into a child."""
+"""Do not wait for a pipe's other end, acquire a terminal, or leak into a child process."""
 
 
 def whole(path: Path, limit: int) -> bytes:
-    """All the bytes of a file; none of an empty one and of /dev/null, which configurations name.
+    """Return all bytes of a file, b"" for an empty one and for /dev/null.
 
     Raises OSError as `bounded` does, and for a file of more than `limit` bytes.
     """
@@ -36,10 +36,9 @@ def whole(path: Path, limit: int) -> bytes:
 
 
 def bounded(path: Path, limit: int) -> bytes:
-    """The bytes of a file that a user names, at most `limit + 1`; never waits.
+    """Return at most `limit + 1` bytes of a file. Links are followed.
 
-    A link is followed: it is the user who names it. Raises OSError for a folder, a pipe, a device,
-    and what has no bytes of its own, as the kernel's files (/proc/kmsg waits to be read).
+    Raises OSError for a folder, a pipe, a device and an empty file, which kernel files seem to be.
     """
     with _as_named(path) as number:
         size = _size(number, path)
@@ -60,7 +59,7 @@ def _size(number: int, path: Path) -> int:
 
 @contextmanager
 def _as_named(path: Path) -> Iterator[int]:
-    """A descriptor of what is no pipe or device: opening one may already do something."""
+    """Open a file or folder; opening a pipe or device could already have an effect."""
     if not path.is_file() and not path.is_dir():
         path.stat()  # raises where there is none
         raise OSError(errno.EINVAL, "is no regular file", str(path))

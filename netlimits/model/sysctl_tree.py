@@ -1,7 +1,7 @@
-"""All network sysctls of a host, read in one command and compared.
+"""Read all network sysctls of a host in one command, and compare two readings.
 
-One sysctl may move others: `base_reachable_time` and `base_reachable_time_ms` are two views of one
-number, `net.ipv6.conf.all.X` may write every interface. Two readings of the whole tree show it.
+Writing one sysctl may change others: `base_reachable_time` and `base_reachable_time_ms` are two
+views of one number, and `net.ipv6.conf.all.X` may write every interface.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from netlimits.model import Command
 
 READ = ("grep", "-rs", "", "/proc/sys/net")
-"""Prints PATH:VALUE for every sysctl that the login may read. Exits 2, since there are others."""
+"""Print PATH:VALUE for every sysctl that the login may read. It exits 2, as some are unreadable."""
 
 _LINE = re.compile(r"^/proc/sys/(?P<path>net/[^:]+(?::[^/:]+/[^:]+)*):(?P<value>.*)$")
 
@@ -41,29 +41,29 @@ my $tree = sub {
     }
 };
 """
-"""A program for a host's Perl: `$tree->("/proc/sys/net")` has in `@lines` what READ prints.
+"""A Perl equivalent: `$tree->("/proc/sys/net")` appends to `@lines` what READ prints.
 
-A second argument chooses among the names in a folder, which it gets after the folder's own. Print
-the lines at once: a Perl that is kept takes longer to print each than to read them all.
+The optional second argument filters names: it gets a folder and the names in it. Print all lines in
+one call: printing one at a time takes a running Perl longer than reading all sysctls.
 """
 
 PASSING = re.compile(
-    r"^net\.(netfilter\.nf_conntrack_count"  # how many there are just now
+    r"^net\.(netfilter\.nf_conntrack_count"  # the current number of connections
     r"|ipv4\.tcp_available_congestion_control"  # the modules that are loaded
-    r"|ipv[46]\.conf\..*\.mc_forwarding)$"  # written by a multicast router alone
+    r"|ipv[46]\.conf\..*\.mc_forwarding)$"  # only a multicast router writes it
 )
-"""Sysctls that cannot be written and change by themselves."""
+"""Read-only sysctls whose value changes by itself."""
 
 
 def read() -> Command:
-    """Return the command that prints the tree, for `values`."""
+    """Return the command whose output `values` parses."""
     return Command(READ, deadline=10)
 
 
 def values(printed: str) -> dict[str, str]:
-    """Return name -> value of the lines that `read` printed; other lines are left out.
+    """Parse the output of `read` into name -> value, ignoring other lines.
 
-    A name is written as `sysctl` writes it: a dot in an interface's name is a slash there.
+    Names are written as `sysctl` writes them: a dot in an interface's name becomes a slash.
     """
     return {
         match["path"].translate(_DOTS): match["value"]
@@ -76,9 +76,9 @@ _DOTS = str.maketrans("/.", "./")
 
 
 def moved(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Return name -> (value before, value after) of each sysctl that has another value.
+    """Return name -> (value before, value after) of each changed sysctl.
 
-    Names that only one of the readings has are left out: an interface or a module came or went.
+    Names in only one of the readings are ignored: an interface or a module came or went.
     """
     return {
         name: (value, after[name])

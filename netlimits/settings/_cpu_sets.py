@@ -13,7 +13,7 @@ from typing import Any
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.settings._base import State
-from netlimits.units.cpus import CPU_LIST, members, written
+from netlimits.units.cpus import CPU_LIST, formatted, members
 
 OFF, ONLINE = "off", "online"
 _ONLINE = re.compile(rf"^{ONLINE} ([0-9][0-9,-]*)$", re.MULTILINE)
@@ -156,4 +156,4 @@ def _parts(state: State) -> list[tuple[str, str]]:
 
 
 def _words(cpus: frozenset[int]) -> str:
-    return f"CPUs {written(cpus)}" if cpus else "no CPUs"
+    return f"CPUs {formatted(cpus)}" if cpus else "no CPUs"

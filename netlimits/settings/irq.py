@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from netlimits.settings._cpu_sets import CpuSets
-from netlimits.units.cpus import CPU_LIST, members, written
+from netlimits.units.cpus import CPU_LIST, formatted, members
 
 _READ = r"""d=/sys/class/net/$1/device
 [ -e "$d" ] || exit 0
@@ -39,7 +39,7 @@ IRQ = CpuSets(
     line=re.compile(r"^([0-9]+) ([0-9][0-9,-]*)$", re.MULTILINE),
     part=re.compile("[0-9]{1,9}"),
     of_text=members,
-    text=written,
+    text=formatted,
     legal=re.compile(CPU_LIST["pattern"]),
     file="/proc/irq/{part}/smp_affinity_list",
     lacks="interrupts of its own (a veth, bridge or other virtual interface has none)",

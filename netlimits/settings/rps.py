@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from netlimits.settings._cpu_sets import OFF, CpuSets
-from netlimits.units.cpus import CPU_LIST, mask, of_mask
+from netlimits.units.cpus import CPU_LIST, from_mask, mask
 
 _READ = r"""echo "online $(cat /sys/devices/system/cpu/online)"
 grep -Hs . "/sys/class/net/$1/queues/"rx-*/rps_cpus || exit 0"""
@@ -29,7 +29,7 @@ RPS = CpuSets(
         r"^/sys/class/net/[^/]+/queues/(rx-[0-9]+)/rps_cpus:([0-9a-f,]+)$", re.MULTILINE
     ),
     part=re.compile("rx-[0-9]{1,5}"),
-    of_text=of_mask,
+    of_text=from_mask,
     text=mask,
     legal=re.compile(r"^[0-9a-f]{1,8}(,[0-9a-f]{8}){0,312}\Z"),
     file="/sys/class/net/{interface}/queues/{part}/rps_cpus",

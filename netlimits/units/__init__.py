@@ -1,1 +1,1 @@
-"""Sizes, rates, times and lists of CPUs, as experiments and tools write them."""
+"""Sizes, rates, durations and CPU lists, as experiments and tools write them."""

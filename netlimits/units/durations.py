@@ -1,4 +1,4 @@
-"""How long something may take, as people write it on the command line: 90s, 5m, 1.5h."""
+"""Durations as users write them on the command line: 90s, 5m, 1.5h."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _LONGEST = 168 * 3600
 
 
 def seconds(text: str) -> float:
-    """Seconds of a number with its unit, which `5` alone would leave to guess.
+    """Return a duration in seconds. A unit is required, since `5` could be seconds or minutes.
 
-    Raises ValueError, which says what to write, for anything else and outside 1s to 168h.
+    Raises ValueError for other text and for a duration outside 1s to 168h.
     """
     match = _TEXT.fullmatch(text)
     duration = float(match[1]) * _UNITS[match[2]] if match else math.nan

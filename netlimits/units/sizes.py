@@ -1,7 +1,7 @@
 """Sizes and rates as experiments write them: a number, or a number with K, M or G.
 
-For iperf3 and nuttcp alike the suffixes of a size are powers of 1024 and those of a rate powers of
-1000. netperf tells K from k.
+In iperf3 and nuttcp the suffix of a size is a power of 1024 and the suffix of a rate a power of
+1000. In netperf K is 1024 and k is 1000.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ RATE: Mapping[str, Any] = {
 """JSON Schema of a rate in bit/s."""
 
 TIMESTAMPS = 12
-"""Bytes that TCP timestamps take of each segment."""
+"""Bytes of each TCP segment that the timestamp option takes."""
 
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3}
 
 
 def binary_bytes(size: int | str) -> int:
-    """Bytes: 65536, "64K" and "64k" are the same."""
+    """Return a size in bytes: 65536, "64K" and "64k" are equal."""
     number, power = _parts(size)
     return int(number * 1024**power)
 
 
 def netperf_bytes(size: int | str) -> int:
-    """Bytes as netperf reads them: "1K" is 1024, "1k" is 1000."""
+    """Return a size in bytes by netperf's rule: "1K" is 1024, "1k" is 1000."""
     number, power = _parts(size)
     return int(number * (1000 if str(size)[-1:].islower() else 1024) ** power)
 
 
 def decimal_bits(rate: int | str) -> float:
-    """bit/s: 1000000000, "1000M" and "1G" are the same."""
+    """Return a rate in bit/s: 1000000000, "1000M" and "1G" are equal."""
     number, power = _parts(rate)
     return float(number * 1000**power)
 
 
 def _parts(text: int | str) -> tuple[float, int]:
-    written = str(text)
-    suffix = written[-1:].lower() if written[-1:].isalpha() else ""
-    return float(written.removesuffix(written[-1:]) if suffix else written), _POWERS[suffix]
+    number = str(text)
+    suffix = number[-1:].lower() if number[-1:].isalpha() else ""
+    return float(number[:-1] if suffix else number), _POWERS[suffix]

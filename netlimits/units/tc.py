@@ -1,4 +1,4 @@
-"""tc's units: rates, sizes and times as it takes them, as whole numbers of bit/s, bytes and µs.
+"""Rates, sizes and times as tc accepts them, converted to whole bit/s, bytes and µs.
 
 tc(8), "PARAMETERS": k, m, g of a rate are powers of 1000, of a size powers of 1024; rates that end
 in `bps` are bytes per second. A bare number is bit/s, bytes or µs.
@@ -41,9 +41,9 @@ def _pattern(units: Mapping[str, int]) -> str:
     return rf"^{_NUMBER}({letters})?$(?!\n)"  # Python's $ lets a last newline through
 
 
-def _kind(units: Mapping[str, int], what: str) -> dict[str, Any]:
+def _kind(units: Mapping[str, int], description: str) -> dict[str, Any]:
     return {
-        "description": what,
+        "description": description,
         "anyOf": [
             {"type": "integer", "minimum": 1, "maximum": 10**15 - 1},
             {"type": "string", "pattern": _pattern(units)},
@@ -58,23 +58,23 @@ COUNT = {"type": "integer", "minimum": 1, "maximum": 2**31 - 1, "description": "
 
 
 def rate(value: Any) -> int:
-    """Bit/s, whole bytes per second as the kernel keeps it."""
-    return _whole(value, _RATES) // 8 * 8
+    """Return a rate in bit/s, rounded down to whole bytes per second as the kernel stores it."""
+    return _integer(value, _RATES) // 8 * 8
 
 
 def size(value: Any) -> int:
-    """Bytes."""
-    return _whole(value, _SIZES)
+    """Return a size in bytes."""
+    return _integer(value, _SIZES)
 
 
 def time(value: Any) -> int:
-    """Microseconds."""
-    return _whole(value, _TIMES)
+    """Return a time in microseconds."""
+    return _integer(value, _TIMES)
 
 
-def _whole(value: Any, units: Mapping[str, int]) -> int:
-    """The value as a whole number. Raises ValueError for what the schemas above do not allow."""
+def _integer(value: Any, units: Mapping[str, int]) -> int:
+    """Convert a value to its base unit. Raises ValueError where the schemas do not allow it."""
     match = _TEXT.fullmatch(str(value))
     if not match or match["unit"].lower() not in units:
-        raise ValueError(f"{value!r} is no number with one of {', '.join(filter(None, units))}")
+        raise ValueError(f"{value!r} is not a number with one of {', '.join(filter(None, units))}")
     return int(Fraction(match["number"]) * units[match["unit"].lower()])

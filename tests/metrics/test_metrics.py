@@ -30,7 +30,7 @@ def test_every_selector_of_a_figure_is_accepted_under_its_column() -> None:
     assert len(SELECTORS) == 173
     for selector in SELECTORS:
         if is_text(selector):
-            with pytest.raises(InputError, match="is a word, not a figure"):
+            with pytest.raises(InputError, match="is a text, not a figure"):
                 metric(selector.lower())
         elif selector not in ("THROUGHPUT", "LOCAL_SD", "REMOTE_SD"):
             assert metric(selector.lower()).column == column(selector)

@@ -42,7 +42,7 @@ def test_what_is_written():
 def test_a_cpu_that_is_not_there():
     with pytest.raises(SettingError, match="CPU 2 is not there; online are 0-1"):
         IRQ.change("data0", STATE, {"cpus": "1-3"})
-    with pytest.raises(SettingError, match="1-0 runs backward"):
+    with pytest.raises(SettingError, match="1-0 is a descending range"):
         IRQ.change("data0", STATE, {"cpus": "1-0"})
 
 

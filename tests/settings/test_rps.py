@@ -47,7 +47,7 @@ def test_a_mask_that_is_written_otherwise_is_the_same():
 def test_a_cpu_that_is_not_there():
     with pytest.raises(SettingError, match="CPU 2 is not there; online are 0-1"):
         RPS.change("data0", STATE, {"cpus": "1-3"})
-    with pytest.raises(SettingError, match="1-0 runs backward"):
+    with pytest.raises(SettingError, match="1-0 is a descending range"):
         RPS.change("data0", STATE, {"cpus": "1-0"})
 
 

@@ -46,7 +46,9 @@ def test_what_is_no_list_of_cpus(name):
     for wrong in ("", "a", "0;1", -1, [0]):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate({**count, "cpus": wrong}, tool(name).schema)
-    with pytest.raises(InputError, match=rf"measure\.{name}\.server_cpus: 1-0 runs backward"):
+    with pytest.raises(
+        InputError, match=rf"measure\.{name}\.server_cpus: 1-0 is a descending range"
+    ):
         tool(name).check({**count, "server_cpus": "1-0"}, Features("1"))
 
 

@@ -19,7 +19,7 @@ def test_what_a_list_holds(text, numbers):
 
 
 def test_a_range_that_runs_backward():
-    with pytest.raises(ValueError, match="3-1 runs backward"):
+    with pytest.raises(ValueError, match="3-1 is a descending range"):
         members("0,3-1")
 
 

@@ -19,10 +19,16 @@ SHOWN = (-1.0, 2.0)
 
 
 def sensitivities(frame: pd.DataFrame, title: str | None = None) -> Chart:
-    """A panel for each workload, a bar with its 95 % interval for each resource.
+    """Draw a panel for each workload, with a bar and its 95 % interval for each resource.
 
-    `frame` has the runs of a diagnosis, or is that of `nl.sensitivities`. About 1 the resource
-    limits, about 0 it does not. Raises DataError where no resource was changed.
+    A sensitivity near 1 means that the resource limits the data rate, near 0 that it does not.
+
+    Args:
+        frame: The runs of a diagnosis, or the frame of `nl.sensitivities`.
+        title: The chart's title.
+
+    Raises:
+        DataError: No resource was changed.
     """
     known = {*_NEEDED} <= {*frame.columns}
     table = frame if known else KINDS["sensitivities"].alternative(frame, {})
