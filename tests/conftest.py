@@ -89,7 +89,7 @@ _LONGEST = (
     "settings/test_in_namespaces.py",
     "tools/test_nttcp_lab.py",
     "settings/test_qdisc.py",
-    "tools/test_affinity.py",
+    "tools/test_commands.py",
     "campaign/test_under_load_lab.py",
     "settings/test_load.py",
     "hosts/test_run.py",

@@ -125,6 +125,6 @@ def test_what_is_said_of_files_is_said_of_files_that_are_there():
 def test_a_name_that_no_module_has_is_seen():
     assert of_a_module("settings/test_qdisc_shown")
     assert of_a_module("charts/test_acks")
-    assert of_a_module("tools/test_affinity")
+    assert of_a_module("tools/test_commands")
     assert not of_a_module("settings/test_shown_qdisc")
     assert not of_a_module("test_analysis_all")

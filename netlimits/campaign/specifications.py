@@ -72,7 +72,7 @@ class Specification:
     @property
     def receiver(self) -> str | None:
         """The end that is sampled during the run, because the tool does not tell what arrives."""
-        untold = tool(self.tool).untold(self.options, self.connections)
+        untold = tool(self.tool).needs_watch(self.options, self.connections)
         return self.transfer.receiver if untold else None
 
     @property

@@ -148,7 +148,7 @@ def _traces(specification: Specification, machines: Mapping[str, Machine]) -> It
     if not specification.around.trace:
         return
     seconds = specification.seconds + TRACE_MARGIN
-    control = _port(specification) if tool(specification.tool).control_apart else None
+    control = _port(specification) if tool(specification.tool).separate_control else None
     for role in specification.around.trace.roles:
         interface = machines[role].interface or ""
         command = trace.command(interface, specification.around.trace, seconds, control)

@@ -1,4 +1,4 @@
-"""The tools that measure. The order is the one in which help and errors name them."""
+"""The registry of measuring tools, in the order in which help and errors list them."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ TOOLS: tuple[Tool, ...] = (
 )
 
 OWN = tuple(f"{each.name}_" for each in TOOLS)
-"""What columns begin with that hold what a tool itself says."""
+"""Prefixes of columns that hold a tool's own figures."""
 
 
 def tool(name: str) -> Tool:
-    """The tool of that name, which runs the programs that its options name.
+    """Return the tool of a name, which runs the programs that its options name.
 
-    KeyError when there is none (an experiment is checked before).
+    Raises KeyError for an unknown name; experiments are validated before.
     """
     return cast(Tool, Installed({each.name: each for each in TOOLS}[name]))

@@ -1,23 +1,30 @@
-"""What a tool is: how to start its server and client, and what its output says.
+"""The interface that every measuring tool implements.
 
-A tool is pure: it makes commands and reads their output; `campaign.schedule` runs them on hosts.
+A tool is pure: it builds commands and parses their output. The package `campaign` runs them.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from netlimits.model import Command, Completed, Measurement, ServerAddress
+from netlimits.units.sizes import binary_bytes
+
+SECONDS = 10
+"""Default length of a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What the installed build of a tool is and can do, found by asking it once a host.
+    """The abilities of an installed build of a tool, probed once per host.
 
-    `names` are the features that are there (`demo`, `intervals`, `pacing`, …); `vocabulary`
-    what it accepts where that is a list of its own (netperf: the output selectors).
+    Attributes:
+        version: The version as the tool prints it.
+        names: Optional features that it has, such as `demo`, `intervals` or `pacing`.
+        vocabulary: Words that it accepts, if builds differ (netperf: the output selectors).
     """
 
     version: str
@@ -27,10 +34,13 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class SocketPace:
-    """How a tool paces a flow at its own socket (SO_MAX_PACING_RATE), under `fq` at the egress.
+    """A tool's option that paces a flow at its socket (SO_MAX_PACING_RATE).
 
-    The `option` takes bytes/s of whole frames, at most `most`; builds with the `feature` have it.
-    `flag` is its word on the command line, and what tables call this way of pacing.
+    Attributes:
+        option: The option of the experiment; its value is bytes/s of whole frames.
+        flag: The flag on the command line, by which tables name this way of pacing.
+        most: The largest value.
+        feature: The entry of `Features.names` that a build needs.
     """
 
     option: str
@@ -41,10 +51,13 @@ class SocketPace:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """What a test sends: over which transport, to which end, in datagrams of how many bytes.
+    """The kind of data that a test sends.
 
-    `receiver` is None where data goes both ways, as in transactions. `datagram` is 0 over TCP, and
-    where they are not all of one size that was chosen; of transactions it is the larger.
+    Attributes:
+        transport: "tcp" or "udp".
+        receiver: The end that receives the data, None if both do, as in transactions.
+        datagram: Bytes per datagram, the larger size of transactions; 0 over TCP, and if the sizes
+            vary or are not configured.
     """
 
     transport: Literal["tcp", "udp"] = "tcp"
@@ -52,82 +65,135 @@ class Transfer:
     datagram: int = 0
 
 
-class Tool(Protocol):
-    """A measuring program. One file, one line in TOOLS, a capture under tests/."""
+def run_seconds(options: Mapping[str, Any]) -> float:
+    """Return the option `seconds` or its default."""
+    return float(options.get("seconds", SECONDS))
+
+
+class Tool(ABC):
+    """A measuring program: one file, one line in TOOLS, captured outputs under tests/captures/.
+
+    Subclasses set `name`, `server_program`, `port` and `schema`, override other attributes where
+    the default is wrong, and implement the abstract methods. All `options` are resolved: they
+    match `schema` and contain no `${…}`.
+
+    Attributes:
+        name: The key in an experiment's `measure:`, and the client program.
+        server_program: The server program.
+        port: The server's default port.
+        schema: JSON Schema of the options; `${…}` is allowed at every leaf.
+        server_lasts: "campaign" if one server serves all runs, "run" if each run needs a new one.
+        reuses_port: True if the server can bind its port while old connections are in TIME_WAIT.
+        separate_control: True if data takes another port than the server's, which packet traces
+            then leave out.
+        counts_all: True if its rate over one TCP connection covers all bytes that arrived.
+        socket_pace: Its way to pace a flow, None if it has none.
+    """
 
     name: str
-    """The key in an experiment's `measure:`, and the client program."""
-
     server_program: str
     port: int
-    """The server's program, and its customary port."""
-
-    server_lasts: Literal["campaign", "run"]
-    """Whether one server serves every run, or each run has its own."""
-
-    reuses_port: bool
-    """Whether the server takes its port although old connections to it are in TIME_WAIT."""
-
-    control_apart: bool
-    """Whether the server's port carries nothing but control, which packet traces then leave out."""
-
-    counts_all: bool
-    """Whether its rate over one TCP connection is of all that arrived, to the last byte."""
-
-    socket_pace: SocketPace | None
-    """Its own way to pace a flow, where it has one."""
-
     schema: Mapping[str, Any]
-    """JSON Schema of the options under that key; `${…}` is allowed at every leaf."""
+    server_lasts: Literal["campaign", "run"] = "run"
+    reuses_port: bool = True
+    separate_control: bool = False
+    counts_all: bool = True
+    socket_pace: SocketPace | None = None
 
+    @abstractmethod
     def probes(self) -> tuple[Command, ...]:
-        """Commands that tell the client's version and features without a server."""
+        """Return commands that print the client's version and features without a server."""
 
+    @abstractmethod
     def features(self, completed: tuple[Completed, ...]) -> Features:
-        """What those commands' output says. Raises ToolFailure when the tool is not there."""
+        """Parse the output of `probes`.
 
-    def check(self, options: Mapping[str, Any], features: Features) -> None:
-        """Raise InputError when resolved options ask for what this build does not have."""
-
-    def server(self, options: Mapping[str, Any], ends: ServerAddress) -> Command:
-        """The server, in the foreground, listening on the data address only.
-
-        A server that lasts for the campaign is started anew where options make another command.
+        Raises:
+            ToolFailure: The tool is not installed or too old.
         """
 
+    @abstractmethod
+    def check(self, options: Mapping[str, Any], features: Features) -> None:
+        """Check options beyond what the schema can express.
+
+        Raises:
+            InputError: Options contradict each other, or need a feature that this build lacks.
+        """
+
+    @abstractmethod
+    def server(self, options: Mapping[str, Any], ends: ServerAddress) -> Command:
+        """Return the command of the server, in the foreground, listening on the data address only.
+
+        A server that lasts for the campaign is restarted when the options change its command.
+        """
+
+    @abstractmethod
     def client(
         self, options: Mapping[str, Any], features: Features, ends: ServerAddress
     ) -> Command:
-        """The measurement, with a deadline that a hung run cannot pass."""
+        """Return the command of the measurement, with a deadline for a run that hangs."""
+
+    @abstractmethod
+    def shortest(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return options for a run that is as short as possible, to test ports before a campaign.
+
+        Returns:
+            Options that replace those given; at most a second, with few datagrams.
+        """
+
+    @abstractmethod
+    def read(self, completed: Completed, options: Mapping[str, Any]) -> Measurement:
+        """Parse the client's output into figures under the columns of METRICS.
+
+        Raises:
+            ToolFailure: The run must not count; the message becomes its `reason`.
+        """
 
     def processes(self, options: Mapping[str, Any]) -> tuple[str, str]:
-        """What the client's and the server's processes are called."""
+        """Return the process names of the client and of the server."""
+        return self.name, self.server_program
 
     def seconds(self, options: Mapping[str, Any]) -> float:
-        """How long one run is meant to take, for the estimate of what is left."""
+        """Return the expected length of a run in seconds."""
+        return run_seconds(options)
 
     def transfer(self, options: Mapping[str, Any]) -> Transfer:
-        """What a test with these options sends."""
-
-    def shortest(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The options of a run as short as it goes, whose datagrams are few: to try ports."""
+        """Return what a test sends: by `protocol`, `reverse`, `bidirectional` and `send_size`."""
+        receiver: Literal["local", "remote"] | None = (
+            "local" if options.get("reverse") else "remote"
+        )
+        if options.get("bidirectional"):
+            receiver = None
+        if options.get("protocol") != "udp":
+            return Transfer(receiver=receiver)
+        return Transfer("udp", receiver, self.bytes_of(options.get("send_size", 0)))
 
     def bytes_of(self, size: int | str) -> int:
-        """Bytes of a size as the tool reads it: "1k" is 1000 or 1024."""
+        """Return a size in bytes by the tool's own rule: "1k" is 1000 or 1024."""
+        return binary_bytes(size)
 
-    def untold(self, options: Mapping[str, Any], connections: int) -> bool:
-        """Whether it does not tell what arrives while it does: then the receiver is looked at."""
+    def needs_watch(self, options: Mapping[str, Any], connections: int) -> bool:
+        """Return True if the tool does not report the rate at which data arrives during the run.
+
+        The receiver's counters are then sampled.
+        """
+        return False
 
     def bulk(
         self, options: Mapping[str, Any], direction: str, seconds: int
     ) -> Mapping[str, Any] | None:
-        """Options of a TCP stream beside a test with these, to or from (`recv`) the same server.
+        """Return options of a background TCP stream to the server of a test of transactions.
 
-        None where that server takes one client at a time, or the test is not one of transactions.
+        Args:
+            options: Those of the test.
+            direction: "send" to the server, "recv" from it.
+            seconds: Length of the stream.
+
+        Returns:
+            None if the server takes one client at a time, or the test is not one of transactions.
         """
+        return None
 
     def limit(self, options: Mapping[str, Any]) -> tuple[str, float] | None:
-        """The option that limits what one client sends, and to how many bit/s; None without."""
-
-    def read(self, completed: Completed, options: Mapping[str, Any]) -> Measurement:
-        """What the client's output says. Raises ToolFailure for every run that must not count."""
+        """Return the option that limits a client's rate and the limit in bit/s, or None."""
+        return None

@@ -1,15 +1,17 @@
-"""Options that tools without a vocabulary of their own share, as JSON Schema.
+"""JSON Schemas and checks of the options that several tools share.
 
-A tool's schema is made of these and of what it alone has; flags and bounds differ.
+A tool's schema consists of these and of its own options; flags and limits differ between tools.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from netlimits.tools import _affinity
-from netlimits.tools._base import Transfer
+from netlimits.errors import InputError
+from netlimits.tools._base import SECONDS, Features
+from netlimits.tools._commands import CPUS
+from netlimits.units.cpus import members
 from netlimits.units.sizes import SIZE, binary_bytes
 
 Option = Mapping[str, Any]
@@ -29,32 +31,24 @@ WINDOW: Option = {
     "description": "Socket buffers of both ends in bytes (-w); K M G are 1024^n.",
 }
 
-SECONDS = 10
-"""How long a run takes where nothing is said, whatever the tool."""
-
 LARGEST_DATAGRAM = 65507
 """Bytes of user data that a UDP datagram holds over IPv4."""
 
 
 def schema(name: str, description: str, *required: str, **properties: Option) -> dict[str, Any]:
-    """The schema of `measure: NAME:` with these options, and the CPUs to run on."""
+    """Return the schema of `measure: NAME:` with these options and those of CPUS."""
     return {
         "type": "object",
         "title": name,
         "description": description,
         "additionalProperties": False,
         **({"required": [*required]} if required else {}),
-        "properties": {**properties, **_affinity.PROPERTIES},
+        "properties": {**properties, **CPUS},
     }
 
 
-def run_seconds(options: Mapping[str, Any]) -> float:
-    """The length of a run as every tool's `seconds` gives it."""
-    return float(options.get("seconds", SECONDS))
-
-
 def length(description: str) -> Option:
-    """Seconds of a run, fractions too."""
+    """Return the schema of a run's length in seconds, including fractions."""
     return {
         "type": "number",
         "exclusiveMinimum": 0,
@@ -64,8 +58,18 @@ def length(description: str) -> Option:
     }
 
 
+def whole_seconds(description: str) -> Option:
+    """Return the schema of a run's length in whole seconds."""
+    return {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 86400,
+        "default": SECONDS,
+        "description": description,
+    }
+
+
 def mss(most: int) -> Option:
-    """A TCP maximum segment size."""
     return {
         "type": "integer",
         "minimum": 88,
@@ -75,7 +79,7 @@ def mss(most: int) -> Option:
 
 
 def parallel(description: str) -> Option:
-    """Streams of one client."""
+    """Return the schema of a number of streams or threads in one client."""
     return {
         "type": "integer",
         "minimum": 1,
@@ -86,20 +90,62 @@ def parallel(description: str) -> Option:
 
 
 def switch(description: str) -> Option:
-    """Something that is off unless it is asked for."""
+    """Return the schema of an option that is off by default."""
     return {"type": "boolean", "default": False, "description": description}
 
 
 def interim(most: int, description: str) -> Option:
-    """Seconds between interim results."""
+    """Return the schema of the seconds between interim results."""
     return {"type": "number", "minimum": 0.1, "maximum": most, "description": description}
 
 
-def transfer(options: Mapping[str, Any]) -> Transfer:
-    """What a test sends by the options that these tools share."""
-    receiver: Literal["local", "remote"] = "local" if options.get("reverse") else "remote"
-    both = bool(options.get("bidirectional"))
-    if options.get("protocol") != "udp":
-        return Transfer(receiver=None if both else receiver)
-    size = options.get("send_size")
-    return Transfer("udp", None if both else receiver, binary_bytes(size) if size else 0)
+def congestion_control(description: str) -> Option:
+    return {
+        "type": "string",
+        "pattern": "^[A-Za-z0-9_][A-Za-z0-9_-]{0,14}$",
+        "description": description,
+    }
+
+
+def wrong(tool: str, option: str, problem: str) -> InputError:
+    return InputError(f"measure.{tool}.{option}: {problem}")
+
+
+def check_cpus(tool: str, options: Mapping[str, Any]) -> None:
+    """Raise InputError for a descending range of CPUs."""
+    for option in CPUS:
+        try:
+            members(options.get(option, 0))
+        except ValueError as error:
+            raise wrong(tool, option, str(error)) from None
+
+
+def check_transport(
+    tool: str, options: Mapping[str, Any], tcp: Sequence[str], udp: Sequence[str] = ()
+) -> None:
+    """Raise InputError for UDP without a rate, and for options that only TCP or only UDP has."""
+    datagrams = options.get("protocol", "tcp") == "udp"
+    if datagrams and "rate" not in options:
+        raise wrong(tool, "rate", f"UDP needs one ({tool}'s own is 1 Mbit/s); 0 is unlimited")
+    for option in tcp if datagrams else udp:
+        if options.get(option):
+            only = "TCP" if datagrams else "UDP"
+            raise wrong(tool, option, f"it is for {only} only; leave it out")
+    if datagrams:
+        check_datagram(tool, options, "send_size")
+
+
+def check_feature(tool: str, option: str, feature: str, features: Features) -> None:
+    """Raise InputError if a build lacks the feature that an option needs."""
+    if feature not in features.names:
+        problem = (
+            f"{tool} {features.version} on this host was built without it ({feature}); leave it "
+            "out or install a build that has it"
+        )
+        raise wrong(tool, option, problem)
+
+
+def check_datagram(tool: str, options: Mapping[str, Any], option: str) -> None:
+    """Raise InputError for a size that does not fit into a datagram."""
+    if binary_bytes(options.get(option, 1)) > LARGEST_DATAGRAM:
+        raise wrong(tool, option, f"a UDP datagram holds {LARGEST_DATAGRAM} bytes at most")

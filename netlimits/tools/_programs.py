@@ -1,7 +1,7 @@
-"""A tool whose programs an experiment names: another build of it, at a path of its own.
+"""Run another build of a tool: the programs at the paths that an experiment names.
 
-A tool makes its commands with the customary names of its programs; here the name becomes the path
-that `program` (the client's) or `server_program` gives.
+A tool builds its commands with the usual names of its programs. Here these names are replaced by
+the paths of the options `program` (client) and `server_program`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PROGRAMS = ("program", "server_program")
 
 
 class Installed:
-    """A tool, with the programs that its options name; all else is the tool's."""
+    """A tool that runs the programs its options name; the rest is delegated to the tool."""
 
     def __init__(self, tool: Tool) -> None:
         self._tool = tool
@@ -29,42 +29,38 @@ class Installed:
         return getattr(self._tool, name)
 
     def server(self, options: Mapping[str, Any], ends: ServerAddress) -> Command:
-        """The server, by the program that the options name."""
         command = self._tool.server(options, ends)
         return at_path(command, self._tool.server_program, options.get("server_program"))
 
     def client(
         self, options: Mapping[str, Any], features: Features, ends: ServerAddress
     ) -> Command:
-        """The measurement, by the program that the options name."""
-        return at_path(
-            self._tool.client(options, features, ends), self._tool.name, options.get("program")
-        )
+        command = self._tool.client(options, features, ends)
+        return at_path(command, self._tool.name, options.get("program"))
 
     def processes(self, options: Mapping[str, Any]) -> tuple[str, str]:
-        """What the processes are called, by the programs that the options name."""
         client, server = self._tool.processes(options)
-        paths = (options.get("program", client), options.get("server_program", server))
-        of_client, of_server = (PurePosixPath(path).name for path in paths)
-        return of_client, of_server
+        return (
+            PurePosixPath(options.get("program", client)).name,
+            PurePosixPath(options.get("server_program", server)).name,
+        )
 
     def bulk(
         self, options: Mapping[str, Any], direction: str, seconds: int
     ) -> Mapping[str, Any] | None:
-        """The tool's own, by the programs that the options name."""
         stream = self._tool.bulk(options, direction, seconds)
-        named = {name: options[name] for name in PROGRAMS if name in options}
-        return None if stream is None else {**stream, **named}
+        programs = {name: options[name] for name in PROGRAMS if name in options}
+        return None if stream is None else {**stream, **programs}
 
 
 def at_path(command: Command, name: str, path: str | None) -> Command:
-    """The command with the program of that name run from a path, where there is one.
+    """Return the command with a program's name replaced by a path, unchanged for None.
 
-    Raises InputError where the command runs programs of other names.
+    Raises InputError if the command does not contain the name.
     """
     if path is None:
         return command
     if name not in command.argv:
         raise InputError(f"{path}: {name} runs other programs than one of that name; leave it out")
-    place = command.argv.index(name)
-    return replace(command, argv=(*command.argv[:place], path, *command.argv[place + 1 :]))
+    index = command.argv.index(name)
+    return replace(command, argv=(*command.argv[:index], path, *command.argv[index + 1 :]))

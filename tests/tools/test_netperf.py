@@ -300,7 +300,7 @@ def test_a_brand_is_kept_without_being_selected_and_selected_only_where_there_is
     options = {**TCP, "result_brand": "on"}
     assert ",RESULT_BRAND" in netperf.client(options, Features("2.7.0"), ENDS).argv[-1]
     netperf.check(BRANDED, features())
-    with pytest.raises(InputError, match="only where `result_brand:` says what it is"):
+    with pytest.raises(InputError, match="only if the option `result_brand:` is set"):
         netperf.check({**TCP, "select": ["RESULT_BRAND"]}, features())
 
 

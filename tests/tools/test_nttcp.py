@@ -50,7 +50,9 @@ def test_no_nttcp_is_said_with_what_to_do():
 
 
 def test_a_count_is_required_and_the_way_to_it_told():
-    with pytest.raises(InputError, match=r"measure\.nttcp\.count: .*no duration.*8 \* send_size"):
+    with pytest.raises(
+        InputError, match=r"measure\.nttcp\.count: .*no option for a duration.*8 \* send_size"
+    ):
         nttcp.check({"send_size": 1000}, BUILD)
     nttcp.check(OPTIONS, BUILD)
     assert nttcp.schema["required"] == ["count"]

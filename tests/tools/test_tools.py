@@ -38,11 +38,11 @@ def test_the_shortest_run_is_one_that_the_tool_takes(of: Any, udp: bool) -> None
 
 
 def test_who_does_not_tell_what_arrives_while_it_does() -> None:
-    assert tool("netperf").untold({}, 2)
-    assert tool("netperf").untold({"interim_seconds": 1}, 1)
-    assert not tool("netperf").untold({}, 1)
-    assert tool("iperf3").untold({"omit": 1}, 1)
-    assert not tool("iperf3").untold({}, 2)
+    assert tool("netperf").needs_watch({}, 2)
+    assert tool("netperf").needs_watch({"interim_seconds": 1}, 1)
+    assert not tool("netperf").needs_watch({}, 1)
+    assert tool("iperf3").needs_watch({"omit": 1}, 1)
+    assert not tool("iperf3").needs_watch({}, 2)
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,15 @@
-"""What iperf3's JSON says: the figures of a run, or why it is none.
+"""Parse iperf3's JSON into the figures of a run, or the reason why it must not count.
 
-iperf3 3.12 exits 0 on nearly every error and says so in an `error` key; a server that died leaves
-an empty `end`. Its `tcp_mss` only echoes what was asked for, so the MSS is read back from the
-congestion windows, which are whole segments. All rates are taken over one window, the receiver's,
-so that throughput times elapsed time is the bytes that arrived and none arrives before it was sent.
-Interim results are the receiver's as well: where the client sends, those that its server hands over
-at the end (`--get-server-output`), which hold the omitted seconds too, as CPU time does.
+iperf3 3.12 exits 0 on nearly every error, which it reports in an `error` key; a server that died
+leaves an empty `end`. Its `tcp_mss` only echoes the requested value, so the MSS is read back from
+the congestion windows, which are multiples of it. All rates are over the receiver's time, so that
+throughput times elapsed time is the bytes that arrived. Interim results are the receiver's too: if
+the client sends, those that its server returns at the end (`--get-server-output`), which include
+the omitted seconds, as CPU time does.
 
-UDP loss is what was sent and did not arrive. The tool's own count stands beside it as
-`iperf3_loss_pct`: 3.12 counts the losses of omitted seconds too, 3.13 and later count none when
-the server is older, and neither sees the datagrams that were lost after the last one to arrive.
+UDP loss is the share of sent bytes that did not arrive. The tool's own figure is kept as
+`iperf3_loss_pct`: 3.12 includes the losses of omitted seconds, 3.13 and later count none if the
+server is older, and none counts the datagrams that were lost after the last one to arrive.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from typing import Any
 
 from netlimits.errors import OutputError, ToolFailure, one_line
 from netlimits.model import Completed, Flow, Measurement, Scalar, Work
-from netlimits.tools import _options, _refusals
-from netlimits.tools._clock import started
+from netlimits.tools import _output
+from netlimits.tools._base import run_seconds
 from netlimits.units.sizes import TIMESTAMPS, binary_bytes
 
 _MOST = 1e18
-"""No figure of a network is above; an exabyte, or the age of the universe in seconds."""
+"""An upper bound of every figure: an exabyte, or the age of the universe in seconds."""
 
 
 def measurement(completed: Completed, options: Mapping[str, Any], length: float) -> Measurement:
-    """The figures of a run meant to take `length` seconds, omitted ones included.
+    """Parse the output of a run of `length` seconds, including omitted ones.
 
     Raises ToolFailure for a run that must not count.
     """
@@ -39,8 +39,8 @@ def measurement(completed: Completed, options: Mapping[str, Any], length: float)
     udp = options.get("protocol", "tcp") == "udp"
     flows = [_Flow(document, udp, *direction) for direction in _directions(options)]
     elapsed = _number(document, "end", f"sum_received{flows[0].suffix}", "seconds")
-    seconds = _options.run_seconds(options)
-    _refusals.short_run(elapsed, seconds)
+    seconds = run_seconds(options)
+    _output.check_length(elapsed, seconds)
     for flow in flows:
         flow.refuse_nonsense()
     figures: dict[str, Scalar] = {
@@ -63,7 +63,7 @@ def measurement(completed: Completed, options: Mapping[str, Any], length: float)
 
 
 class _Flow:
-    """The bytes of one direction: what its sender sent and what its receiver got of them."""
+    """The bytes that were sent and received in one direction."""
 
     def __init__(self, document: Any, udp: bool, sender: str, receiver: str, suffix: str) -> None:
         self.sender, self.receiver, self.suffix = sender, receiver, suffix
@@ -76,37 +76,35 @@ class _Flow:
             datagrams = _number(self._sent, "packets") * self.size
             streams = _number(document, "start", "test_start", "num_streams", least=1)
             if datagrams <= self.sent + streams * self.size:
-                self.sent = datagrams  # else the server's count of them holds the omitted ones
+                self.sent = datagrams  # otherwise the server's count includes omitted seconds
         self._more = self.received > 1.1 * self.sent + 2**20
-        # each end counts up to its own last moment, so the receiver's can be a little ahead
+        # the ends stop counting at different times, so the receiver's count can be larger
         self.sent = max(self.sent, self.received)
 
     def refuse_nonsense(self) -> None:
-        """Raise for a flow in which nothing arrived, or more than was sent."""
+        """Raise ToolFailure for a flow in which nothing arrived, or more than was sent."""
         if self._more:
             raise ToolFailure(
                 f"iperf3 says that {self.received:g} bytes arrived, more than were sent",
                 status="invalid",
             )
         if self.received == 0:
-            what = (
+            raise _output.no_data(
                 f"nothing of {self.sent:g} bytes sent arrived" if self.sent else "nothing was sent"
             )
-            raise ToolFailure(f"throughput is 0: {what}; is the data path open?")
 
     def retransmits(self) -> int:
-        """TCP segments sent again, by the sender's kernel."""
         return int(_number(self._sent, "retransmits"))
 
     def lost(self) -> tuple[float, float, float]:
-        """Datagrams by the receiver's own count, those that arrived, and jitter in µs."""
+        """Return lost datagrams and arrived ones, as the receiver counts them, and jitter in µs."""
         lost = max(0.0, _number(self._got, "lost_packets", least=-_MOST))
         return lost, self.received / self.size, 1000 * _number(self._got, "jitter_ms")
 
 
 def _work(options: Mapping[str, Any], document: Any, flows: list[_Flow]) -> Work | None:
-    """All that was moved, with the omitted seconds; None if no receiver counts those."""
-    done = []
+    """Return all data, including omitted seconds, which are None if the receiver's are unknown."""
+    moved = []
     for flow in flows:
         arrived = flow.received
         if options.get("omit"):
@@ -114,15 +112,14 @@ def _work(options: Mapping[str, Any], document: Any, flows: list[_Flow]) -> Work
             if omitted is None:
                 return None
             arrived += omitted * float(options["omit"])
-        done.append(Flow(flow.sender, arrived * flow.sent / flow.received, arrived))
-    udp = options.get("protocol", "tcp") == "udp"
-    return Work(sum(f.sent if udp else f.arrived for f in done) / 1024, tuple(done))
+        moved.append(Flow(flow.sender, arrived * flow.sent / flow.received, arrived))
+    return _output.stream_work(moved, datagrams=options.get("protocol", "tcp") == "udp")
 
 
 def _omitted(document: Any, suffix: str, sender: str) -> float | None:
-    """Bytes a second that arrived in the omitted time; None if that is not known.
+    """Return the bytes/s that arrived in the omitted time, None if unknown.
 
-    Of an interval that the end of that time cut short 3.12 often forgets what came before it.
+    The rate is extrapolated, since 3.12 often loses the data of the interval in which it ends.
     """
     intervals = [
         (_number(sums, "bytes"), _number(sums, "seconds"))
@@ -134,7 +131,7 @@ def _omitted(document: Any, suffix: str, sender: str) -> float | None:
 
 
 def _receiving(document: Any, suffix: str, sender: str) -> list[dict[str, Any]] | None:
-    """The receiver's interim sums of a direction; None where the server's output is not there."""
+    """Return the receiver's interim sums of a direction, None without the server's output."""
     if sender == "local":
         document = document.get("server_output_json")
         if not isinstance(document, dict):
@@ -143,14 +140,14 @@ def _receiving(document: Any, suffix: str, sender: str) -> list[dict[str, Any]] 
 
 
 def _directions(options: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """(sender, receiver, suffix of the keys) of each way that data takes."""
+    """Return (sender, receiver, suffix of the JSON keys) of each direction."""
     if options.get("bidirectional"):
         return [("local", "remote", ""), ("remote", "local", "_bidir_reverse")]
     return [("remote", "local", "")] if options.get("reverse") else [("local", "remote", "")]
 
 
 def _udp_figures(flows: list[_Flow]) -> dict[str, Scalar]:
-    """Loss over all flows, and the worse of their jitters."""
+    """Return the loss over all flows and the highest jitter."""
     sent, received = (sum(getattr(f, which) for f in flows) for which in ("sent", "received"))
     lost, arrived, jitter = zip(*(flow.lost() for flow in flows), strict=True)
     return {
@@ -161,7 +158,7 @@ def _udp_figures(flows: list[_Flow]) -> dict[str, Scalar]:
 
 
 def _mss(options: Mapping[str, Any], document: Any) -> int:
-    """The MSS in use, less timestamps. Raises ToolFailure when it is not the one asked for."""
+    """Return the MSS in use, without timestamps. Raises ToolFailure if another was requested."""
     if "mss" not in options:
         return int(_number(document, "start", "tcp_mss_default"))
     mss = int(options["mss"])
@@ -181,10 +178,10 @@ def _mss(options: Mapping[str, Any], document: Any) -> int:
 
 
 def _interim(options: Mapping[str, Any], document: Any, start: float) -> Iterator[dict[str, float]]:
-    """Interim results in order: each is a rate over [ending − interval, ending].
+    """Yield the interim results: rates of arrived data over [ending - interval, ending].
 
-    They are of what arrived. Where the client sends and its server's output is not there (files
-    of others), they are the sender's, and their column says it.
+    If the client sends and the server's output is missing, as in imported files, they are the
+    sender's and have its column.
     """
     column = "throughput_mbps"
     ways = [_receiving(document, suffix, sender) for sender, _, suffix in _directions(options)]
@@ -193,9 +190,10 @@ def _interim(options: Mapping[str, Any], document: Any, start: float) -> Iterato
         ways = [[_at(interval, "sum") for interval in _list(document, "intervals")]]
     origin = max(start, _number(document, "start", "timestamp", "timesecs"))
     origin += float(options.get("omit", 0))
-    for both in zip(*(way or () for way in ways), strict=False):  # a server may have a last bit
+    # not strict: a server may print one more, short interval
+    for both in zip(*(way or () for way in ways), strict=False):
         end = _number(both[0], "end")
-        # the first after omitted ones says that it began in them, and counts nothing of that
+        # the first interval after omitted ones claims to begin in them, but counts no data of them
         times = [min(_number(s, "seconds"), _number(s, "end")) for s in both]
         if _at(both[0], "omitted") is not False or not all(times):
             continue
@@ -209,18 +207,9 @@ def _interim(options: Mapping[str, Any], document: Any, start: float) -> Iterato
 def _document(
     completed: Completed, options: Mapping[str, Any], seconds: float
 ) -> tuple[float, dict[str, Any]]:
-    """When the client started (0 if not asked for) and what it printed. Raises ToolFailure."""
-    if completed.timed_out:
-        raise ToolFailure(
-            f"iperf3 of {seconds:g} s had not ended after {completed.command.deadline:g} s and "
-            "was killed: is the data link down?",
-            status="timeout",
-        )
-    if completed.truncated:
-        raise OutputError("iperf3 printed too much output to keep")
-    start, stdout = 0.0, completed.stdout
-    if "interim_seconds" in options:
-        start, stdout = started(stdout)
+    """Return the client's start (0 if unknown) and the parsed JSON. Raises ToolFailure."""
+    _output.check_ended(completed, "iperf3", seconds)
+    start, stdout = _output.started(completed, options)
     document = None
     try:
         document = json.loads(stdout)
@@ -230,23 +219,21 @@ def _document(
     complaints = completed.stderr.strip().splitlines()
     if isinstance(document, dict) and "error" in document:
         raise ToolFailure(f"iperf3: {str(document['error'])[:300]}")
-    if completed.status != 0:
-        complaint = one_line(complaints[0])[:300] if complaints else "it printed no reason"
-        raise ToolFailure(f"iperf3 exited {completed.status}: {complaint}")
+    _output.check_status(completed, "iperf3", one_line(complaints[0])[:300] if complaints else "")
     if not isinstance(document, dict) or not document.get("end"):
         raise ToolFailure("iperf3 printed no results: its server ended before the test did")
     return start, document
 
 
 def _no_json(stdout: str, error: ValueError | RecursionError) -> str:
-    """Say what iperf3 printed where its JSON breaks off or is none."""
+    """Return the error for output that is not complete JSON."""
     if isinstance(error, json.JSONDecodeError) and (near := one_line(stdout[error.pos :])[:80]):
         return f"iperf3 printed no whole JSON; the first error is at: {near}"
     return f"iperf3 printed no whole JSON; it ends with: {one_line(stdout)[-80:] or 'nothing'}"
 
 
 def _refuse_ignored(options: Mapping[str, Any], document: Any) -> None:
-    """Raise for options that iperf3 took and did not act on."""
+    """Raise ToolFailure for options that iperf3 silently ignored."""
     ways = 2 if options.get("bidirectional") else 1
     streams = int(options.get("parallel", 1)) * ways
     measured = len(_list(document, "end", "streams"))
@@ -289,7 +276,7 @@ def _list(node: Any, *path: str) -> list[dict[str, Any]]:
 
 
 def _number(node: Any, *path: str, least: float = 0.0) -> float:
-    """A figure at least `least`. Raises ToolFailure for everything else."""
+    """Return a figure of at least `least`. Raises OutputError for everything else."""
     entry = _at(node, *path)
     try:
         figure = float(entry) if not isinstance(entry, (bool, str)) else math.nan

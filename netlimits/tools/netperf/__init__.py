@@ -1,9 +1,9 @@
-"""netperf, through its omni output: `-k` (KEY=value), every key asked for checked to be there.
+"""netperf, through its omni output: `-k` (KEY=value), where every requested key must be present.
 
-netperf keeps silent about much that goes wrong: an unknown selector is dropped with exit 0, a
-black-holed data connection measures 0.00 with exit 0, an impossible CPU binding or congestion
-control is ignored. So the command asks for the keys that tell (`GUARDS`), and `results` turns each
-of these into a failed run with its reason.
+netperf hides many errors: it drops an unknown selector with exit 0, reports 0.00 with exit 0 for a
+data connection that a firewall blocks, and ignores an impossible CPU binding or congestion control.
+So the command also requests keys that reveal them (`GUARDS`), and `results` turns each error into a
+failed run with its reason.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from netlimits.errors import InputError, ToolFailure, nearest, one_line
+from netlimits.errors import InputError, nearest
 from netlimits.metrics.hints import alternatives
 from netlimits.model import Command, Completed, Measurement, ServerAddress
-from netlimits.tools._base import Features, SocketPace, Transfer
-from netlimits.tools._options import run_seconds
+from netlimits.tools import _commands, _options, _output
+from netlimits.tools._base import Features, SocketPace, Tool, Transfer, run_seconds
 from netlimits.tools.netperf.options import (
     EVERY_FEATURE,
     GLOBAL,
@@ -65,39 +65,28 @@ RR_SELECT = (
     *_COST,
 )
 REPEATED = frozenset(("confidence", "iterations"))
-"""Options with each of which netperf measures more than once and tells the mean."""
+"""Options with which netperf measures several times and reports the mean."""
 
 GUARDS = ("THROUGHPUT", "THROUGHPUT_UNITS", "SD_UNITS", "ELAPSED_TIME", "PROTOCOL")
-"""Keys that every run asks for, since without them a run cannot be believed."""
+"""Keys that every run requests, to verify its result."""
 
 _OF_CPU = re.compile(r"CPU|_SD$")
 _UNTIMED = re.compile(r"REMOTE_(CPU_(UTIL|PEAK_UTIL|PERCENT_.+)|SD)")
-"""Figures that are false in a TCP_CRR (up to 500 %), whose server waits longer than the test."""
-
-START_UP = 15.0
-"""Seconds that a run may take beyond its own before it counts as hung."""
+"""Figures that are wrong in a TCP_CRR (up to 500 %), whose server waits longer than the test."""
 
 
-class Netperf:
+class Netperf(Tool):
     """`measure: netperf:`."""
 
     name = "netperf"
     server_program = "netserver"
     port = 12865
-    server_lasts: Literal["campaign", "run"] = "campaign"
-    reuses_port = True
-    control_apart = True
-    counts_all = True
-    socket_pace: SocketPace | None = SocketPace(
-        "pacing",
-        "-q",
-        most=2**31 - 1,  # it is read with atoi
-        feature="pacing",
-    )
+    server_lasts = "campaign"
+    separate_control = True
+    socket_pace = SocketPace("pacing", "-q", most=2**31 - 1, feature="pacing")  # parsed by atoi
     schema = SCHEMA
 
     def probes(self) -> tuple[Command, ...]:
-        """The version, the selectors, and (by asking for them) the features built in."""
         return (
             Command(("netperf", "-V")),
             Command(("netperf", "-t", "omni", "--", "-k", "?")),
@@ -105,16 +94,12 @@ class Netperf:
         )
 
     def features(self, completed: tuple[Completed, ...]) -> Features:
-        """Version, selectors and features. Raises ToolFailure when netperf is not there."""
         version, selectors, features = completed
         match = re.search(r"Netperf version (\S+)", version.stdout)
         listed = frozenset(re.findall(r"[A-Z][A-Z0-9_]+", selectors.stdout))
         if not match or "THROUGHPUT" not in listed:
-            complaint = version.complaint or selectors.complaint
-            raise ToolFailure(
-                f"netperf does not answer ({one_line(complaint) or 'it printed nothing'}); "
-                "install it (Debian: netperf in non-free; Ubuntu: in multiverse)"
-            )
+            advice = "install it (Debian: netperf in non-free; Ubuntu: in multiverse)"
+            raise _output.absent("netperf", version if version.complaint else selectors, advice)
         output = features.stdout + features.stderr
         missing = {
             "burst": "burst functionality not compiled",  # the test's -b; the global one paces
@@ -129,72 +114,55 @@ class Netperf:
         )
 
     def check(self, options: Mapping[str, Any], features: Features) -> None:
-        """Raise InputError for a selector or feature that this build does not have."""
         for selector in options.get("select", ()):
             if selector.upper() not in features.vocabulary:
-                alike = (
-                    name for name in alternatives(selector) if name.upper() in features.vocabulary
-                )
-                near = nearest(selector.upper(), features.vocabulary) or next(alike, "")
-                hint = f"; did you mean {near.lower()}?" if near else ""
-                raise InputError(
-                    f"measure.netperf.select: netperf {features.version} has no selector "
-                    f"{selector!r}{hint}"
-                )
+                raise _unknown(selector, features)
             if options.get("test") == "TCP_CRR" and _UNTIMED.fullmatch(selector.upper()):
-                raise InputError(
-                    f"measure.netperf.select: {selector}: netserver counts its CPU over 4 s more "
-                    "than a TCP_CRR takes; leave it out: netlimits measures remote_cpu_pct itself"
+                raise _options.wrong(
+                    self.name,
+                    "select",
+                    f"{selector}: netserver counts its CPU over 4 s more than a TCP_CRR takes; "
+                    "leave it out: netlimits measures remote_cpu_pct itself",
                 )
-        if "result_brand" not in options and "result_brand" in map(
-            str.lower, options.get("select", ())
-        ):
-            raise InputError(
-                "measure.netperf.select: netperf prints result_brand only where `result_brand:` "
-                "says what it is; add that, or leave it out"
+        selected = [selector.lower() for selector in options.get("select", ())]
+        if "result_brand" in selected and "result_brand" not in options:
+            raise _options.wrong(
+                self.name,
+                "select",
+                "netperf prints result_brand only if the option `result_brand:` is set; set it, "
+                "or leave the selector out",
             )
         needs = {"interim_seconds": "demo", "burst": "burst", "pacing": "pacing"}
         for option, feature in needs.items():
-            if option in options and feature not in features.names:
-                raise InputError(
-                    f"measure.netperf.{option}: netperf {features.version} on this host was built "
-                    f"without it ({feature}); leave it out or install a build that has it"
-                )
+            if option in options:
+                _options.check_feature(self.name, option, feature, features)
 
     def server(self, options: Mapping[str, Any], ends: ServerAddress) -> Command:
-        """`netserver` in the foreground, on the data address only."""
         listening = f"{ends.address},{_family(ends.address)}"
         return Command(("netserver", "-D", "-L", listening, "-p", str(ends.port)))
 
     def client(
         self, options: Mapping[str, Any], features: Features, ends: ServerAddress
     ) -> Command:
-        """`netperf … -- … -k SELECTORS`, with a deadline beyond its length."""
         argv = [
             *("netperf", "-P", "0", "-H", f"{ends.address},{_family(ends.address)}"),
             *("-p", str(ends.port), "-t", options.get("test", "omni")),
             *("-l", f"{run_seconds(options):g}"),
-            *_flags(options, GLOBAL),
-            # the count of CPUs, by which a binding is checked, comes only with -c -C
+            *_commands.flags(options, GLOBAL),
+            # a binding is verified by the number of CPUs, which only -c -C reports
             *(("-c", "-C") if options.get("cpu", True) or "cpu_bind" in options else ()),
-            # said again, or netserver waits for the data connection on every address of its host
+            # without a second -H netserver opens its data port on every address of its host
             *("--", "-H", f"{ends.address},{_family(ends.address)}"),
             *_specific(options),
             *("-k", ",".join(self._keys(options))),
         ]
-        return Command(tuple(argv), deadline=self.seconds(options) + START_UP)
-
-    def processes(self, options: Mapping[str, Any]) -> tuple[str, str]:
-        """As its programs are."""
-        return self.name, self.server_program
+        return Command(tuple(argv), deadline=self.seconds(options) + _commands.START_UP)
 
     def seconds(self, options: Mapping[str, Any]) -> float:
-        """The length of a run, times the most iterations that it may take."""
         most = int(str(options.get("iterations", "10,3")).split(",")[0])
         return run_seconds(options) * (most if REPEATED & options.keys() else 1)
 
     def transfer(self, options: Mapping[str, Any]) -> Transfer:
-        """By the test's name, or by omni's protocol and direction."""
         test, direction = str(options.get("test", "")), options.get("direction")
         back = direction == "recv" or test == "TCP_MAERTS"
         both = direction == "rr" or test.endswith("RR")
@@ -207,36 +175,30 @@ class Netperf:
         return Transfer("udp", None if both else receiver, datagram)
 
     def shortest(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A count of bytes, which are sent in milliseconds; a second of datagrams.
-
-        The count of the server's CPUs tells a netserver of another version.
-        """
-        seconds = 1 if _of_datagrams(options) else -100_000
+        seconds = 1 if _of_datagrams(options) else -100_000  # negative: bytes to send
+        # the number of the server's CPUs reveals a netserver of another version
         return {"seconds": seconds, "select": ["remote_cpu_count"]}
 
     def bytes_of(self, size: int | str) -> int:
-        """Powers of 1024, those of a small letter of 1000."""
         return netperf_bytes(size)
 
-    def untold(self, options: Mapping[str, Any], connections: int) -> bool:
-        """It tells at the end alone, of one connection; of datagrams over the sender's time."""
+    def needs_watch(self, options: Mapping[str, Any], connections: int) -> bool:
+        # a sender's interim results and its rate of datagrams are not what arrived, and several
+        # connections do not end at the same time
         return connections > 1 or "interim_seconds" in options or _of_datagrams(options)
 
     def bulk(
         self, options: Mapping[str, Any], direction: str, seconds: int
     ) -> Mapping[str, Any] | None:
-        """TCP_STREAM, or TCP_MAERTS to receive, without a count of CPU, beside transactions."""
         if not is_rr(options):
             return None
         test = "TCP_STREAM" if direction == "send" else "TCP_MAERTS"
         return {"test": test, "seconds": seconds, "cpu": False}
 
     def limit(self, options: Mapping[str, Any]) -> tuple[str, float] | None:
-        """What the socket paces, frames and all."""
         return ("pacing", options["pacing"] * 8.0) if "pacing" in options else None
 
     def read(self, completed: Completed, options: Mapping[str, Any]) -> Measurement:
-        """The figures under their columns. Raises ToolFailure for a run that must not count."""
         return measurement(
             completed,
             options,
@@ -246,7 +208,7 @@ class Netperf:
         )
 
     def _keys(self, options: Mapping[str, Any]) -> tuple[str, ...]:
-        """The keys to ask for, each once: what was selected, and what tells whether it is true."""
+        """Return the keys to request: the selected ones, and those that verify the result."""
         usual: tuple[str, ...] = DEFAULT_SELECT if sends(options) else RECV_SELECT
         if is_rr(options):
             usual = RR_SELECT
@@ -278,18 +240,20 @@ class Netperf:
         return tuple(dict.fromkeys([*selected, *guards]))
 
 
-def _flags(options: Mapping[str, Any], table: Mapping[str, str]) -> Iterator[str]:
-    for option, flag in table.items():
-        if option in options:
-            yield flag
-            yield str(options[option])
+def _unknown(selector: str, features: Features) -> InputError:
+    """Return the error for a selector that the build does not have."""
+    alike = (name for name in alternatives(selector) if name.upper() in features.vocabulary)
+    near = nearest(selector.upper(), features.vocabulary) or next(alike, "")
+    hint = f"; did you mean {near.lower()}?" if near else ""
+    problem = f"netperf {features.version} has no selector {selector!r}{hint}"
+    return _options.wrong("netperf", "select", problem)
 
 
 def _specific(options: Mapping[str, Any]) -> Iterator[str]:
-    """The test-specific options, behind `--`."""
+    """Yield the test-specific options, which follow `--`."""
     if options.get("test", "omni") == "omni":
         yield from ("-T", options.get("protocol", "tcp"), "-d", options.get("direction", "send"))
-    yield from _flags(options, SPECIFIC)
+    yield from _commands.flags(options, SPECIFIC)
     if "request_size" in options or "response_size" in options:
         yield from ("-r", f"{options.get('request_size', 1)},{options.get('response_size', 1)}")
     if "data_port" in options:

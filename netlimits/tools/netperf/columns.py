@@ -1,7 +1,4 @@
-"""What the values of netperf's selectors mean: units, missing ones, and numbers that are none.
-
-`metrics.selectors` names their columns.
-"""
+"""Convert the values of netperf's selectors: units, missing values and invalid numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ _COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _UNIT_OF_SERVICE_DEMAND = {"usec/KB": "us_per_kib", "usec/Tran": "us_per_tran"}
 
 ALWAYS_MEASURED = re.compile(r"(LOCAL|REMOTE)_(CPU_UTIL|CPU_PEAK_UTIL|SD)|THROUGHPUT|ELAPSED_TIME")
-"""Selectors for which -1 means that the run is not what was asked for, not `does not apply`."""
+"""Selectors for which -1 means a failed measurement and not `does not apply`."""
 
 ONE_VERSION = "install one version of netperf on both ends: 2.6 and 2.7 misread each other's CPUs"
 """Advice for impossible CPU figures of the other end."""
@@ -29,9 +26,9 @@ ONE_VERSION = "install one version of netperf on both ends: 2.6 and 2.7 misread 
 
 @lru_cache(maxsize=1024)
 def column(selector: str, throughput_units: str, sd_units: str) -> str:
-    """The frame's column for a selector, given what THROUGHPUT_UNITS and SD_UNITS said.
+    """Return the column for a selector, given the values of THROUGHPUT_UNITS and SD_UNITS.
 
-    Raises ToolFailure for a unit that has no column, since a figure must not change its meaning.
+    Raises OutputError for an unknown unit.
     """
     if selector == "THROUGHPUT":
         return _unit(_UNIT_OF_THROUGHPUT, throughput_units, selector)
@@ -42,12 +39,12 @@ def column(selector: str, throughput_units: str, sd_units: str) -> str:
 
 
 def value(selector: str, text: str) -> Scalar:
-    """The value in netperf's text: a number, a word, or None where it does not apply (-1).
+    """Parse netperf's text into a number, a word, or None if it does not apply (-1).
 
-    Raises OutputError for a number that is none, ToolFailure for one that was not measured.
+    Raises OutputError for an invalid number, ToolFailure for one that was not measured.
     """
     if selector == "RESULT_BRAND":
-        return text.removeprefix('"').removesuffix('"')  # netperf's own quotes
+        return text.removeprefix('"').removesuffix('"')  # netperf adds the quotes
     if selectors.is_text(selector):
         return None if text in ("Deprecated", "") else text
     measured = number(selector, text)
@@ -59,7 +56,7 @@ def value(selector: str, text: str) -> Scalar:
 
 
 def number(selector: str, text: str) -> int | float:
-    """The number in netperf's text. Raises OutputError for text that is none."""
+    """Parse netperf's text as a number. Raises OutputError for other text."""
     match = _NUMBER.fullmatch(text)
     if not match:
         fault = "which has a decimal comma" if _COMMA.fullmatch(text) else "which is not a number"

@@ -1,11 +1,11 @@
-"""What may stand under `measure: netperf:`, and which of netperf's own options it becomes."""
+"""The options under `measure: netperf:` and the flags that they become."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from netlimits.tools._options import SECONDS
+from netlimits.tools import _options
 
 _SIZE: Mapping[str, Any] = {
     "type": ["integer", "string"],
@@ -36,14 +36,9 @@ SCHEMA: Mapping[str, Any] = {
     "additionalProperties": False,
     "properties": {
         "test": {"enum": list(_TESTS), "default": "omni", "description": "netperf -t"},
-        "seconds": {
-            "type": "integer",
-            "minimum": 1,
-            "maximum": 86400,
-            "default": SECONDS,
-            "description": "Length of a run in whole seconds (netperf -l cuts fractions off, "
-            "and 0 means for ever).",
-        },
+        "seconds": _options.whole_seconds(
+            "Length of a run in whole seconds (netperf -l cuts fractions off, 0 is forever)."
+        ),
         "protocol": {
             "enum": ["tcp", "udp", "sctp", "dccp", "udplite"],
             "default": "tcp",
@@ -73,17 +68,13 @@ SCHEMA: Mapping[str, Any] = {
             "description": "The server's port for data, for a firewall (test-specific -P); else "
             "another one each run.",
         },
-        "nodelay": {"type": "boolean", "default": False, "description": "TCP_NODELAY (-D)"},
+        "nodelay": _options.switch("TCP_NODELAY (-D)"),
         "route": {
             "type": "boolean",
             "default": True,
             "description": "Let UDP leave the link it is on (-R 1).",
         },
-        "congestion_control": {
-            "type": "string",
-            "pattern": "^[A-Za-z0-9_][A-Za-z0-9_-]{0,14}$",
-            "description": "On both ends (-K); read back.",
-        },
+        "congestion_control": _options.congestion_control("On both ends (-K); read back."),
         "cpu_bind": {
             "type": ["integer", "string"],
             "minimum": 0,
@@ -142,7 +133,7 @@ EVERY_FEATURE = (
     *("-b", "1", "-w", "1", "-D", "1", "-t", "omni"),
     *("--", "-b", "1", "-q", "1", "-f"),
 )
-"""Options that a build without the feature complains about; no server is asked."""
+"""Options about which a build without the feature prints an error, before it needs a server."""
 
 GLOBAL = {
     "interim_seconds": "-D",
@@ -164,11 +155,11 @@ SPECIFIC = {
 
 
 def sends(options: Mapping[str, Any]) -> bool:
-    """Whether data flows from netperf to netserver."""
+    """Return True if data flows from netperf to netserver."""
     return options.get("direction", "send") == "send" and options.get("test") != "TCP_MAERTS"
 
 
 def is_rr(options: Mapping[str, Any]) -> bool:
-    """Whether the test is one of transactions: requests and responses."""
+    """Return True if the test is one of transactions: requests and responses."""
     test = options.get("test", "omni")
     return str(test).endswith("RR") or (test == "omni" and options.get("direction") == "rr")

@@ -13,7 +13,7 @@ import netlimits as nl
 from netlimits.errors import InputError, ToolFailure
 from netlimits.model import Command, Completed, ServerAddress
 from netlimits.tools import Features, tool
-from netlimits.tools._affinity import bound
+from netlimits.tools._commands import bound
 
 ENDS = ServerAddress("198.51.100.2", 5999)
 LAST = (os.cpu_count() or 1) - 1

@@ -1,0 +1,64 @@
+"""Build the command lines of a tool's server and client: CPUs, the start time and the deadline.
+
+`taskset` (util-linux) execs the tool, so no other process runs. It fails only if all CPUs of a list
+are missing and silently ignores single ones; so the highest CPU is tried alone first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from netlimits.model import Command
+from netlimits.units.cpus import CPU_LIST, members
+
+CPUS: Mapping[str, Any] = {
+    "cpus": {
+        **CPU_LIST,
+        "description": "CPUs that the client may run on (taskset -c): 0, 0-3 or 0,2.",
+    },
+    "server_cpus": {
+        **CPU_LIST,
+        "description": "CPUs that the server may run on (taskset -c).",
+    },
+}
+"""JSON Schema of the options that bind client and server to CPUs."""
+
+START_UP = 15.0
+"""Seconds that a run may take in addition to its own before it counts as hung."""
+
+_STAMP = 'date +%s.%N && exec "$0" "$@"'
+
+
+def server(argv: tuple[str, ...], options: Mapping[str, Any]) -> Command:
+    """Return the server's command, bound to `server_cpus`."""
+    return Command(bound(argv, options.get("server_cpus")))
+
+
+def client(argv: tuple[str, ...], options: Mapping[str, Any], seconds: float) -> Command:
+    """Return the client's command, bound to `cpus`, with a deadline START_UP after `seconds`.
+
+    A client with interim results prints its host's time first, for `_output.started`: iperf3
+    reports whole seconds and nuttcp no time at all, and streams can only be added up where they
+    overlap (analysis.aggregate).
+    """
+    argv = bound(argv, options.get("cpus"))
+    if "interim_seconds" in options:
+        argv = ("sh", "-c", _STAMP, *argv)
+    return Command(argv, deadline=seconds + START_UP)
+
+
+def bound(argv: tuple[str, ...], cpus: int | str | None) -> tuple[str, ...]:
+    """Return the command bound to a list of CPUs, unchanged for None."""
+    if cpus is None:
+        return argv
+    numbers = members(cpus)
+    highest = ("taskset", "-c", str(max(numbers))) if len(numbers) > 1 else ()
+    return (*highest, "taskset", "-c", str(cpus), *argv)
+
+
+def flags(options: Mapping[str, Any], table: Mapping[str, str]) -> Iterator[str]:
+    """Yield the flag and the value of each option that is given."""
+    for option, flag in table.items():
+        if options.get(option) is not None:
+            yield from (flag, str(options[option]))

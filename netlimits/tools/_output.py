@@ -1,0 +1,95 @@
+"""Read what all tools' outputs have in common: the start time, failures, and the data moved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from netlimits.errors import OutputError, ToolFailure
+from netlimits.model import Completed, Flow, Work
+from netlimits.units.sizes import TIMESTAMPS
+
+SHORTEST = 0.9
+"""A run that took less than this share of its time was stopped."""
+
+
+def started(completed: Completed, options: Mapping[str, Any]) -> tuple[float, str]:
+    """Return the epoch seconds that `_commands.client` printed (else 0) and the tool's output.
+
+    Raises ToolFailure if the client's host printed no time.
+    """
+    if "interim_seconds" not in options:
+        return 0.0, completed.stdout
+    match = re.match(r"([0-9]{9,12}\.[0-9]{1,9})\n", completed.stdout)
+    if not match:
+        raise ToolFailure("the client's host printed no time before the client started")
+    return float(match[1]), completed.stdout[match.end() :]
+
+
+def absent(tool: str, completed: Completed, advice: str) -> ToolFailure:
+    """Return the error for a probe that shows that a tool is not installed."""
+    output = completed.complaint or "it printed nothing"
+    return ToolFailure(f"{tool} does not answer ({output}); {advice}")
+
+
+def check_features(tool: str, needed: Sequence[str], usage: str, advice: str) -> None:
+    """Raise ToolFailure if a tool's usage text lacks options that we need."""
+    if missing := [option for option in needed if option not in usage]:
+        raise ToolFailure(f"{tool} has no {' and no '.join(missing)}; {advice}")
+
+
+def check_ended(
+    completed: Completed, tool: str, seconds: float, cause: str = "is the data link down?"
+) -> None:
+    """Raise ToolFailure for a client that hung, OutputError for one that printed too much."""
+    if completed.timed_out:
+        raise ToolFailure(
+            f"{tool} of {seconds:g} s had not ended after {completed.command.deadline:g} s and "
+            f"was killed: {cause}",
+            status="timeout",
+        )
+    if completed.truncated:
+        raise OutputError(f"{tool} printed too much output to keep")
+
+
+def check_status(completed: Completed, tool: str, reason: str) -> None:
+    """Raise ToolFailure unless the exit status is 0."""
+    if completed.status != 0:
+        raise ToolFailure(f"{tool} exited {completed.status}: {reason or 'it printed no reason'}")
+
+
+def check_length(elapsed: float, seconds: float) -> None:
+    """Raise ToolFailure (`invalid`) for a run that was stopped early."""
+    if elapsed < SHORTEST * seconds:
+        raise ToolFailure(
+            f"it ended after {elapsed:g} s of {seconds:g} s: something stopped it", status="invalid"
+        )
+
+
+def check_mss(requested: int | None, used: int) -> None:
+    """Raise ToolFailure (`invalid`) if the MSS in use is not the requested one."""
+    if requested is not None and used not in (requested, requested - TIMESTAMPS):
+        raise ToolFailure(
+            f"an MSS of {requested} was asked for and {used} was used: is the MTU large enough?",
+            status="invalid",
+        )
+
+
+def no_data(problem: str, figure: str = "throughput is 0") -> ToolFailure:
+    """Return the error for a run in which no data arrived."""
+    return ToolFailure(f"{figure}: {problem}; is the data path open?")
+
+
+def stream_work(flows: Sequence[Flow], *, datagrams: bool) -> Work:
+    """Return the work of streams: sent datagrams, or the bytes of TCP that arrived."""
+    return Work(sum(f.sent if datagrams else f.arrived for f in flows) / 1024, tuple(flows))
+
+
+def transaction_work(
+    count: float, request_size: int, response_size: int, *, packets: float
+) -> Work:
+    """Return the work of transactions, each way of which took at least so many packets."""
+    sizes = (("local", request_size), ("remote", response_size))
+    flows = tuple(Flow(end, count * size, count * size, packets) for end, size in sizes)
+    return Work(count, flows, transactions=True)
