@@ -1,1 +1,1 @@
-"""Test hosts on this machine: network namespaces, or machines of their own."""
+"""Test hosts on this machine: network namespaces or QEMU machines."""

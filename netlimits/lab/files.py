@@ -1,7 +1,7 @@
-"""The files of a lab: keys, configurations, accounts, and the hosts file.
+"""Write the files of a lab: keys, configurations, accounts, and the hosts file.
 
-Accounts are the machine's own, all without passwords, and `engineer`. sudo in a host knows only
-what the host's own sudoers says, which at first is root alone.
+A namespace has the accounts of this machine, without passwords, and `engineer`. It has its own
+sudoers file, which at first lets only root use sudo.
 """
 
 from __future__ import annotations
@@ -15,13 +15,21 @@ from pathlib import Path
 import msgspec
 
 from netlimits.errors import LabError
-from netlimits.lab.layout import DATA, ENGINEER, LABS, NAMESPACE_FILES, Guest, Lab
+from netlimits.lab.layout import (
+    DATA,
+    ENGINEER,
+    LABS,
+    NAMESPACE_FILES,
+    SSHD_CONFIG,
+    Guest,
+    Lab,
+)
 from netlimits.lab.programs import output
 from netlimits.model import decoding
 from netlimits.model.folder import Folder
 
 _LABS_AT_ONCE = 1000
-"""How often another lab's removal may come between, before something else must be wrong."""
+"""Retries when another lab's removal deletes the common folder; more mean another error."""
 
 _ENGINEER_IDS = range(60600, 60700)  # used by neither adduser nor systemd
 
@@ -30,15 +38,6 @@ ListenAddress {address}:22
 HostKey {folder}/host_key
 PidFile {folder}/sshd.pid
 AuthorizedKeysFile {folder}/authorized_keys
-AuthenticationMethods publickey
-PasswordAuthentication no
-KbdInteractiveAuthentication no
-PermitRootLogin prohibit-password
-AllowUsers root {engineer}
-UsePAM no
-UseDNS no
-MaxStartups 200
-Subsystem sftp internal-sftp
 """
 
 _SSH = """\
@@ -63,14 +62,14 @@ Host *
 
 
 def write_record(lab: Lab) -> None:
-    """Write the lab's record, which `read_record` reads; from then on its networks are taken."""
+    """Write the lab's record, which `read_record` reads. It reserves the lab's networks."""
     guest = asdict(lab.guest) if lab.guest else None
     record = {"name": lab.name, "index": lab.index, "hosts": lab.count, "mtu": lab.mtu}
     Folder(lab.folder).write(lab.record.name, json.dumps({**record, "guest": guest}) + "\n")
 
 
 def read_record(name: str) -> Lab | None:
-    """The lab of that name; None where there is none or its record is lost."""
+    """Return the lab of a name, None if its record is missing or damaged."""
     try:
         record = decoding.typed((LABS / name / "lab.json").read_bytes(), _Record)
     except (OSError, ValueError):
@@ -79,8 +78,6 @@ def read_record(name: str) -> Lab | None:
 
 
 class _Record(msgspec.Struct):
-    """What `write_record` writes."""
-
     index: int
     hosts: int
     mtu: int
@@ -88,7 +85,7 @@ class _Record(msgspec.Struct):
 
 
 def write(lab: Lab) -> None:
-    """Make the lab's folder, and everything in it but its record and the hosts file."""
+    """Create the lab's folder and everything in it except its record and the hosts file."""
     _folder(lab.folder)
     _key(lab.key, f"netlimits lab {lab.name}")
     host_keys = []
@@ -108,15 +105,13 @@ def write(lab: Lab) -> None:
 
 
 def _daemon(lab: Lab, host: str) -> None:
-    """Write the configuration of a namespace's sshd."""
     folder, address = lab.host_folder(host), lab.management(host)
     _text(folder / "authorized_keys", lab.key.with_suffix(".pub").read_text())
-    config = _SSHD.format(address=address, folder=folder, engineer=ENGINEER)
-    _text(folder / "sshd_config", config)
+    _text(folder / "sshd_config", _SSHD.format(address=address, folder=folder) + SSHD_CONFIG)
 
 
 def write_hosts(lab: Lab) -> None:
-    """Write the hosts file: from then on the lab counts as up."""
+    """Write the hosts file, which marks the lab as up."""
     lines = [f"ssh_config: {lab.ssh_config}\n"]
     for host in lab.hosts:
         lines.append(
@@ -141,7 +136,7 @@ def _ssh_config(lab: Lab) -> str:
 
 
 def _accounts(lab: Lab, host: str, engineer: int) -> None:
-    """The host's passwd, group, shadow, sudoers and hosts, where `ip netns exec` finds them."""
+    """Write the namespace's passwd, group, shadow, sudoers and hosts for `ip netns exec`."""
     folder = lab.namespace_files(host)
     _namespace_folder(folder)
     users = [line for line in _lines("/etc/passwd") if not line.startswith(f"{ENGINEER}:")]
@@ -149,19 +144,18 @@ def _accounts(lab: Lab, host: str, engineer: int) -> None:
     home = lab.host_folder(host) / "home"
     users.append(f"{ENGINEER}:x:{engineer}:{engineer}::{home}:/bin/sh")
     groups.append(f"{ENGINEER}:x:{engineer}:")
-    # `*` is no password's hash, and unlike `!` does not lock the account for key logins.
+    # no password hashes to `*`; unlike `!` it does not lock the account for key logins
     shadow = [f"{line.partition(':')[0]}:*:19000:0:99999:7:::" for line in users]
     contents = {
         "passwd": users,
         "group": groups,
         "shadow": shadow,
         "sudoers": ["root ALL=(ALL:ALL) ALL"],
-        "hosts": ["127.0.0.1 localhost", f"127.0.1.1 {lab.namespace(host)}"]
-        + [f"{lab.data(other)} {other}" for other in lab.hosts],
+        "hosts": lab.etc_hosts(host),
     }
     modes = {"shadow": 0o640, "sudoers": 0o440}
     for name, lines in contents.items():
-        if Path("/etc", name).is_file():  # only over a file that exists can one be mounted
+        if Path("/etc", name).is_file():  # a bind mount needs an existing target
             _text(folder / name, "\n".join(lines) + "\n", modes.get(name, 0o644))
 
 
@@ -170,7 +164,7 @@ def _lines(path: str) -> list[str]:
 
 
 def _engineer_id() -> int:
-    """A user id that is not in use on this machine."""
+    """Return a user id that is not in use on this machine."""
     taken = {user.pw_uid for user in pwd.getpwall()}
     for number in _ENGINEER_IDS:
         if number not in taken:
@@ -189,7 +183,7 @@ def _key(path: Path, comment: str) -> None:
 
 
 def _namespace_folder(path: Path) -> None:
-    """A folder in NAMESPACE_FILES, which other labs make as well and remove where it is empty."""
+    """Create a folder in NAMESPACE_FILES, which other labs create and, if empty, remove."""
     for _ in range(_LABS_AT_ONCE):
         try:
             _folder(NAMESPACE_FILES)
@@ -197,11 +191,11 @@ def _namespace_folder(path: Path) -> None:
             return
         except (FileExistsError, FileNotFoundError):
             continue
-    raise LabError(f"{path}: cannot be made: other labs remove {NAMESPACE_FILES} all the time")
+    raise LabError(f"{path}: cannot be created: other labs keep removing {NAMESPACE_FILES}")
 
 
 def _folder(path: Path) -> None:
-    """A folder that the hosts' logins may look into, whatever the umask."""
+    """Create a folder that the hosts' logins can read, whatever the umask."""
     if not path.is_dir():
         path.mkdir()
         path.chmod(0o755)

@@ -1,13 +1,13 @@
-"""A link: a program that carries frames between two taps, with a rate, a delay and a loss.
+"""A program that forwards frames between two taps with a rate, a delay and a loss.
 
-It is run by its path, in a lab's switch, and imports nothing of ours. The kernel hands a tap no
-segments larger than frames, since nobody said that this program takes them: so each frame on the
-wire is counted, delayed and lost for itself. Either direction is a queue, a transmitter and a wire:
+It is run by its path in a lab's switch and imports no module of ours. It does not enable offloads
+on its taps, so the kernel passes no segments larger than a frame, and each frame is delayed, lost
+and counted individually. Each direction consists of a queue, a transmitter and a wire:
 
-- the queue holds what the transmitter sends in QUEUE seconds, and drops what comes beyond that;
-- the transmitter takes the frame's bytes at the rate, its Ethernet header among them, as tc does,
-  and no more frames a second than it may;
-- the wire takes the delay, and loses a frame by chance, or for its length.
+- the queue holds as much as the transmitter sends in QUEUE seconds, and drops further frames;
+- the transmitter sends at the rate, counting Ethernet headers as tc does, and at most so many
+  frames/s;
+- the wire adds the delay, and drops frames at random, or because they exceed the MTU.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from collections import deque
 from pathlib import Path
 
 QUEUE = 0.05
-"""Seconds: what a switch's port may hold back at its rate."""
+"""Seconds of data that a switch's port buffers at its rate."""
 
 _LEAST_QUEUE = 16
-"""Frames that a queue holds at any rate."""
+"""Frames that a queue holds at least."""
 
 _TUNSETIFF = 0x400454CA
 _TAP_WITHOUT_HEADER = 0x0002 | 0x1000  # IFF_TAP, IFF_NO_PI
@@ -34,13 +34,13 @@ _LENGTH = 65535 + 18
 _HEADER, _TAG = 14, 4
 _TAGGED = (b"\x81\x00", b"\x88\xa8")
 _TURNS = 64
-"""Frames that are read of one side before the other has its turn."""
+"""Frames that are read from one side before the other side is served."""
 
 
 class Direction:
-    """Frames from one tap to the other. `rate` in bytes a second, `packets` in frames a second.
+    """The frames from one tap to the other: `rate` in bytes/s, `packets` in frames/s.
 
-    `delay` in seconds. What is 0 does not hold a frame back.
+    `delay` is in seconds. A value of 0 means no limit.
     """
 
     def __init__(
@@ -62,11 +62,11 @@ class Direction:
         self.flight: deque[tuple[float, bytes]] = deque()
 
     def duration(self, length: int) -> float:
-        """Seconds that the transmitter needs for a frame of so many bytes."""
+        """Return the seconds that the transmitter needs for a frame of `length` bytes."""
         return max(length * self.per_byte, self.per_frame)
 
     def take(self, frame: bytes, now: float) -> None:
-        """A frame arrives: queue and send it, or drop it."""
+        """Queue and send a frame that arrived, or drop it."""
         if self.mtu:
             header = _HEADER + (_TAG if frame[12:14] in _TAGGED else 0)
             if len(frame) - header > self.mtu:
@@ -82,7 +82,7 @@ class Direction:
         self.flight.append((sent + self.delay, frame))
 
     def due(self, now: float) -> list[bytes]:
-        """The frames that have arrived at the far end by now."""
+        """Remove and return the frames that have reached the far end."""
         arrived = []
         while self.flight and self.flight[0][0] <= now:
             arrived.append(self.flight.popleft()[1])
@@ -90,7 +90,7 @@ class Direction:
 
 
 def carry(directions: tuple[Direction, ...]) -> None:
-    """Carry frames for ever."""
+    """Forward frames forever."""
     sources = [direction.source for direction in directions]
     while True:
         times = [direction.flight[0][0] for direction in directions if direction.flight]
@@ -114,11 +114,10 @@ def _read(direction: Direction) -> None:
 
 
 def _write(target: int, frame: bytes) -> None:
-    """A frame that the far side does not take, being down, is lost."""
     try:
         os.write(target, frame)
     except OSError:
-        return
+        return  # the far side is down: the frame is lost
 
 
 def _tap(name: str) -> int:
@@ -129,7 +128,7 @@ def _tap(name: str) -> int:
 
 
 def main() -> None:
-    """Open the taps, go on in the background, say so by the file of the process id."""
+    """Open the taps, continue in the background, and write the process id to its file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("taps", nargs=2)
     parser.add_argument("--pid-file", type=Path, required=True)
@@ -139,10 +138,10 @@ def main() -> None:
     parser.add_argument("--mtu", type=int, default=0)
     parser.add_argument("--packets", type=int, default=0, help="Frames a second.")
     given = parser.parse_args()
-    os.closerange(3, 4096)  # the lab's lock among them
+    os.closerange(3, 4096)  # including the lab's lock
     near, far = map(_tap, given.taps)
     if os.fork():
-        os._exit(0)  # the process id's file is the child's
+        os._exit(0)
     os.setsid()
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):

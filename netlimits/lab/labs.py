@@ -1,15 +1,15 @@
-"""Test hosts on this machine: network namespaces or machines (QEMU), joined by two links.
+"""Build, inspect and remove labs: test hosts on this machine, joined by two links.
 
-A lab is for trying an experiment out and for testing netlimits itself. Namespaces are up at once
-and share this machine's kernel and CPUs; machines have their own, and NICs with offloads, queues
-and interrupts. Either way it is one machine's CPUs that do the work, so their figures say nothing
-about a network. Each host has `mgmt0`, over which it is logged in to, and `data0`, which
-experiments change and load: so no change of the data link cuts SSH.
+A lab serves to try an experiment and to test netlimits itself. Its hosts are network namespaces,
+which start at once and share this machine's kernel and CPUs, or QEMU machines, which have their own
+kernels, CPUs and NICs with offloads, queues and interrupts. All of them run on the CPUs of one
+machine, so their figures say nothing about a network. Each host has `mgmt0` for SSH and `data0` for
+experiments: no change of the data link cuts SSH.
 
-Everything a lab is made of carries its name, and its folder is made first and removed last. So
-`down` can clear away what an `up` left that was killed at any moment, without any record of it.
-Below this file: layout (what there is), files, network, sshd, guests (making it), link (shaping
-it), removal, lock, processes, programs.
+Everything that belongs to a lab carries its name, and its folder is created first and removed last.
+So `down` can remove what an `up` left that was killed at any moment, even without its record.
+Modules: layout (names and addresses); files, network, sshd, guests (building); link (shaping);
+removal; lock; programs.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ __all__ += ["hosts_file", "links", "names", "shape_link", "status", "up"]
 
 DEFAULT_NAME = "lab"
 DEFAULT_MTU = 8896
-"""The reports' MTU: 8192 bytes of data and their headers fit into one packet."""
+"""The MTU of the published reports: 8192 bytes of data and their headers fit into one packet."""
 
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,7}[a-z0-9])?")
-_MTU = (576, 65535)  # from what every IPv4 host must take to the most that a veth can
+_MTU = (576, 65535)  # what every IPv4 host must accept, and the limit of a veth
 
 
 @dataclass(frozen=True, slots=True)
 class HostState:
-    """One host of a lab as it is now; `mtu` is the data link's, None where there is none.
+    """The current state of one host; `mtu` is the data link's, None if that is missing.
 
-    `kind` is `namespace`, or a machine's accelerator, number of CPUs and NIC. A machine's `sshd`
-    is whether one answers, and its `mtu` the one that it was built with.
+    `kind` is `namespace`, or a machine's accelerator, number of CPUs and NIC. `sshd` is True if it
+    runs (namespace) or answers (machine). The `mtu` of a machine is the one that it was built with.
     """
 
     host: str
@@ -69,9 +69,10 @@ class HostState:
 
 @dataclass(frozen=True, slots=True)
 class LinkState:
-    """A host's data link as it is now: its shape, whether it carries anything, and what it did.
+    """The current state of a host's data link.
 
-    `shape` is None of a link that is not shaped; `traffic` is from the host and to it.
+    `shape` is None for a link that is not shaped. `works` is False if the forwarder of a shaped
+    link is gone. `traffic` is from the host and to it.
     """
 
     host: str
@@ -87,12 +88,12 @@ def up(
     guest: Guest | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> Lab:
-    """Build a lab, of machines if a `guest` says which, and wait until every host let us in.
+    """Build a lab, of machines if `guest` is given, and wait until every host accepts a login.
 
-    What an earlier `up` of this name left unfinished is removed first; what this one makes is
-    removed again when it fails or is interrupted. `say` gets a line when something that is made
-    once takes long. Raises InputError for a name, a number of hosts or an MTU that cannot be,
-    LabError without root, when the lab is already up, and when it cannot be built.
+    Leftovers of an earlier `up` of this name are removed first; on failure and interruption
+    everything is removed again. `say` is called with a line before a one-time task that takes long.
+    Raises InputError for an invalid name, number of hosts or MTU, and LabError without root, if the
+    lab is already up, and if it cannot be built.
     """
     _check(name, hosts, mtu, guest)
     need_root("building a lab")
@@ -123,9 +124,9 @@ def up(
 
 
 def down(name: str = DEFAULT_NAME) -> bool:
-    """Remove a lab, whole or in ruins, with every process in it; whether there was one.
+    """Remove a lab, complete or not, with every process in it; return True if there was one.
 
-    Raises InputError for what is no lab's name, LabError without root and when something stays.
+    Raises InputError for an invalid name, LabError without root and if something cannot be removed.
     """
     _check(name)
     need_root("taking a lab down")
@@ -134,19 +135,19 @@ def down(name: str = DEFAULT_NAME) -> bool:
 
 
 def names() -> list[str]:
-    """The labs there are on this machine, whole or in ruins."""
+    """Return the names of all labs on this machine, complete or not."""
     return sorted(leftovers())
 
 
 def find(name: str) -> Lab | None:
-    """The lab of that name; None where there is none or its record is lost."""
+    """Return the lab of a name, None if its record is missing or damaged."""
     return files.read_record(name)
 
 
 def hosts_file(name: str | None = None) -> Path | None:
-    """The hosts file of a lab that is up; without `name` of the lab `lab`, else of the only one.
+    """Return the hosts file of a lab that is up; without `name` the default lab or the only one.
 
-    None when there is no such lab. Raises InputError when several others could be meant.
+    Returns None if there is none. Raises InputError if there are several and none is the default.
     """
     running = [lab for lab in map(find, [name] if name else names()) if lab and _stands(lab)]
     chosen = [lab for lab in running if lab.name == DEFAULT_NAME] or running
@@ -157,9 +158,9 @@ def hosts_file(name: str | None = None) -> Path | None:
 
 
 def status(name: str) -> tuple[HostState, ...]:
-    """Every host of a lab as it is now.
+    """Return the current state of every host of a lab.
 
-    Raises LabError without root, and where there is no lab or one whose `up` did not end.
+    Raises LabError without root, and for a lab that does not exist or is incomplete.
     """
     lab = _standing(name)
     return tuple(
@@ -177,9 +178,9 @@ def status(name: str) -> tuple[HostState, ...]:
 
 
 def shape_link(name: str, host: str, shape: Shape | None) -> None:
-    """Shape the link of a lab's host (`host` may be empty where there is one link), or undo it.
+    """Shape the link of a host, or with None undo it; `host` may be "" if there is one link.
 
-    Raises LabError without root, where there is no lab, or no link that can be shaped.
+    Raises LabError without root, and if there is no such lab or no link that can be shaped.
     """
     with locked(name):
         lab = _standing(name)
@@ -191,7 +192,7 @@ def shape_link(name: str, host: str, shape: Shape | None) -> None:
 
 
 def links(name: str) -> tuple[LinkState, ...]:
-    """The links of a lab's hosts as they are now. Raises as `status` does."""
+    """Return the current states of all data links. Raises as `status` does."""
     lab = _standing(name)
     states = []
     for host in lab.hosts:
@@ -203,18 +204,18 @@ def links(name: str) -> tuple[LinkState, ...]:
 
 
 def _standing(name: str) -> Lab:
-    """The lab of that name. Raises LabError without root or where there is none, or half of one."""
+    """Return the lab of a name. Raises LabError without root and if it is not complete."""
     _check(name)
     need_root("looking into a lab")
     lab = find(name)
     if lab is None:
         if name in names():
-            raise LabError(f"lab {name} is in ruins; `netlimits lab down --name {name}` clears it")
+            raise LabError(f"lab {name} is damaged; remove it: `netlimits lab down --name {name}`")
         raise LabError(f"there is no lab {name}; build it with `netlimits lab up --name {name}`")
     if not _finished(lab):
         raise LabError(
-            f"lab {name} is not finished: its `up` is at work, or was killed; then "
-            f"`netlimits lab down --name {name}` clears it"
+            f"lab {name} is not complete: `netlimits lab up` still builds it, or was killed; "
+            f"then remove it: `netlimits lab down --name {name}`"
         )
     return lab
 
@@ -233,7 +234,7 @@ def _answers(lab: Lab, host: str) -> bool:
 
 
 def _check(name: str, hosts: int = 2, mtu: int = DEFAULT_MTU, guest: Guest | None = None) -> None:
-    """Raise InputError for a name, a number of hosts or an MTU that cannot be."""
+    """Raise InputError for an invalid name, number of hosts or MTU."""
     if not _NAME.fullmatch(name):
         raise InputError(
             f"lab {name!r}: a lab's name has 1 to 9 of a-z, 0-9 and -, starts with a letter "
@@ -248,17 +249,17 @@ def _check(name: str, hosts: int = 2, mtu: int = DEFAULT_MTU, guest: Guest | Non
 
 
 def _finished(lab: Lab) -> bool:
-    """Whether its `up` came to its end: the hosts file is written last."""
+    """Return True if its `up` completed, which writes the hosts file last."""
     return lab.hosts_file.is_file()
 
 
 def _stands(lab: Lab) -> bool:
-    """Whether a lab was finished and not lost since, say to a reboot; needs no root."""
+    """Return True if a lab is complete and was not lost to a reboot; needs no root."""
     return _finished(lab) and all((NAMESPACES / space).exists() for space in lab.spaces)
 
 
 def _healthy(lab: Lab) -> bool:
-    """Whether a lab stands and can be logged in to."""
+    """Return True if a lab exists and all its hosts run."""
     return (
         _stands(lab)
         and lab.bridge in network.interfaces()
@@ -267,14 +268,14 @@ def _healthy(lab: Lab) -> bool:
 
 
 def _refuse_others(name: str) -> None:
-    """Raises LabError for an interface that is not ours and is called as ours would be."""
+    """Raise LabError for an existing interface that has the name of one of ours."""
     for interface in network.interfaces():
         if lab_of_interface(interface) == name:
-            raise LabError(f"interface {interface} is there, and no lab's; choose another --name")
+            raise LabError(f"interface {interface} exists outside of a lab; choose another --name")
 
 
 def _free_index() -> int:
-    """The first index whose two networks neither another lab nor this machine uses."""
+    """Return the first index whose two networks neither another lab nor this machine uses."""
     labs = {lab.index for lab in map(find, names()) if lab}
     networks = network.known_networks()
     for index in range(256):

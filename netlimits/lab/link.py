@@ -1,7 +1,7 @@
-"""A host's data link shaped from outside: a rate, a delay, a loss, an MTU that the host cannot see.
+"""Shape a host's data link outside of the host: a rate, a delay, a loss, or an MTU.
 
-A host's port is a port of the switch's bridge. To shape its link, the port moves to a bridge of its
-own, and a forwarder carries frames between that and the switch. To undo it, the port moves back: a
+A host's port belongs to the switch's bridge. To shape the link, the port is moved to a new bridge,
+and a forwarder carries frames between that and the switch. To undo it, the port is moved back, so a
 link that is not shaped costs nothing.
 """
 
@@ -17,27 +17,26 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from netlimits.errors import InputError, LabError
-from netlimits.lab import forwarder, listings
+from netlimits.lab import forwarder
 from netlimits.lab.layout import DATA_BRIDGE, Lab
-from netlimits.lab.network import batch, quiet
-from netlimits.lab.processes import running
-from netlimits.lab.programs import output
+from netlimits.lab.network import batch, listed_links, quiet
+from netlimits.lab.programs import output, running
 from netlimits.model import decoding
 
 _RATE = (8_000, 100_000_000_000)
 _DELAY = (0.0, 10.0)
 _MTU = (68, 65521)
-"""A tap's most."""
+"""The limits of a tap."""
 _PACKETS = (10, 100_000_000)
 _DEADLINE = 20.0
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a link does to what crosses it, each way alike; 0 is none of it.
+    """The properties of a link in each direction; 0 means no limit.
 
     `rate` in bit/s of Ethernet frames, `delay` in seconds, `loss` from 0 to 1, `mtu` in bytes,
-    `packets` in frames a second, whatever their size.
+    `packets` in frames/s of any size.
     """
 
     rate: int = 0
@@ -47,7 +46,7 @@ class Shape:
     packets: int = 0
 
     def check(self) -> None:
-        """Raises InputError for what no link has."""
+        """Raise InputError for values out of range."""
         if self.rate and not _RATE[0] <= self.rate <= _RATE[1]:
             raise InputError(f"rate of {self.rate} bit/s: a link has 8kbit to 100gbit")
         if not _DELAY[0] <= self.delay <= _DELAY[1]:
@@ -64,16 +63,16 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Frames that went into a shaped link, by the switch's own counters, and that came out."""
+    """Frames that entered and left a shaped link, by the switch's counters."""
 
     sent: int
     carried: int
 
 
 def chosen(lab: Lab, host: str) -> str:
-    """The host whose link is meant; without `host` the one link that joins a lab's two hosts.
+    """Return the host whose link to shape: `host`, else the first of two hosts.
 
-    Raises InputError when there are several, LabError where links cannot be shaped.
+    Raises InputError if there are several links, LabError if links cannot be shaped.
     """
     if lab.guest is None and lab.count == 2:
         raise LabError(
@@ -86,7 +85,7 @@ def chosen(lab: Lab, host: str) -> str:
 
 
 def shaped(lab: Lab, host: str, shape: Shape) -> None:
-    """Give the host's link a shape, in place of what it has. Raises LabError with what fails."""
+    """Replace the shape of the host's link. Raises LabError."""
     shape.check()
     clear(lab, host)
     _record(lab, host).write_text(json.dumps(asdict(shape)) + "\n")
@@ -100,9 +99,9 @@ def shaped(lab: Lab, host: str, shape: Shape) -> None:
 
 
 def clear(lab: Lab, host: str) -> bool:
-    """Make the host's link a plain one again, whatever state it is in; whether it was shaped.
+    """Remove the shape of the host's link, whatever its state; return True if it had one.
 
-    Raises LabError where its process or a part of it stays.
+    Raises LabError if its process or an interface of it cannot be removed.
     """
     record = _record(lab, host)
     if not record.exists():
@@ -119,17 +118,14 @@ def clear(lab: Lab, host: str) -> bool:
         output("ip", "-n", lab.switch, "link", "delete", link, may_fail=True)
     left = _links(lab) & {*_taps(lab, host), _bridge(lab, host)}
     if left:
-        raise LabError(f"{host}: {', '.join(sorted(left))} of its link stay")
+        raise LabError(f"{host}: {', '.join(sorted(left))} of its link cannot be removed")
     _pid_file(lab, host).unlink(missing_ok=True)
     record.unlink()
     return True
 
 
 def shape(lab: Lab, host: str) -> Shape | None:
-    """The shape of the host's link; None where it is a plain one.
-
-    Raises LabError for a record that is damaged.
-    """
+    """Return the shape of the host's link, None without one. Raises LabError if damaged."""
     record = _record(lab, host)
     try:
         return decoding.typed(record.read_bytes(), Shape)
@@ -142,21 +138,21 @@ def shape(lab: Lab, host: str) -> Shape | None:
 
 
 def works(lab: Lab, host: str) -> bool:
-    """Whether a shaped link carries anything: its process is there."""
+    """Return True if the forwarder of a shaped link runs."""
     return running(_pid_file(lab, host), lab.switch) is not None
 
 
 def traffic(lab: Lab, host: str) -> tuple[Traffic, Traffic]:
-    """What went through a shaped link from the host, and to it.
+    """Return the frames of a shaped link from the host and to it.
 
-    Raises LabError where `ip` shows no counters.
+    Raises LabError if `ip` shows no counters.
     """
-    shown = listings.links(output("ip", "-n", lab.switch, "-s", "-j", "link", "show"))
+    shown = listed_links(output("ip", "-n", lab.switch, "-s", "-j", "link", "show"))
     counters = {link.ifname: link.stats64 for link in shown}
     near, far = (counters.get(tap) for tap in _taps(lab, host))
     if near is None or far is None:
         raise LabError(f"{host}: `ip -s -j link` shows no counters of its link's taps")
-    # What the switch transmits on a tap, the forwarder reads there.
+    # the forwarder receives what the switch transmits on a tap
     return (
         Traffic(near.tx.packets, far.rx.packets),
         Traffic(far.tx.packets, near.rx.packets),
@@ -164,7 +160,7 @@ def traffic(lab: Lab, host: str) -> tuple[Traffic, Traffic]:
 
 
 def _insertion(lab: Lab, host: str) -> list[str]:
-    """The bridge of the port alone, and the taps on it and on the switch."""
+    """Return `ip` commands for the port's new bridge, and for the taps on it and on the switch."""
     near, far = _taps(lab, host)
     bridge = _bridge(lab, host)
     mtu = min(max(lab.mtu, 9000), _MTU[1])
@@ -202,7 +198,7 @@ def _start(lab: Lab, host: str, shape: Shape) -> None:
 
 
 def _taps(lab: Lab, host: str) -> tuple[str, str]:
-    """The taps on the host's side and on the switch's."""
+    """Return the taps on the host's side and on the switch's side."""
     return f"near{lab.number(host)}", f"far{lab.number(host)}"
 
 
@@ -211,9 +207,8 @@ def _bridge(lab: Lab, host: str) -> str:
 
 
 def _links(lab: Lab) -> set[str]:
-    return {
-        link.ifname for link in listings.links(output("ip", "-n", lab.switch, "-j", "link", "show"))
-    }
+    shown = output("ip", "-n", lab.switch, "-j", "link", "show")
+    return {link.ifname for link in listed_links(shown)}
 
 
 def _record(lab: Lab, host: str) -> Path:

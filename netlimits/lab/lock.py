@@ -1,7 +1,4 @@
-"""One command at a time for each lab, and one at a time that chooses networks for a lab.
-
-What is locked is a folder: a lab's own, or the one of all labs.
-"""
+"""Lock a lab's folder during a command, and the folder of all labs while choosing networks."""
 
 from __future__ import annotations
 
@@ -22,9 +19,9 @@ _LAB_PATIENCE = 600.0
 
 @contextmanager
 def locked(name: str = "") -> Iterator[None]:
-    """Hold a lab, or without `name` what all labs share. Raises LabError.
+    """Hold the lock of a lab, or without `name` the common lock. Raises LabError after a timeout.
 
-    Folders are made if need be, and removed if empty.
+    Folders are created if necessary, and removed if empty.
     """
     folder = LABS / name
     descriptor = _held(folder, name)
@@ -41,7 +38,7 @@ def locked(name: str = "") -> Iterator[None]:
 
 
 def _held(folder: Path, name: str) -> int:
-    """A descriptor of the folder that holds the lock; the programs we start inherit it."""
+    """Return a descriptor of the folder, which holds the lock and is inherited by programs."""
     patience = _LAB_PATIENCE if name else _PATIENCE
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
@@ -51,7 +48,7 @@ def _held(folder: Path, name: str) -> int:
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # Whoever held it before may have removed the folder since.
+                # the previous holder may have removed the folder meanwhile
                 if os.path.samestat(os.fstat(descriptor), folder.stat()):
                     os.set_inheritable(descriptor, True)
                     return descriptor
@@ -63,7 +60,10 @@ def _held(folder: Path, name: str) -> int:
             os.close(descriptor)
         time.sleep(0.02)
     which = f" with lab {name}" if name else ""
-    raise LabError(f"another `netlimits lab` command has been at work{which} for {patience:g} s")
+    raise LabError(
+        f"another `netlimits lab` command has been running{which} for {patience:g} s; try again "
+        "when it has ended"
+    )
 
 
 def _make_folder(folder: Path) -> None:

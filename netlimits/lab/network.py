@@ -1,17 +1,20 @@
-"""The links of a lab, made by iproute2.
+"""Build the links of a lab with iproute2.
 
-Management is a bridge on this machine with a port for each host. Data never crosses this
-machine's own network: two hosts are the ends of one veth pair, and more hang on a bridge in a
-namespace of its own. Link addresses follow from the lab's index, so that a lab built anew is the
-same to whoever compares; no interface makes itself an IPv6 address, so that idle links are idle.
+Management is a bridge on this machine with a port for each host. Data never crosses this machine's
+own network: two hosts are the ends of one veth pair, more are joined by a bridge in a separate
+namespace. MAC addresses follow from the lab's index, so a rebuilt lab has the same ones. Interfaces
+have no IPv6 addresses of their own, so idle links carry no packets.
 """
 
 from __future__ import annotations
 
 import ipaddress
 from pathlib import Path
+from typing import TypeVar
 
-from netlimits.lab import listings
+import msgspec
+
+from netlimits.errors import LabError
 from netlimits.lab.layout import (
     DATA,
     DATA_BRIDGE,
@@ -22,12 +25,55 @@ from netlimits.lab.layout import (
     Lab,
 )
 from netlimits.lab.programs import output
+from netlimits.model import decoding
 
 _IPV6 = Path("/proc/sys/net/ipv6")
 
+Listing = TypeVar("Listing")
+
+
+class ListedCount(msgspec.Struct):
+    packets: int
+
+
+class ListedCounters(msgspec.Struct):
+    rx: ListedCount
+    tx: ListedCount
+
+
+class ListedAddress(msgspec.Struct):
+    local: str
+
+
+class ListedLink(msgspec.Struct):
+    """An interface in the output of `ip -j link` or `ip -j address`."""
+
+    ifname: str
+    mtu: int = 0
+    stats64: ListedCounters | None = None
+    addr_info: tuple[ListedAddress, ...] = ()
+
+
+class ListedRoute(msgspec.Struct):
+    """A route in the output of `ip -j route`."""
+
+    dst: str = "default"
+
+
+def listed_links(printed: str) -> list[ListedLink]:
+    """Parse the output of `ip -j link` or `ip -j address`. Raises LabError."""
+    return _listed(printed, list[ListedLink])
+
+
+def _listed(printed: str, kind: type[list[Listing]]) -> list[Listing]:
+    try:
+        return decoding.typed(printed or "[]", kind)
+    except ValueError as error:
+        raise LabError(f"the output of `ip -j` is not understood: {error}") from None
+
 
 def build(lab: Lab) -> None:
-    """Make namespaces, links and addresses, all up. Raises LabError with what `ip` says."""
+    """Create namespaces, links and addresses, all up. Raises LabError."""
     switched = lab.count > 2
     for space in lab.spaces:
         output("ip", "netns", "add", space)
@@ -41,30 +87,31 @@ def build(lab: Lab) -> None:
 
 
 def data_mtu(lab: Lab, host: str) -> int | None:
-    """The MTU of the host's data link in bytes; None where there is no such link."""
+    """Return the MTU of the host's data link in bytes, None if there is no such link."""
     printed = output("ip", "-n", lab.namespace(host), "-j", "link", "show", DATA, may_fail=True)
-    return next((link.mtu for link in listings.links(printed)), None)
+    return next((link.mtu for link in listed_links(printed)), None)
 
 
 def namespaces() -> list[str]:
-    """The named network namespaces of this machine, half-made ones included."""
+    """Return the named network namespaces of this machine, including incomplete ones."""
     return sorted(path.name for path in NAMESPACES.glob("*"))
 
 
 def interfaces() -> list[str]:
-    """The interfaces of this machine's own network."""
+    """Return the interfaces of this machine's own network."""
     return sorted(path.name for path in Path("/sys/class/net").iterdir())
 
 
 def known_networks() -> list[ipaddress.IPv4Network]:
-    """What this machine's addresses and routes cover, as far as it is a /24 or less.
+    """Return the networks of this machine's addresses and routes, up to the size of a /24.
 
-    A wider route, such as a VPN's to all of 198.18.0.0/15, gives way to our narrower one.
+    A wider route, such as a VPN's to all of 198.18.0.0/15, does not conflict with a narrower one.
     """
     networks = []
-    for link in listings.links(output("ip", "-j", "-4", "address")):
+    for link in listed_links(output("ip", "-j", "-4", "address")):
         networks += [ipaddress.ip_network(address.local) for address in link.addr_info]
-    for route in listings.routes(output("ip", "-j", "-4", "route", "show", "table", "all")):
+    routes = output("ip", "-j", "-4", "route", "show", "table", "all")
+    for route in _listed(routes, list[ListedRoute]):
         if route.dst != "default":
             networks.append(ipaddress.ip_network(route.dst, strict=False))
     return [n for n in networks if isinstance(n, ipaddress.IPv4Network) and n.prefixlen >= 24]
@@ -90,7 +137,7 @@ def _management(lab: Lab) -> list[str]:
 
 
 def _pair(lab: Lab) -> list[str]:
-    """The one data link, seen from the first host."""
+    """Return `ip` commands for the data link of two hosts, for the first host."""
     near, far = lab.hosts
     return [
         f"link add {DATA} mtu {lab.mtu} address {lab.link_address(near, DATA_LINK)} type veth "
@@ -100,7 +147,7 @@ def _pair(lab: Lab) -> list[str]:
 
 
 def _switch(lab: Lab) -> list[str]:
-    """The bridge of the data links and a port for each host, seen from the switch."""
+    """Return `ip` commands for the data links' bridge and its ports, for the switch."""
     lines = [f"link add {DATA_BRIDGE} mtu {lab.mtu} type bridge"]
     for host in lab.hosts:
         port = lab.data_port(host)
@@ -115,7 +162,7 @@ def _switch(lab: Lab) -> list[str]:
 
 
 def _addresses(lab: Lab, host: str) -> list[str]:
-    """A host's interfaces, seen from the host."""
+    """Return `ip` commands for a host's interfaces, for the host."""
     lines = ["link set lo up"]
     for interface, address in ((MANAGEMENT, lab.management(host)), (DATA, lab.data(host))):
         lines += [
@@ -127,11 +174,11 @@ def _addresses(lab: Lab, host: str) -> list[str]:
 
 
 def quiet(interface: str) -> list[str]:
-    """No link-local address; where the kernel has no IPv6 it would be an error to say so."""
+    """Return `ip` commands that prevent a link-local address; none if the kernel has no IPv6."""
     return [f"link set {interface} addrgenmode none"] if _IPV6.exists() else []
 
 
 def batch(lines: list[str], space: str = "") -> None:
-    """Run these commands in one `ip`, in a namespace if one is named."""
+    """Run commands in one `ip`, in a namespace if `space` is given."""
     where = ("-n", space) if space else ()
     output("ip", *where, "-batch", "-", stdin="\n".join(lines) + "\n")

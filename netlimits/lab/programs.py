@@ -1,13 +1,14 @@
-"""The programs that a lab is built with, and running them."""
+"""Run the programs that build a lab, and recognize its processes."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 from netlimits.errors import LabError, one_line
-from netlimits.lab.layout import IN_A_LAB
+from netlimits.lab.layout import IN_A_LAB, NAMESPACES
 
 _PACKAGES = {
     "ip": "iproute2",
@@ -31,7 +32,7 @@ _PACKAGES = {
     "setpriv": "util-linux",
     "zstd": "zstd",
 }
-"""Program -> the Debian package it comes in."""
+"""Program -> its Debian package."""
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """A user's PATH may lack the sbin folders, also under sudo."""
@@ -40,7 +41,7 @@ _DEADLINE = 20.0
 
 
 def need_root(doing: str) -> None:
-    """Raises LabError where the lab's commands cannot work."""
+    """Raise LabError unless we are root, outside of a lab's host."""
     if os.geteuid() != 0:
         raise LabError(f"{doing} needs root; run it again with sudo")
     if IN_A_LAB.exists():
@@ -48,7 +49,7 @@ def need_root(doing: str) -> None:
 
 
 def program(name: str) -> str:
-    """The program's path. Raises LabError naming the package that has it."""
+    """Return the program's path. Raises LabError, which names its package."""
     path = shutil.which(name, path=PATH)
     if path is None:
         raise LabError(
@@ -58,7 +59,7 @@ def program(name: str) -> str:
 
 
 def need(*names: str) -> None:
-    """Raises LabError naming at once the packages of all programs that are not there."""
+    """Raise LabError with the packages of all missing programs."""
     missing = [name for name in names if shutil.which(name, path=PATH) is None]
     if missing:
         packages = " ".join(sorted({_PACKAGES[name] for name in missing}))
@@ -74,12 +75,11 @@ def output(
     deadline: float = _DEADLINE,
     label: str = "",
 ) -> str:
-    """What a program prints. Raises LabError with its own words when it fails.
+    """Run a program and return its output. Raises LabError with its error output.
 
-    `label` is what the error calls the command, where it is too long to be read.
-
-    It inherits the lock, so that nobody acts on the lab before it has ended even when we are
-    killed meanwhile, and it is out of reach of a Ctrl-C, which is ours to handle.
+    `label` replaces a long command in the error. The program inherits the lock, so no other command
+    touches the lab before it has ended, even if we are killed. It runs in a new session, so that
+    only we receive Ctrl-C.
     """
     command = [program(argv[0]), *argv[1:]]
     name = label or f"`{' '.join(argv)}`"
@@ -99,5 +99,15 @@ def output(
         raise LabError(f"{name} did not end within {deadline:g} s") from None
     if done.returncode and not may_fail:
         printed = one_line(done.stderr.strip() or done.stdout)
-        raise LabError(f"{name} exited {done.returncode}: {printed[:300] or 'it said nothing'}")
+        raise LabError(f"{name} exited {done.returncode}: {printed[:300] or 'it printed nothing'}")
     return done.stdout
+
+
+def running(file: Path, space: str) -> int | None:
+    """Return the process id in a file, None unless the process is in the network namespace."""
+    try:
+        pid = int(file.read_text())
+        own = Path(f"/proc/{pid}/ns/net").stat()
+        return pid if os.path.samestat(own, (NAMESPACES / space).stat()) else None
+    except (OSError, ValueError):
+        return None

@@ -1,7 +1,7 @@
-"""Clearing a lab away, whole or in ruins, by its name alone.
+"""Remove a lab, complete or not, by its name.
 
-Processes first, then this machine's ends of the links, the namespaces, their files in /etc, and
-the lab's folder last: a removal that is itself interrupted can be done again.
+Processes are ended first; then the links on this machine, the namespaces and their files in /etc
+are removed, and the lab's folder last: an interrupted removal can be repeated.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DEADLINE = 60.0
 
 
 def leftovers() -> set[str]:
-    """The names of the labs of which anything is there."""
+    """Return the names of all labs of which anything exists."""
     names = {lab_of_namespace(space) for space in namespaces()}
     names |= {lab_of_namespace(folder.name) for folder in _entries(NAMESPACE_FILES)}
     names |= {folder.name for folder in _entries(LABS)}
@@ -32,9 +32,9 @@ def leftovers() -> set[str]:
 
 
 def remove(name: str, keep_folder: bool = False) -> bool:
-    """Remove all that is of the lab; whether there was anything. Raises LabError if it stays.
+    """Remove everything of a lab; return True if there was anything. Raises LabError.
 
-    `keep_folder` keeps the lab's folder, empty: who holds its lock goes on with it.
+    `keep_folder` keeps the lab's folder, empty, for the holder of its lock.
     """
     spaces = [space for space in namespaces() if lab_of_namespace(space) == name]
     folders = [LABS / name]
@@ -42,7 +42,7 @@ def remove(name: str, keep_folder: bool = False) -> bool:
     folders = [folder for folder in folders if folder.exists()]
     empty = folders == [LABS / name] and not any((LABS / name).iterdir())
     if not spaces and (not folders or empty):
-        return False  # and an interface called as a lab's would be is somebody else's
+        return False  # an interface with a lab's name alone belongs to somebody else
     links = [link for link in interfaces() if lab_of_interface(link) == name]
     _end_processes(spaces)
     for link in sorted(links, reverse=True):  # ports before their bridge
@@ -60,7 +60,7 @@ def remove(name: str, keep_folder: bool = False) -> bool:
 
 
 def _entries(folder: Path) -> list[Path]:
-    """What is in a folder, which another lab's removal may take away."""
+    """List a folder, which another lab's removal may delete at any time."""
     with suppress(OSError):
         return [*folder.iterdir()]
     return []
@@ -75,7 +75,7 @@ def _empty(folder: Path) -> None:
 
 
 def _end_processes(spaces: Iterable[str]) -> None:
-    """End whatever runs in the namespaces: first asked, then made to. Raises LabError."""
+    """End all processes in the namespaces by SIGTERM, then SIGKILL. Raises LabError."""
     spaces = list(spaces)
     deadline = time.monotonic() + _DEADLINE
     start = time.monotonic()
@@ -92,5 +92,5 @@ def _end_processes(spaces: Iterable[str]) -> None:
 
 
 def _processes(space: str) -> list[int]:
-    """The processes in a namespace; none where it was only half made."""
+    """Return the processes in a namespace, none if the namespace is incomplete."""
     return [int(pid) for pid in output("ip", "netns", "pids", space, may_fail=True).split()]

@@ -1,9 +1,8 @@
-"""An sshd for each host: started in its namespace, waited for, recognized again.
+"""Start an sshd for each namespace.
 
-`ip netns exec` gives a process a mount namespace of its own. In there /run becomes private: sshd
-wants /run/sshd, hosts keep their notes under /run, and the machine's own is not ours to write to.
-What this machine's root has its shell do at each login is no host's either: it would take CPU
-beside what is measured.
+`ip netns exec` runs a process in a new mount namespace. There we mount a private /run: sshd needs
+/run/sshd, and hosts keep their notes under /run, which must not be this machine's. Start-up files
+of root's shell are masked, since they would use CPU time during measurements.
 """
 
 from __future__ import annotations
@@ -14,15 +13,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 from netlimits.errors import LabError
 from netlimits.lab.layout import IN_A_LAB, Lab
-from netlimits.lab.processes import running
-from netlimits.lab.programs import output, program
+from netlimits.lab.programs import output, program, running
 
 _DEADLINE = 60.0
 AT_ONCE = 8
-"""Hosts that are started at the same time: of many a busy machine would make all wait too long."""
+"""Number of hosts that are started concurrently; more would time out on a busy machine."""
 
 _START_UP = ".bashrc .bash_profile .bash_login .profile .zshenv .zprofile .zshrc .zlogin"
-"""Files in root's home that shells read."""
+"""Start-up files of shells in root's home."""
 
 _START = f"""\
 set -e
@@ -36,21 +34,21 @@ mkdir -m 1777 /run/lock
 : >{IN_A_LAB}
 cd /
 set -- "$1" -f "$3/sshd_config" -E "$3/sshd.log"
-# From 9.8 on sshd shuts out addresses that fail to log in, which here is what tests do.
+# sshd 9.8 and later block addresses after failed logins, which tests make on purpose.
 if "$@" -t -o PerSourcePenalties=no 2>/dev/null; then set -- "$@" -o PerSourcePenalties=no; fi
 exec "$@"
 """
 
 
 def start(lab: Lab) -> None:
-    """Start every host's sshd and wait until it lets us in. Raises LabError with its last words."""
+    """Start every host's sshd and wait until it accepts a login. Raises LabError with its log."""
     daemon = program("sshd")
     with ThreadPoolExecutor(min(lab.count, AT_ONCE)) as pool:
         list(pool.map(lambda host: _start(lab, host, daemon), lab.hosts))
 
 
 def alive(lab: Lab, host: str) -> bool:
-    """Whether the host's sshd runs: its process is there, and in the host's namespace."""
+    """Return True if the host's sshd runs in the host's namespace."""
     return running(lab.host_folder(host) / "sshd.pid", lab.namespace(host)) is not None
 
 
@@ -70,15 +68,15 @@ def _start(lab: Lab, host: str, daemon: str) -> None:
 
 
 def ssh(lab: Lab, host: str) -> tuple[str, ...]:
-    """A login that does nothing. It ends when we are killed: ssh lets go of the lock."""
+    """Return the command of a login that does nothing, and is killed when we are."""
     words = ("-F", str(lab.ssh_config), lab.login(host), "true")
     return "setpriv", "--pdeathsig", "KILL", program("ssh"), *words
 
 
 def speaks(address: str, patience: float = 1.0) -> bool:
-    """Whether an SSH server behind the address says so, with `patience` seconds for each answer.
+    """Return True if an SSH server answers at the address within `patience` seconds.
 
-    Who tries often should be patient: a slow host starts a process for each who asks.
+    Use a long timeout for repeated calls: a slow host starts a process for each connection.
     """
     try:
         with socket.create_connection((address, 22), max(1.0, patience)) as sock:

@@ -20,7 +20,7 @@ _ENDS: Mapping[str, Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One quantity that runs measure.
+    """A quantity that runs measure.
 
     Attributes:
         name: Short name in experiments and on the command line, such as "throughput".

@@ -105,7 +105,7 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One row of the plan: the `number`-th run (from 1), in `block` (from 1).
+    """A row of the plan: the `number`-th run (from 1), in `block` (from 1).
 
     `config` identifies its configuration: a hash of `values` that ignores their order.
     """
@@ -181,7 +181,7 @@ class Around:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """One configuration, resolved: its settings, its tool and the tool's options.
+    """A resolved configuration: its settings, its tool and the tool's options.
 
     No value contains `${…}` any more. `settings` holds those alone that this configuration makes.
     """
@@ -248,7 +248,7 @@ class ControllerCost:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One attempt at a run, as the journal keeps it.
+    """An attempt at a run, as the journal keeps it.
 
     `started` is epoch seconds, `raw` the SHA-256 of its raw output ("" if unknown). Both `started`
     and `duration_s` are NaN for imported runs, and `duration_s` for a run that was interrupted by

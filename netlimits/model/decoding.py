@@ -45,7 +45,7 @@ class FilePath(str):
 
 
 class Place(TypedDict):
-    """One setting on one interface of one role's host."""
+    """A setting on an interface of a role's host."""
 
     role: Name
     interface: InterfaceName

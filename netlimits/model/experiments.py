@@ -23,7 +23,7 @@ Ends = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class SettingUse:
-    """One setting of `settings:`: `name`, on `roles`, with unresolved `options`.
+    """A setting of `settings:`: `name`, on `roles`, with unresolved `options`.
 
     `entry` is the index of its list item, from 0, and `when` the condition for making it ("" for
     always).

@@ -86,7 +86,7 @@ def test_an_up_killed_at_any_moment_leaves_nothing_once_taken_down(name):
             wait(moments(name)[moment], up)
             time.sleep(seed.random() / 10)
             up.kill()
-        with pytest.raises(LabError, match=r"in ruins|not finished"):
+        with pytest.raises(LabError, match=r"is damaged|not complete"):
             labs.status(name)
         shown = subprocess.run(STATUS, capture_output=True, text=True, check=True).stdout
         assert re.search(rf"(?m)^{name} +\((in ruins|not finished)\)", shown), moment

@@ -247,7 +247,7 @@ def test_up_replaces_ruins(name):
     # Without its record, its folder or its files in /etc a lab goes as well.
     again.record.unlink()
     assert name in labs.names()
-    with pytest.raises(LabError, match="in ruins"):
+    with pytest.raises(LabError, match="is damaged"):
         labs.status(name)
     assert labs.down(name)
     assert traces(name) == []

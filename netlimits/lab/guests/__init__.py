@@ -1,8 +1,8 @@
-"""A lab's hosts as machines: QEMU guests with kernels, NICs, qdiscs and CPUs of their own.
+"""Lab hosts that are QEMU machines with their own kernels, NICs, qdiscs and CPUs.
 
-They boot the distribution's stock kernel, with KVM where that works and by translation (TCG)
-anywhere else. Below this file: kernels (fetched), contents and images (what they boot from, made
-once), cpio and seed (what differs between them), network, qemu, acceleration, memory.
+They boot the distribution's stock kernel, with KVM if it works, else by translation (TCG). Modules:
+kernels (download), contents and images (file systems that all machines share), cpio and seed (files
+of each machine), network, qemu, acceleration, memory.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ NICS = tuple(PACKAGES)
 _CPUS = (1, 16)
 _MEMORY = (128, 65536)
 _DEFAULT_MEMORY = {"virtio": 240, "e1000e": 200}
-"""MiB of a machine that was not told how many: of its process's 400 MB, QEMU keeps the kernel of
-e1000e as well, which it boots unpacked."""
+"""Default MiB of a machine, for a process of 400 MB. QEMU also holds the uncompressed kernel that
+e1000e needs."""
 _MTU = (576, network.MTU_LIMIT)
 _DEADLINE = 300.0
-"""Seconds until a machine must have answered a login: where all CPUs are busy it takes long."""
+"""Seconds until a machine must accept a login, which takes long if all CPUs are busy."""
 
 _PATIENCE = 30.0
 
 
 def check(mtu: int, guest: Guest) -> None:
     """Raise InputError for machines that cannot be built."""
-    for what, value, (least, most) in (
+    for quantity, value, (least, most) in (
         ("CPUs", guest.cpus, _CPUS),
         *([("MiB of memory", guest.memory, _MEMORY)] if guest.memory else []),
         ("bytes of MTU", mtu, _MTU),
     ):
         if not least <= value <= most:
-            raise InputError(f"{value} {what}: a machine takes {least} to {most}")
+            raise InputError(f"{value} {quantity}: a machine takes {least} to {most}")
     if guest.nic not in NICS:
         raise InputError(f"NIC {guest.nic!r}: a machine has one of {', '.join(NICS)}")
 
 
 def prepared(hosts: int, guest: Guest, say: Callable[[str], None]) -> tuple[Guest, Image]:
-    """The guest with its memory and accelerator chosen, and what it boots from. Raises LabError.
+    """Choose the guest's memory and accelerator, and create its image. Raises LabError.
 
-    Nothing of the lab itself is made here; what is made serves all labs, and stays.
+    An image serves all labs and is kept.
     """
     network.check()
     guest = replace(guest, memory=guest.memory or _DEFAULT_MEMORY[guest.nic])
@@ -63,9 +63,9 @@ def prepared(hosts: int, guest: Guest, say: Callable[[str], None]) -> tuple[Gues
 
 
 def boot(lab: Lab, source: Image) -> None:
-    """Build the machines' network, start them, and wait until each has answered a login.
+    """Build the network, start the machines, and wait until each accepts a login.
 
-    Raises LabError with a machine's last words.
+    Raises LabError with the end of a machine's console.
     """
     network.build(lab)
     for host in lab.hosts:
@@ -85,7 +85,7 @@ def boot(lab: Lab, source: Image) -> None:
 
 
 def _log_in(lab: Lab) -> None:
-    """Log in to every machine, to all at the same time."""
+    """Log in to all machines at the same time."""
     logins = {
         host: subprocess.Popen(
             ssh(lab, host),

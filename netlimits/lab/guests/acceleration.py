@@ -1,8 +1,7 @@
-"""Whether KVM works here, by trying: /dev/kvm may be there, let a guest be made, and never run it.
+"""Find out if KVM works by trying it: /dev/kvm may exist and create a guest but never run it.
 
-A bare machine boots with KVM and another one without, at the same time; if the one with KVM is not
-the first to be up, or never is, KVM is of no use. So no time limit has to suit every machine. The
-verdict is kept until this machine boots again.
+A machine without devices boots with KVM and another one without it, at the same time; the first to
+boot decides. So no time limit has to fit every computer. The result is cached until a reboot.
 """
 
 from __future__ import annotations
@@ -28,26 +27,26 @@ _DEADLINE = 120.0
 
 
 def accelerator(chosen: str, image: Image) -> str:
-    """`kvm` or `tcg`, as chosen or, with `auto`, as tried. Raises LabError if neither boots."""
+    """Return `kvm` or `tcg`; `auto` tries both. Raises LabError if neither boots."""
     if chosen != "auto":
         return chosen
     if not os.access(_KVM, os.R_OK | os.W_OK):
         return "tcg"
-    verdict = IMAGES / f"accelerator-{_BOOT.read_text().strip()}"
+    cache = IMAGES / f"accelerator-{_BOOT.read_text().strip()}"
     with suppress(OSError):
-        if (name := verdict.read_text().strip()) in ACCELERATORS:
+        if (name := cache.read_text().strip()) in ACCELERATORS:
             return name
     faster = _race(image)
     for old in IMAGES.glob("accelerator-*"):
         old.unlink(missing_ok=True)
-    part = verdict.with_name(f".{verdict.name}")
+    part = cache.with_name(f".{cache.name}")
     part.write_text(f"{faster}\n")
-    part.rename(verdict)
+    part.rename(cache)
     return faster
 
 
 def _race(image: Image) -> str:
-    """The accelerator with which a bare machine was up first."""
+    """Return the accelerator with which a machine without devices boots first."""
     ended = threading.Semaphore(0)
     first: list[str] = []
     words: list[str] = []
@@ -78,11 +77,11 @@ def _race(image: Image) -> str:
             process.wait()
             if process.stdout:
                 process.stdout.close()
-    raise LabError(f"no machine boots here: {' '.join(words)[:300] or 'QEMU says nothing'}")
+    raise LabError(f"no machine boots here: {' '.join(words)[:300] or 'QEMU printed nothing'}")
 
 
 def _probe(name: str, image: Image) -> subprocess.Popen[str]:
-    """Start a bare machine; its console is its output, and it dies with us."""
+    """Start a machine without devices, which prints its console and is killed when we are."""
     guest, arguments = Guest(memory=128), f"console=ttyS0 edd=off {PROBE}"
     options = [*bare(guest), *accelerated(name), "-no-reboot", "-serial", "stdio"]
     boot = ["-kernel", str(image.kernel), "-initrd", str(image.initial), "-append", arguments]

@@ -1,7 +1,7 @@
-"""What a machine's root file system holds: this machine's own programs, their libraries, accounts.
+"""The contents of a machine's root file system: programs and libraries of this machine, accounts.
 
-Only what hosts of an experiment need. A program lies where this machine has it, so that the rules
-of sudo fit; accounts are the machine's own, and of this machine's none is among them.
+It holds only what hosts of an experiment need. Programs have the same paths as on this machine, to
+match the rules of sudo. No account of this machine is copied.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ import shutil
 from importlib import resources
 from pathlib import Path
 
-from netlimits.lab.layout import ENGINEER
+from netlimits.lab.layout import ENGINEER, SSHD_CONFIG
 from netlimits.lab.programs import PATH, need, output
 
 _PACKAGES = "bash coreutils dash diffutils findutils grep hostname kmod procps sed util-linux"
-"""Packages of which hosts have every program."""
+"""Packages whose programs are all copied."""
 
 _NEEDED = """
     awk busybox ethtool getconf ip mount netperf netserver perl ss sshd sudo sysctl taskset tc
     timeout umount
 """
-"""Programs that every host has as well; a few of the packages' are named lest one be empty."""
+"""Required programs. Some of them are in _PACKAGES too, in case dpkg lists no files."""
 
 _WHERE_INSTALLED = """
     bridge gawk iperf3 iptables less lspci lsof mawk nft nstat nttcp nuttcp ping ping6 scp ssh
     stress-ng strace tcp_crr tcp_rr tcp_stream tcpdump tracepath udp_rr udp_stream visudo
 """
-"""Programs that hosts have where this machine has them: measuring programs, and some comfort."""
+"""Programs that are copied if they are installed here: measuring tools and utilities."""
 
 _PROGRAM_FOLDERS = ("/bin", "/sbin", "/usr/bin", "/usr/sbin")
 
@@ -59,7 +59,7 @@ _FILES = (
     "usr/lib/*/xtables/libxt_udp.so",
     "usr/lib/*/xtables/libxt_standard.so",
 )
-"""What programs read or load beside their libraries, below this machine's root."""
+"""Other files that programs read or load, below this machine's root."""
 
 ENGINEER_ID = 1000
 
@@ -86,7 +86,7 @@ nogroup:x:65534:
 _SHADOW = "".join(
     f"{line.partition(':')[0]}:*:19000:0:99999:7:::\n" for line in _USERS.splitlines()
 )
-"""`*` is no password's hash, and unlike `!` does not lock the account for key logins."""
+"""No password hashes to `*`; unlike `!` it does not lock the account for key logins."""
 
 _PAM = """\
 auth required pam_deny.so
@@ -98,17 +98,8 @@ session required pam_permit.so
 _SSHD = """\
 HostKey /etc/ssh/host_key
 AuthorizedKeysFile /etc/ssh/authorized_keys
-AuthenticationMethods publickey
-PasswordAuthentication no
-KbdInteractiveAuthentication no
-PermitRootLogin prohibit-password
-AllowUsers root {engineer}
-UsePAM no
-UseDNS no
 LoginGraceTime 600
-MaxStartups 200
 PidFile /run/sshd.pid
-Subsystem sftp internal-sftp
 """
 
 _INIT_TABLE = """\
@@ -119,7 +110,7 @@ _INIT_TABLE = """\
 """
 
 _BUSYBOX = ("halt", "init", "poweroff", "reboot")
-"""Applets that the root file system has under their own names, in /usr/sbin."""
+"""Applets of busybox that get their own names in /usr/sbin."""
 
 _SHELL_FILES = {
     "root/.profile": "export LC_ALL=C\n",
@@ -130,12 +121,12 @@ _SHELL_FILES = {
 
 
 def check() -> None:
-    """Raises LabError naming all packages that are missing for the programs of every host."""
+    """Raise LabError with the packages of all required programs that are missing."""
     need(*_NEEDED.split())
 
 
-def named() -> set[Path]:
-    """This machine's programs and files that go in, without the libraries that they load."""
+def programs_and_files() -> set[Path]:
+    """Return this machine's programs and files to copy, without libraries."""
     programs = [*_NEEDED.split(), *_WHERE_INSTALLED.split()]
     locations = {name: shutil.which(name, path=PATH) for name in programs}
     paths = {Path(path) for path in locations.values() if path}
@@ -149,8 +140,8 @@ def named() -> set[Path]:
 
 
 def files() -> dict[Path, Path]:
-    """Path in the root file system -> this machine's file, links resolved."""
-    paths = named()
+    """Return path in the root file system -> this machine's file, with links resolved."""
+    paths = programs_and_files()
     with_libraries = [str(path.resolve()) for path in sorted(paths)]
     libraries = output("ldd", *with_libraries, may_fail=True, deadline=60)
     paths |= {Path(path) for path in _LIBRARY.findall(libraries)}
@@ -158,11 +149,11 @@ def files() -> dict[Path, Path]:
 
 
 def texts() -> dict[str, tuple[str, int]]:
-    """Path in the root file system -> the text of a file of the machines' own, and its mode."""
+    """Return path in the root file system -> text and mode of a generated file."""
     sshd = Path(shutil.which("sshd", path=PATH) or "")
-    daemon = _SSHD.format(engineer=ENGINEER)
+    daemon = _SSHD + SSHD_CONFIG
     if b"persourcepenalties" in sshd.read_bytes().lower():
-        # From 9.8 on sshd shuts out addresses that fail to log in, which here is what tests do.
+        # sshd 9.8 and later block addresses after failed logins, which tests make on purpose
         daemon += "PerSourcePenalties no\n"
     own = resources.files("netlimits.lab.guests")
     plain = {
@@ -186,14 +177,14 @@ def texts() -> dict[str, tuple[str, int]]:
 
 
 def links() -> dict[str, str]:
-    """Path in the root file system -> where a link points to."""
+    """Return path in the root file system -> target of a symbolic link."""
     folders = {name: f"usr/{name}" for name in ("bin", "sbin", "lib", "lib64")}
     mounts = {"etc/mtab": "/proc/self/mounts", "var/run": "/run", "var/lock": "/run/lock"}
     return {**folders, **mounts, **{f"usr/sbin/{name}": "/bin/busybox" for name in _BUSYBOX}}
 
 
 def folders() -> dict[str, int]:
-    """Path in the root file system -> mode of a folder that is empty there."""
+    """Return path in the root file system -> mode of an empty folder."""
     plain = ("proc", "sys", "dev", "run", "mnt", "home", "var/lib", "var/log", "usr/lib64")
     return {
         **dict.fromkeys(plain, 0o755),
@@ -204,7 +195,7 @@ def folders() -> dict[str, int]:
 
 
 def _merged(path: Path) -> Path:
-    """The path below a root whose /bin, /sbin and /lib are links into /usr."""
+    """Return the relative path below a root whose /bin, /sbin and /lib are links into /usr."""
     inside = path.relative_to("/")
     merged = inside.parts[0] in ("bin", "sbin", "lib", "lib64")
     return Path("usr") / inside if merged else inside

@@ -1,7 +1,7 @@
-"""An archive as the kernel unpacks it at boot: cpio's "newc" format.
+"""Write archives that the kernel unpacks at boot: cpio's "newc" format.
 
-The format is Documentation/driver-api/early-userspace/buffer-format.rst of the kernel. Archives
-may follow one another in one file; a later one adds to what an earlier one made.
+Documentation/driver-api/early-userspace/buffer-format.rst of the kernel specifies the format. A
+file may contain several archives; files of a later one are added to those of an earlier one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file, or a folder where `content` is None. It belongs to root."""
+    """A file of root, or a folder if `content` is None."""
 
     path: str
     content: bytes | None = None
@@ -21,11 +21,11 @@ class Entry:
 
 
 def archive(entries: Iterable[Entry]) -> bytes:
-    """The archive, folders before what is in them as given; its length is a multiple of 512."""
+    """Return an archive, padded to a multiple of 512 bytes. A folder must precede its content."""
     parts = [_member(number, entry) for number, entry in enumerate(entries, 1)]
     parts.append(_padded(_head(0, 0, 0, "TRAILER!!!")))
-    whole = b"".join(parts)
-    return whole + bytes(-len(whole) % 512)
+    data = b"".join(parts)
+    return data + bytes(-len(data) % 512)
 
 
 def _member(number: int, entry: Entry) -> bytes:

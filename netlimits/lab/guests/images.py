@@ -1,9 +1,8 @@
-"""What machines boot from beside a kernel: a root file system and an initial one to find it with.
+"""Create the root file system of machines and the initial file system that mounts it.
 
-The root file system is a squashfs that all machines read and none writes: what a machine writes
-goes to memory of its own over it. It is not compressed, since that would cost each boot more than
-it saves. Its folder is named after the kernel and the content of every file in it, and stays until
-this machine's programs change.
+The root file system is a read-only squashfs that all machines share; their changes go to an overlay
+in memory. It is not compressed, since decompression costs each boot more than it saves. Its folder
+is named after the kernel and a hash of all files in it, and is reused until these change.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ from netlimits.lab.programs import PATH, need, output
 from netlimits.model import decoding
 
 BOOTED = "netlimits: booted"
-"""What the initial file system says on the console before anything else."""
+"""The first line that the initial file system prints on the console."""
 
 PROBE = "netlimits.probe"
-"""On the kernel's command line: say so and power off."""
+"""A word on the kernel's command line: print BOOTED and power off."""
 
 _UNUSED = 30 * 86400.0
-"""Seconds; this machine's clock may be wrong, and then an image is made anew."""
+"""Seconds after which an unused image is deleted. At worst, with a wrong clock, it is rebuilt."""
 
 _BOOT_MODULES = ("virtio_pci", "virtio_blk", "squashfs", "overlay", "virtio_net")
 
@@ -61,7 +60,7 @@ exec $b switch_root /root /usr/sbin/init
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A kernel and the two file systems that it boots into."""
+    """A kernel, its initial file system and the root file system."""
 
     kernel: Path
     initial: Path
@@ -69,9 +68,9 @@ class Image:
 
 
 def image(nic: str, say: Callable[[str], None]) -> Image:
-    """The image for machines with that NIC, made if need be. Raises LabError.
+    """Return the image for machines with a NIC, creating it if necessary. Raises LabError.
 
-    `say` gets a line when there is something to wait for.
+    `say` is called with a line before a step that takes long.
     """
     need("qemu-system-x86_64", "mksquashfs", "busybox", "depmod")
     contents.check()
@@ -82,25 +81,25 @@ def image(nic: str, say: Callable[[str], None]) -> Image:
             if _current(folder, texts):
                 os.utime(folder)
                 return Image(chosen.image, folder / "initrd", folder / "root.squashfs")
-        say("making the machines' root file system of this machine's programs; this is done once")
+        say("creating the machines' root file system from this machine's programs (only once)")
         return _build(chosen, texts)
 
 
 @contextmanager
 def _locked() -> Iterator[None]:
-    """Let nobody else make an image meanwhile; it may take as long as a download does."""
+    """Hold the lock of all images, which may take as long as a download."""
     IMAGES.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(IMAGES, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        os.set_inheritable(descriptor, True)  # a program that outlives us has not ended its part
+        os.set_inheritable(descriptor, True)  # a program that outlives us keeps the lock
         yield
     finally:
         os.close(descriptor)
 
 
 def _build(chosen: Kernel, texts: str) -> Image:
-    """Build an image in a folder of its own; those that nobody has used for long go."""
+    """Build an image in a new folder, and delete images that were not used for long."""
     files = contents.files()
     digest = _digest([texts.encode(), *(part for f in files for part in _parts(f, files[f]))])
     folder = IMAGES / f"root-{chosen.version}-{digest[:16]}"
@@ -114,7 +113,7 @@ def _build(chosen: Kernel, texts: str) -> Image:
         (work / "initrd").write_bytes(archive(_initial(chosen)))
         record = {
             "texts": texts,
-            "named": sorted(map(str, contents.named())),
+            "named": sorted(map(str, contents.programs_and_files())),
             "files": {str(path): _stamp(path) for path in sorted(set(files.values()))},
         }
         (work / "record.json").write_text(json.dumps(record, indent=1))
@@ -129,7 +128,7 @@ def _build(chosen: Kernel, texts: str) -> Image:
 
 
 def _root(work: Path, chosen: Kernel, files: dict[Path, Path]) -> None:
-    """Make `work`/root.squashfs."""
+    """Create `work`/root.squashfs."""
     root = work / "root"
     for path, mode in contents.folders().items():
         (root / path).mkdir(parents=True)
@@ -166,7 +165,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _initial(chosen: Kernel) -> Iterator[Entry]:
-    """What is unpacked into memory at boot: busybox, the modules that find the root, /init."""
+    """Yield the files of the initial file system: busybox, the modules for the root, /init."""
     busybox = shutil.which("busybox", path=PATH)
     assert busybox
     names = ("bin", "dev", "host", "lower", "modules", "proc", "root", "sys", "upper")
@@ -182,20 +181,20 @@ def _initial(chosen: Kernel) -> Iterator[Entry]:
 
 
 def _current(folder: Path, texts: str) -> bool:
-    """Whether the image holds what this machine has, judged by sizes and times."""
+    """Return True if the image is up to date, judged by sizes and times of its files."""
     try:
         record = decoding.typed((folder / "record.json").read_bytes(), _Record)
     except (OSError, ValueError):
         return False
     return (
         record.texts == texts
-        and record.named == sorted(map(str, contents.named()))
+        and record.named == sorted(map(str, contents.programs_and_files()))
         and all(_stamp(Path(path)) == stamp for path, stamp in record.files.items())
     )
 
 
 class _Record(msgspec.Struct):
-    """Of what an image was made: a digest of texts, files by name, and what these were."""
+    """The sources of an image: a digest of texts, paths of files, and their sizes and times."""
 
     texts: str
     named: list[str]

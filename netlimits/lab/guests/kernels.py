@@ -1,8 +1,8 @@
-"""The kernel that machines boot: the distribution's own package, fetched by apt, only unpacked.
+"""Download the kernel of machines: the distribution's package, unpacked but not installed.
 
-apt runs with lists of its own in a folder that is gone afterwards, so that neither the machine's
-package lists change nor anything is installed. Of the package stay the kernel and the modules
-that hosts need. A kernel is fetched once; who wants a newer one deletes its folder.
+apt uses package lists in a temporary folder, so that this machine's lists do not change. The kernel
+and the modules that hosts need are kept. A kernel is downloaded once; delete its folder to get a
+newer one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PACKAGES = {
     "virtio": ("linux-image-cloud-amd64", "linux-image-virtual"),
     "e1000e": ("linux-image-amd64", "linux-image-generic"),
 }
-"""NIC -> the packages of the smallest kernel with its driver, on Debian and on Ubuntu."""
+"""NIC -> packages of the smallest kernel with its driver, on Debian and on Ubuntu."""
 
 _MODULES = (
     "drivers/block/virtio_blk.ko*",
@@ -54,40 +54,40 @@ _MODULES = (
     "net/packet/*.ko*",
     "net/sched/*.ko*",
 )
-"""Kernel modules that hosts need; their dependencies come too."""
+"""Kernel modules that hosts need; their dependencies are added."""
 
 KEPT = hashlib.sha256("\n".join(_MODULES).encode()).hexdigest()[:8]
-"""Hash of that list: a kernel's folder with another hash is fetched again."""
+"""Hash of that list: when it changes, the kernel is downloaded again."""
 
 _UPDATE, _DOWNLOAD = 180.0, 900.0
 _XZ = b"\xfd7zXZ\0"
 
 _ENTRY = re.compile(rb"\x04\0\0\0[\x04\x08]\0\0\0\x12\0\0\0Xen\0")
-"""The note of an ELF file that says where a loader enters it (PVH, as Xen's `PHYS32_ENTRY`)."""
+"""The ELF note with the entry point for PVH boot (Xen's `PHYS32_ENTRY`)."""
 
 _KERNEL_PACKAGE = re.compile(r"\s*Depends: (linux-(?:image|modules)-\S+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A package that was unpacked: `folder` holds a kernel and `lib/modules/VERSION`."""
+    """An unpacked package: `folder` holds a kernel and `lib/modules/VERSION`."""
 
     folder: Path
     version: str
 
     @property
     def image(self) -> Path:
-        """What QEMU boots."""
+        """The file that QEMU boots."""
         plain = self.folder / "vmlinux"
         return plain if plain.exists() else self.folder / "vmlinuz"
 
     @property
     def modules(self) -> Path:
-        """The folder of its modules, with what `modprobe` looks up there."""
+        """The folder of its modules, with the index files of `modprobe`."""
         return self.folder / "lib/modules" / self.version
 
     def needed(self, *modules: str) -> tuple[Path, ...]:
-        """Files to load for these modules, in an order that works; what is built in has none."""
+        """Return the files to load for these modules, dependencies first, without built-in ones."""
         files: list[Path] = []
         for module in modules:
             for line in output(
@@ -101,12 +101,12 @@ class Kernel:
 
 
 def kernel(nic: str, say: Callable[[str], None]) -> Kernel:
-    """The kernel for machines with that NIC, fetched if it is not there. Raises LabError.
+    """Return the kernel for machines with a NIC, downloading it if necessary. Raises LabError.
 
-    `say` gets a line when there is something to wait for.
+    `say` is called with a line before a step that takes long.
     """
     if platform.machine() != "x86_64":
-        raise LabError(f"machines are x86-64 ones, and this is {platform.machine()}")
+        raise LabError(f"machines need an x86-64 computer, and this one is {platform.machine()}")
     folder = IMAGES / f"kernel-{nic}-{KEPT}"
     if not folder.is_dir():
         work = IMAGES / f".kernel-{nic}"
@@ -122,8 +122,8 @@ def kernel(nic: str, say: Callable[[str], None]) -> Kernel:
 
 
 def _fetch(nic: str, work: Path, say: Callable[[str], None]) -> None:
-    """Make `work`/kernel of the distribution's package."""
-    work.chmod(0o755)  # apt fetches as a user of its own
+    """Create `work`/kernel from the distribution's package."""
+    work.chmod(0o755)  # apt downloads as an unprivileged user
     for name in ("lists/partial", "cache/archives/partial"):
         (work / name).mkdir(parents=True)
     own = (
@@ -133,7 +133,7 @@ def _fetch(nic: str, work: Path, say: Callable[[str], None]) -> None:
     say("reading the package lists, for a kernel that machines can boot")
     output("apt-get", *own, "update", deadline=_UPDATE)
     packages = _packages(nic, own)
-    say(f"fetching {' '.join(packages)}; this is done once")
+    say(f"downloading {' '.join(packages)} (only once)")
     output(
         *("sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", str(work)),
         *("apt-get", *own, "download", *packages),
@@ -145,7 +145,7 @@ def _fetch(nic: str, work: Path, say: Callable[[str], None]) -> None:
 
 
 def _packages(nic: str, own: tuple[str, ...]) -> list[str]:
-    """The packages that hold a kernel and its modules, the one that only names them left out."""
+    """Return the packages that hold a kernel and its modules, without the metapackage."""
     for name in PACKAGES[nic]:
         if not output("apt-cache", *own, "show", name, may_fail=True).strip():
             continue
@@ -160,11 +160,11 @@ def _packages(nic: str, own: tuple[str, ...]) -> list[str]:
                     pending.append(match[1])
         if packages:
             return packages
-    raise LabError(f"apt knows no package {' or '.join(PACKAGES[nic])}, which has a kernel to boot")
+    raise LabError(f"apt finds no package {' or '.join(PACKAGES[nic])} with a kernel to boot")
 
 
 def _plain(module: Path, target: Path) -> None:
-    """Copy a module, unpacked: busybox loads none that is compressed."""
+    """Copy a module uncompressed, as busybox requires."""
     if module.suffix == ".zst":
         output("zstd", "-dqf", str(module), "-o", str(target.with_suffix("")))
     elif module.suffix == ".xz":
@@ -174,9 +174,9 @@ def _plain(module: Path, target: Path) -> None:
 
 
 def bootable(image: bytes) -> bytes:
-    """The kernel in a compressed image, if it is one that QEMU boots as it is; else b"".
+    """Return the uncompressed kernel of an image if QEMU can boot it directly, else b"".
 
-    A machine without KVM needs longer to unpack one compressed by xz than to boot it.
+    Without KVM a machine needs longer to decompress xz than to boot.
     """
     for match in re.finditer(re.escape(_XZ), image):
         stream = lzma.LZMADecompressor()
@@ -188,27 +188,27 @@ def bootable(image: bytes) -> bytes:
 
 
 def _select(whole: Path, kept: Path) -> None:
-    """Of a package's files, keep the kernel and the modules that hosts need."""
+    """Move the kernel and the modules that hosts need to `kept`."""
     usr = whole / "usr" if (whole / "usr/lib/modules").is_dir() else whole
     (image,) = (whole / "boot").glob("vmlinuz-*")
     version = image.name.removeprefix("vmlinuz-")
     tree = usr / "lib/modules" / version
-    merged = kept.parent / "merged"  # depmod and modprobe look below lib/modules alone
+    merged = kept.parent / "merged"  # depmod and modprobe only search lib/modules
     (merged / "lib/modules").mkdir(parents=True)
     tree.rename(merged / "lib/modules" / version)
     output("depmod", "-b", str(merged), version, deadline=_UPDATE)
-    all_of_it = Kernel(merged, version)
+    complete = Kernel(merged, version)
     names = {
         path.name.partition(".")[0]
         for pattern in _MODULES
-        for path in (all_of_it.modules / "kernel").glob(pattern)
+        for path in (complete.modules / "kernel").glob(pattern)
     }
     modules = kept / "lib/modules" / version
-    for path in all_of_it.needed(*sorted(names)):
-        target = modules / path.relative_to(all_of_it.modules)
+    for path in complete.needed(*sorted(names)):
+        target = modules / path.relative_to(complete.modules)
         target.parent.mkdir(parents=True, exist_ok=True)
         _plain(path, target)
-    for path in all_of_it.modules.glob("modules.*"):
+    for path in complete.modules.glob("modules.*"):
         if path.name.startswith(("modules.builtin", "modules.order")) and not path.name.endswith(
             ".bin"
         ):

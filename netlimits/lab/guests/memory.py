@@ -1,4 +1,4 @@
-"""Whether this machine has the memory that a lab's machines will take."""
+"""Check that this machine has enough memory for a lab's machines."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ def check(hosts: int, guest: Guest) -> None:
     available = min(_machine(), _group())
     if needed > available:
         raise LabError(
-            f"{hosts} machines of {guest.memory} MiB take {needed} MiB and {available:.0f} MiB are "
-            "free: fewer --hosts, or less --memory"
+            f"{hosts} machines of {guest.memory} MiB need {needed} MiB and {available:.0f} MiB are "
+            "free: use fewer --hosts, or less --memory"
         )
 
 
 def _machine() -> float:
-    """MiB that this machine could give out."""
+    """Return the MiB that are available on this machine."""
     match = re.search(r"^MemAvailable:\s+(\d+) kB$", _MEMORY.read_text(), re.MULTILINE)
     return int(match[1]) / 1024 if match else float("inf")
 
 
 def _group() -> float:
-    """MiB that our control groups leave us, a container's say; infinite without a limit.
+    """Return the MiB that our control groups (such as a container's) allow; infinite if unlimited.
 
-    What files in memory take counts as free: the kernel gives it up before it refuses.
+    The page cache counts as free, since the kernel reclaims it first.
     """
     free = float("inf")
     with suppress(OSError):
@@ -59,7 +59,7 @@ class _Version1:
 
 
 def _least(root: Path, path: str, names: type[_Version1 | _Version2]) -> float:
-    """MiB that a group and those above it leave, whichever leaves least."""
+    """Return the MiB that a group and its parents allow."""
     free = float("inf")
     folder = root / path.lstrip("/")
     while folder.is_relative_to(root):
@@ -73,7 +73,7 @@ def _least(root: Path, path: str, names: type[_Version1 | _Version2]) -> float:
 
 
 def _reclaimable(stat: Path, names: tuple[str, ...]) -> int:
-    """Bytes of a group that the kernel would give up first."""
+    """Return the bytes of a group that the kernel can reclaim."""
     try:
         rows = dict(line.split() for line in stat.read_text().splitlines())
         return sum(int(rows.get(name, 0)) for name in names)

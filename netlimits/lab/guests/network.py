@@ -1,8 +1,8 @@
-"""The network of a lab's machines: all of it in the lab's switch, a namespace of its own.
+"""Build the network of a lab's machines in the lab's switch, a network namespace.
 
-There a bridge of management and one of data have a tap for each machine. A veth pair joins the
-management bridge to this machine, as the lab's one interface there; this machine forwards nothing
-that comes from it, so that nothing leaves the lab.
+It has a bridge for management and one for data, each with a tap for every machine. A veth pair
+connects the management bridge to this machine, which does not forward its packets: none leaves the
+lab.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from netlimits.lab.network import batch, quiet
 from netlimits.lab.programs import output
 
 MTU_LIMIT = 9000
-"""Bytes: the most that the machines' NICs and the switch carry."""
+"""The largest MTU of the machines' NICs and the switch, in bytes."""
 
 _TUN = Path("/dev/net/tun")
 
 
 def check() -> None:
-    """Raises LabError where no tap can be made."""
+    """Raise LabError if taps cannot be created."""
     try:
         _TUN.open("rb").close()
     except OSError as error:
         raise LabError(
             f"machines need {_TUN}, and it cannot be opened ({error.strerror}): "
-            "`modprobe tun`, or let the container have it"
+            "run `modprobe tun`, or give the container access to it"
         ) from None
 
 
 def build(lab: Lab) -> None:
-    """Make the switch, its bridges and taps, all up. Raises LabError with what `ip` says."""
+    """Create the switch, its bridges and taps, all up. Raises LabError."""
     output("ip", "netns", "add", lab.switch)
     bridges = (("mgmt", 1500), (DATA_BRIDGE, MTU_LIMIT))
     lines = []

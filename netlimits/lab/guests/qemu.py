@@ -1,4 +1,4 @@
-"""The machines' QEMU processes: started in the lab's switch, recognized again, listened to."""
+"""Start the machines' QEMU processes in the lab's switch, and read their consoles."""
 
 from __future__ import annotations
 
@@ -12,59 +12,58 @@ from netlimits.lab.guests.images import Image
 from netlimits.lab.guests.network import MTU_LIMIT
 from netlimits.lab.guests.seed import INITIAL
 from netlimits.lab.layout import DATA_LINK, MANAGEMENT_LINK, Guest, Lab
-from netlimits.lab.processes import running
-from netlimits.lab.programs import output, program
+from netlimits.lab.programs import output, program, running
 
 QEMU = "qemu-system-x86_64"
 
 TRANSLATED = 64
-"""MiB that each machine may take for translated code under TCG."""
+"""Cache for translated code under TCG, MiB per machine."""
 
 OVERHEAD = TRANSLATED + 64
-"""MiB that a machine takes beside its own memory."""
+"""MiB that QEMU needs in addition to the machine's memory."""
 
 _KERNEL = (
     "console=ttyS0 panic=1 loglevel=3 edd=off net.ifnames=0 random.trust_cpu=on raid=noautodetect "
     "mitigations=off nokaslr"
 )
 
-_ALONE = "import os, sys; os.closerange(3, 4096); os.execv(sys.argv[1], sys.argv[1:])"
-"""QEMU must not keep the lab's lock. It inherits it until it is in the namespace, where a removal
-finds it, and not a moment longer."""
+_WITHOUT_LOCK = "import os, sys; os.closerange(3, 4096); os.execv(sys.argv[1], sys.argv[1:])"
+"""Close the lab's lock before QEMU starts. It is inherited until the process is in the namespace,
+where a removal finds it."""
 
 _TRANSLATED_KERNEL = " norandmaps"
-"""Where code is translated, it pays that a program lies at the same addresses each time: TCG finds
-what it translated before, and a campaign's run takes a third of the CPU."""
+"""With TCG, programs at the same addresses every time are translated only once: a campaign's run
+takes a third of the CPU time."""
 
 _TRUSTED_TSC = " tsc=reliable"
-"""Where code is translated, a machine's TSC is this machine's own. With several CPUs a kernel would
-not trust it and read the HPET instead, each time by way of QEMU's device lock: commands took half
-as much CPU again. It is told to where this machine's kernel does (CLOCKSOURCE): of TSCs that are
-apart QEMU makes a clock that runs ahead."""
+"""With TCG, a guest's TSC is this machine's TSC. A guest with several CPUs would distrust it and
+read the HPET through QEMU's device lock, which made commands take 1.5 times the CPU. The option is
+set only if this machine's kernel uses the TSC too (CLOCKSOURCE): from unsynchronized TSCs QEMU
+makes a clock that runs ahead."""
 
 CLOCKSOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 
 _ORDERED = 2
-"""CPUs from which on QEMU (before 8.1) keeps a guest's memory barriers where code is translated. It
-leaves them out where there can be but one CPU, although its devices run beside that: a virtio NIC
-then loses a notification at times, and no packet leaves any more."""
+"""Smallest maximum of CPUs for which QEMU before 8.1 keeps a guest's memory barriers under TCG. It
+omits them for a single CPU although its devices run in parallel: a virtio NIC then sometimes loses
+a notification and sends no more packets."""
 
 _TRANSLATED_CPU = "max,-erms,-fsrm,-avx,-avx2,-la57,-smap"
-"""What TCG has, but for what it does slower than what kernel and libraries do without it: copies by
-`rep movsb`, wide vectors, five levels of page tables. A machine takes a third less CPU so."""
+"""All features of TCG except those that it emulates slowly: copies by `rep movsb`, wide vectors,
+five-level page tables. A machine takes a third less CPU time without them."""
 
 _START = 60.0
 
 
 def accelerated(accelerator: str) -> tuple[str, ...]:
-    """Options for a machine with KVM (`kvm`) or without (`tcg`)."""
+    """Return QEMU's options for `kvm` or `tcg`."""
     if accelerator == "kvm":
         return ("-accel", "kvm", "-cpu", "host")
     return ("-accel", f"tcg,thread=multi,tb-size={TRANSLATED}", "-cpu", _TRANSLATED_CPU)
 
 
 def bare(guest: Guest) -> tuple[str, ...]:
-    """Options for a machine without any device."""
+    """Return the command for a machine without devices."""
     return (
         *(QEMU, "-nodefaults", "-no-user-config", "-machine", "q35", "-display", "none"),
         *("-sandbox", "on,obsolete=deny,resourcecontrol=deny"),
@@ -74,7 +73,7 @@ def bare(guest: Guest) -> tuple[str, ...]:
 
 
 def command(lab: Lab, host: str, image: Image) -> tuple[str, ...]:
-    """The command that starts a machine of the lab."""
+    """Return the command that starts a machine of the lab."""
     assert lab.guest
     guest, folder = lab.guest, lab.host_folder(host)
     kernel = f"{_KERNEL} nr_cpus={guest.cpus}"
@@ -97,10 +96,10 @@ def command(lab: Lab, host: str, image: Image) -> tuple[str, ...]:
 
 
 def start(lab: Lab, host: str, image: Image) -> None:
-    """Start a machine. Raises LabError with what QEMU says."""
+    """Start a machine. Raises LabError with QEMU's error."""
     _, *words = command(lab, host, image)
     output(
-        *("ip", "netns", "exec", lab.switch, sys.executable, "-ISc", _ALONE),
+        *("ip", "netns", "exec", lab.switch, sys.executable, "-ISc", _WITHOUT_LOCK),
         *(program(QEMU), *words),
         deadline=_START,
         label=f"{host}: QEMU",
@@ -108,7 +107,7 @@ def start(lab: Lab, host: str, image: Image) -> None:
 
 
 def _clocksource() -> str:
-    """What this machine's kernel reads the time from; nothing where it does not tell."""
+    """Return the clock source of this machine's kernel, "" if unknown."""
     try:
         return CLOCKSOURCE.read_text(encoding="ascii").strip()
     except OSError:
@@ -116,12 +115,12 @@ def _clocksource() -> str:
 
 
 def alive(lab: Lab, host: str) -> bool:
-    """Whether the machine's QEMU runs: its process is there, and in the lab's switch."""
+    """Return True if the machine's QEMU runs in the lab's switch."""
     return running(lab.host_folder(host) / "qemu.pid", lab.switch) is not None
 
 
 def console(lab: Lab, host: str) -> list[str]:
-    """The last lines of the machine's console; none where its QEMU does not answer."""
+    """Return the last lines of the machine's console, none if its QEMU does not answer."""
     ask = {"device": "console", "size": 65536}
     try:
         text = str(_monitor(lab.host_folder(host) / "qmp", "ringbuf-read", ask))
@@ -132,7 +131,7 @@ def console(lab: Lab, host: str) -> list[str]:
 
 
 def _monitor(path: Path, name: str, arguments: dict[str, Any]) -> Any:
-    """What QEMU's monitor (QMP) returns to one command."""
+    """Execute one command of QEMU's monitor (QMP) and return its result."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(5)
         connection.connect(str(path))
@@ -147,7 +146,7 @@ def _monitor(path: Path, name: str, arguments: dict[str, Any]) -> Any:
 
 
 def _nic(name: str, tap: str, address: str, guest: Guest | None = None) -> tuple[str, ...]:
-    """A NIC on a tap; of the management link unless a `guest` says what the data link's is."""
+    """Return QEMU's options for a NIC on a tap: the data link's of a `guest`, else management's."""
     backend = f"tap,id={name},ifname={tap},script=no,downscript=no,vhost=off"
     device = f"netdev={name},mac={address},romfile="
     if guest is None:

@@ -1,6 +1,6 @@
-"""What differs from machine to machine: its name, addresses and keys, as files below its /etc.
+"""Add a machine's own name, addresses and keys to its initial file system, as files below /etc.
 
-They are appended to the initial file system, so that a machine that reboots has them again.
+They are part of the initial file system so that a machine still has them after a reboot.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ INITIAL = "initrd"
 
 
 def write(lab: Lab, host: str, initial: Path) -> None:
-    """Make the machine's initial file system of the image's and its own files."""
+    """Write the machine's initial file system: the image's files and its own."""
     own = archive(_entries(lab, host))
     target = lab.host_folder(host) / INITIAL
     target.touch(0o600)  # it holds the host's key
@@ -33,15 +33,10 @@ def _entries(lab: Lab, host: str) -> list[Entry]:
         "data": lab.data(host),
         "mtu": lab.mtu,
     }
-    names = [
-        "127.0.0.1 localhost",
-        f"127.0.1.1 {lab.namespace(host)}",
-        *(f"{lab.data(other)} {other}" for other in lab.hosts),
-    ]
     variables = "".join(f"{key}={shlex.quote(str(value))}\n" for key, value in values.items())
     return [
         Entry("host/hostname", f"{lab.namespace(host)}\n".encode(), 0o644),
-        Entry("host/hosts", ("\n".join(names) + "\n").encode(), 0o644),
+        Entry("host/hosts", ("\n".join(lab.etc_hosts(host)) + "\n").encode(), 0o644),
         Entry("host/netlimits"),
         Entry("host/netlimits/host", variables.encode(), 0o644),
         Entry("host/netlimits/management", lab.management(host).encode(), 0o644),
