@@ -230,7 +230,7 @@ def test_kvm_is_taken_where_it_boots_first(tmp_path, monkeypatch, kvm, tcg, chos
     assert again("auto", None) == chosen, "the verdict is kept"
     assert again("kvm", None) == "kvm", "who chooses is asked nothing"
     (tmp_path / "boot").write_text("another\n")
-    with pytest.raises(LabError, match="no machine boots here: QEMU says nothing"):
+    with pytest.raises(LabError, match="no machine boots here: QEMU printed nothing"):
         again("auto", None)
 
 

@@ -46,7 +46,7 @@ def test_all_machines_together_fit_into_what_is_available(machine: Path) -> None
     assert fits(2, size)
     assert not fits(2, size + 1)
     with pytest.raises(
-        LabError, match=r"3 machines of 4096 MiB take \d+ MiB and 8192 MiB are free"
+        LabError, match=r"3 machines of 4096 MiB need \d+ MiB and 8192 MiB are free"
     ):
         memory.check(3, Guest(memory=4096))
 
