@@ -1,16 +1,16 @@
 """Attempts and interim results in columns: Arrow tables, and the Parquet files of parts.
 
-A row is what results.csv has of an attempt, with the values that JSON had. A column has one of
-these kinds:
+A row equals that of results.csv, with the values of the journal's JSON. A column has one of these
+kinds:
 
-    int float bool str    every value that is there is of it
-    number                integers and fractions; of a factor, none that are equal, as 1 and 1.0
-    json                  several kinds, or integers that no column holds: each value as JSON
-    null                  there, and nowhere with a value
+    int float bool str    all values are of this type, or missing
+    number                integers and fractions; in a factor no two are equal, such as 1 and 1.0
+    json                  several types, or integers beyond 64 bits: each value as JSON
+    null                  no values
 
-Parquet checksums neither its footer nor the headers of its pages, and readers trust both. So a
-part's JSON has the CRC-32 of the footer and of the bytes of each column, and what is read is
-checked before Parquet's reader sees it. Whoever asks for a few columns reads only those.
+Parquet has no checksums for its footer and the headers of its pages, which readers trust. So a
+part's JSON has the CRC-32 of the footer and of each column's bytes, and bytes are verified before
+Parquet's reader gets them. Only the requested columns are read.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     Table = tuple[pa.Table, dict[str, str]]
-    """Rows, and each column's kind."""
+    """Rows, and the kind of each column."""
 
 KEY = ("run", "attempt")
 ATTEMPTS, INTERIM = 0, 1
-"""Which of a part's two tables."""
+"""The two tables of a part."""
 
 _WIDEST = 2**63
 _TYPES = {"int": "int64", "bool": "bool", "str": "string", "json": "string"}
-"""Kind -> Arrow's type; that of the others is double."""
+"""Kind -> Arrow's type; the others are double."""
 
 
 class Damaged(ValueError):
-    """A part's file is not what was written."""
+    """A part's file was damaged."""
 
 
 class Rows:
-    """Rows as a list for each column; with `chosen`, only the names of the others are kept.
+    """Rows, stored as one list per column; with `chosen`, only the names of other columns are kept.
 
     `labels` are the columns of factors and derived values.
     """
@@ -70,7 +70,7 @@ class Rows:
         self.count += 1
 
     def chosen(self, places: Sequence[int]) -> Rows:
-        """Return the rows at these places, with the columns that one of them has."""
+        """Return the rows at these places, with the columns that any of them has."""
         rows = Rows(self._chosen)
         rows.labels = self.labels
         names = [*self.names]
@@ -85,7 +85,7 @@ class Rows:
         return values[place] if place < len(values) else None
 
     def table(self) -> Table:
-        """Return them as a table; the kind of columns that were not chosen is ""."""
+        """Return the rows as a table; columns that were not chosen have the kind ""."""
         import pyarrow as pa
 
         arrays, kinds = {}, dict.fromkeys(self.names, "")
@@ -95,8 +95,8 @@ class Rows:
         return pa.table(arrays), kinds
 
 
-class Stretch(History):
-    """A stretch of the journal as rows, for a part or for what comes after the last one."""
+class JournalSection(History):
+    """A section of the journal as rows: that of a part, or the lines after the last part."""
 
     def __init__(
         self, before: PartFooter | None = None, chosen: Collection[str] | None = None
@@ -106,7 +106,7 @@ class Stretch(History):
         self._places: dict[Attempt, tuple[int, range]] = {}
 
     def keep(self, event: Event) -> None:
-        """Make rows of an attempt that is over."""
+        """Add the rows of an attempt that is over."""
         attempts, interim = self._rows
         attempts.labels.update(event["values"])
         attempts.add(_row(event))
@@ -117,9 +117,9 @@ class Stretch(History):
         self._places[key] = attempts.count - 1, range(begin, interim.count)
 
     def table(self, which: int) -> Table:
-        """Return the rows of the attempts, or of the interim results, that are closed."""
+        """Return the rows of the closed attempts, or of their interim results."""
         rows = self._rows[which]
-        if self.again:  # an attempt that is here twice counts as it is here last
+        if self.repeated:  # the last version of an attempt counts
             places = self._places.values()
             last = [[place for place, _ in places], [n for _, them in places for n in them]]
             rows = rows.chosen(last[which])
@@ -138,7 +138,7 @@ def _row(event: Mapping[str, Any]) -> dict[str, Any]:
         "started": event["started"],
         "duration_s": event["duration_s"] if ended else None,
         **(event["figures"] if ended else {}),
-        **event["values"],  # an experiment's own name wins over a tool's
+        **event["values"],  # a factor has precedence over a tool's figure of the same name
     }
 
 
@@ -171,7 +171,7 @@ def _kind(values: Iterable[Any], label: bool) -> str:
 
 
 def writable(text: str) -> str:
-    r"""Return the text as UTF-8 can hold it: half of a surrogate pair becomes `\ud800`."""
+    r"""Return a text that UTF-8 can encode: single surrogates become `\ud800`."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -179,7 +179,7 @@ def writable(text: str) -> str:
 
 
 def parquet(table: pa.Table, kinds: Mapping[str, str]) -> tuple[bytes, PartFile]:
-    """Return a table as a Parquet file of one row group, and what a part's JSON says of it."""
+    """Return a table as a Parquet file of one row group, and its description for a part's JSON."""
     import pyarrow.parquet as pq
 
     sink = BytesIO()
@@ -214,7 +214,7 @@ def read(file: BinaryIO, about: PartFile, names: Sequence[str]) -> pa.Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    content = np.empty(about["size"], np.uint8)  # of which only what is read takes memory
+    content = np.empty(about["size"], np.uint8)  # pages that are not read take no memory
     for begin, data in _checked(file, about, names):
         content[begin : begin + len(data)] = np.frombuffer(data, np.uint8)
     words = [name for name in names if about["columns"][name][0] == "str"]
@@ -224,7 +224,7 @@ def read(file: BinaryIO, about: PartFile, names: Sequence[str]) -> pa.Table:
     except (OSError, ValueError, pa.ArrowException) as error:
         raise Damaged(str(error)) from None
     if table.num_rows != about["rows"] or {*table.column_names} != {*names}:
-        raise Damaged("it has not the rows and columns that were written")
+        raise Damaged("its rows or columns differ from those that were written")
     return table
 
 
@@ -234,17 +234,17 @@ def _checked(file: BinaryIO, about: PartFile, names: Iterable[str]) -> Iterator[
     places = [(begin, about["size"] - begin, crc)]
     places += [about["columns"][name][1:] for name in names]
     if file.seek(0, 2) != about["size"]:
-        raise Damaged("it has not the size that was written")
+        raise Damaged("its size differs from what was written")
     for begin, size, crc in places:
         file.seek(begin)
         data = file.read(size)
         if zlib.crc32(data) != crc:
-            raise Damaged("its checksum does not hold")
+            raise Damaged("its checksum is wrong")
         yield begin, data
 
 
 def intact(journal: Journal, part: Part, which: int, names: Iterable[str] | None = None) -> bool:
-    """Return whether these columns of a part's file, or all, are what was written."""
+    """Return True if these columns (default: all) of a part's file are undamaged."""
     if (about := _about(part, which)) is None:
         return True
     try:
@@ -261,23 +261,23 @@ def intact(journal: Journal, part: Part, which: int, names: Iterable[str] | None
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The rows of one part, or of the lines after the last one.
+    """The rows of a part, or of the lines after the last part.
 
     Attributes:
-        rows: How many there are.
+        rows: Number of rows.
         kinds: The kind of each column.
-        table: Returns the columns of the given names.
-        again: True if some are of attempts that earlier rows are of, too.
+        table: Function that returns the columns of the given names.
+        repeated: True if some attempts have earlier rows, too.
     """
 
     rows: int
     kinds: Mapping[str, str]
     table: Callable[[Sequence[str]], pa.Table]
-    again: bool = False
+    repeated: bool = False
 
 
 def of_part(journal: Journal, part: Part, which: int = ATTEMPTS) -> Chunk:
-    """Return the rows of a part; if its file is damaged, they are read from the journal."""
+    """Return the rows of a part, which are read from the journal if the part's file is damaged."""
     about = _about(part, which)
     if about is None:
         return Chunk(0, {}, unread, part.about["again"])
@@ -293,25 +293,25 @@ def of_part(journal: Journal, part: Part, which: int = ATTEMPTS) -> Chunk:
     return Chunk(about["rows"], kinds, table, part.about["again"])
 
 
-def of_stretch(stretch: Stretch, which: int = ATTEMPTS) -> Chunk:
-    """Return the rows of a section, of attempts that have not ended too."""
-    stretch.close(going=True)
-    table, kinds = stretch.table(which)
-    select = lambda names: table.select([*names])  # noqa: E731  as short as it can be
-    return Chunk(table.num_rows, kinds, select, stretch.again)
+def of_section(section: JournalSection, which: int = ATTEMPTS) -> Chunk:
+    """Return the rows of a section, including those of attempts that have not ended."""
+    section.close(include_running=True)
+    table, kinds = section.table(which)
+    select = lambda names: table.select([*names])  # noqa: E731
+    return Chunk(table.num_rows, kinds, select, section.repeated)
 
 
 def names(chunks: Sequence[Chunk]) -> list[str]:
-    """Return every column's name, in the order in which rows first had it."""
+    """Return all columns' names, in the order of their first appearance."""
     return list(dict.fromkeys(name for chunk in chunks for name in chunk.kinds))
 
 
 def _from_journal(journal: Journal, part: Part, which: int) -> pa.Table:
-    stretch = Stretch(parts.before(journal.folder, part))
+    section = JournalSection(parts.before(journal.folder, part))
     for _, event in journal.events(part.begin, part.end.size):
-        stretch.add(event)
-    stretch.close(going=False)
-    return stretch.table(which)[0]
+        section.add(event)
+    section.close(include_running=False)
+    return section.table(which)[0]
 
 
 def _about(part: Part, which: int) -> PartFile | None:
@@ -323,5 +323,5 @@ def _name(part: Part, which: int) -> str:
 
 
 def unread(_: Sequence[str]) -> pa.Table:
-    """Stand for the reader of a chunk that nothing is read of."""
+    """Raise, in place of the reader of a chunk that must not be read."""
     raise AssertionError("there is nothing to read")

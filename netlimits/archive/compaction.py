@@ -1,8 +1,9 @@
-"""Compaction: the journal of a campaign at work into parts, its raw output into packs.
+"""Compact the journal of a running campaign into parts, and its raw output into packs.
 
-It serves readers alone. If it fails, nothing is lost, the campaign goes on, and it is tried again a
-quarter of a part later. The raw output of the last part stays in files, as does what comes after
-it: people look at the newest runs. The process that holds the journal's lock does it between runs.
+It only makes reading faster. If it fails, nothing is lost, the campaign continues, and compaction
+is retried a quarter of a part later. The raw output of the last part and of newer attempts stays in
+single files, since people look at the newest runs. The process that holds the journal's lock
+compacts between runs.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from itertools import islice
 
 from netlimits import __version__
 from netlimits.archive import columns, formats, parts, raw
-from netlimits.archive.columns import ATTEMPTS, INTERIM, Stretch
+from netlimits.archive.columns import ATTEMPTS, INTERIM, JournalSection
 from netlimits.archive.formats import PartFile
 from netlimits.archive.history import Attempt
 from netlimits.archive.journal import BlockDigest, Head, Journal
@@ -25,21 +26,20 @@ from netlimits.archive.raw import RawOutput
 from netlimits.errors import ArchiveError, one_line
 
 PACKS = 2
-"""Packs at most that are written after a part: no run waits for long, and files that a killed
-campaign left are packed a few at a time."""
+"""Maximum number of packs per call, so that no run waits long for files of a killed campaign."""
 
 
 class Compaction:
-    """The compaction of one campaign by the process that holds its journal's lock.
+    """The compaction of a campaign by the process that holds its journal's lock.
 
     Attributes:
-        last: The last part. No other is kept, so memory does not grow with the runs.
-        problem: Why the next part could not be written; "" if nothing failed.
-        on_part: Called with the checksum of each part that is written or accepted.
+        last: The last part. Earlier parts are not kept in memory.
+        problem: The error of the last attempt to write a part, "" if it succeeded.
+        on_part: Called with the checksum of each new part.
     """
 
     def __init__(self, journal: Journal, output: RawOutput, sync: Callable[[], int]) -> None:
-        """`sync` writes the journal to disk and returns its bytes: parts cover no others."""
+        """Initialize; `sync` writes the journal to disk and returns its size, where parts end."""
         self.last: Part | None = None
         self.problem = ""
         self.on_part: Callable[[str], None] = lambda _: None
@@ -49,8 +49,8 @@ class Compaction:
         self._not_before = 0
 
     def roll(self) -> bool:
-        """Write the next part and a few packs, if they are due; return whether a part was."""
-        with self._putting_off():
+        """Write the next part and a few packs, if they are due; return True if a part was."""
+        with self._errors_kept():
             if self._due() and self._write_part():
                 with suppress(OSError, ArchiveError):
                     for _ in islice(self._pack(), PACKS):
@@ -59,12 +59,11 @@ class Compaction:
         return False
 
     def roll_all(self) -> None:
-        """Write every part and pack that is due, and parts again that are lost or damaged."""
+        """Write all parts and packs that are due, including parts that are missing or damaged."""
         self.last, self._not_before = None, 0
-        with self._putting_off():
+        with self._errors_kept():
             for part in parts.each(self._journal):
-                whole = (columns.intact(self._journal, part, w) for w in (ATTEMPTS, INTERIM))
-                if not all(whole):
+                if not all(columns.intact(self._journal, part, w) for w in (ATTEMPTS, INTERIM)):
                     break
                 self.last = part
             while self._due() and self._write_part():
@@ -73,8 +72,8 @@ class Compaction:
                 pass
 
     @contextmanager
-    def _putting_off(self) -> Iterator[None]:
-        """Keep any error as `problem`: whatever it is, the campaign goes on."""
+    def _errors_kept(self) -> Iterator[None]:
+        """Store any error as `problem`: the campaign continues in any case."""
         try:
             yield
         except Exception as error:
@@ -89,13 +88,13 @@ class Compaction:
         return self.last.end if self.last else Head()
 
     def _write_part(self) -> bool:
-        """Write the next part; return False if no attempt ended where it could end."""
+        """Write the next part; return False if there is no attempt at which it could end."""
         durable, begin = self._sync(), self._end()
         block = self.last.block if self.last else BlockDigest()
         with self._journal.folder.reader("journal.jsonl") as file:
             file.seek(block.size)
             block.update(file.read(begin.size - block.size))
-        stretch = Stretch(self.last.about if self.last else None)
+        section = JournalSection(self.last.about if self.last else None)
         head = replace(begin)
         for number, line in self._journal.lines(begin, durable):
             event = formats.event(line)
@@ -103,12 +102,12 @@ class Compaction:
                 raise ArchiveError(f"{self._journal.path}:{number}: is damaged")
             if event["event"] == "imported":
                 break  # such a campaign is read as a whole
-            stretch.add(event)
+            section.add(event)
             head.add(line)
             block.update(line)
             if event["event"] in ("end", "parsed") and _enough(begin, head):
                 place = (self.last.number + 1 if self.last else 1, begin, head)
-                self.last, self.problem = _written(self._journal, *place, block, stretch), ""
+                self.last, self.problem = _written(self._journal, *place, block, section), ""
                 self.on_part(self.last.about["sha256"])
                 return True
         self._not_before = self._journal.head.lines + 1
@@ -132,23 +131,28 @@ class Compaction:
 
 
 def _enough(begin: Head, head: Head) -> bool:
-    """Return whether there is enough between two places for a part."""
+    """Return True if there are enough lines or bytes for a part."""
     many = head.lines - begin.lines >= 2 * parts.ATTEMPTS
     return many or head.size - begin.size >= parts.SIZE
 
 
 def _written(
-    journal: Journal, number: int, begin: Head, end: Head, block: BlockDigest, stretch: Stretch
+    journal: Journal,
+    number: int,
+    begin: Head,
+    end: Head,
+    block: BlockDigest,
+    section: JournalSection,
 ) -> Part:
     """Write a part, its JSON last. Raises OSError."""
     folder = journal.folder
     folder.make(parts.FOLDER)
-    counts = parts.counts(stretch)
-    stretch.close(going=False)
+    counts = parts.counts(section)
+    section.close(include_running=False)
     files: list[PartFile | None] = [None, None]
-    names = Part(number, {})  # type: ignore[typeddict-item]  # only its names are asked for
+    names = Part(number, {})  # type: ignore[typeddict-item]  # only its names are used
     for which, name in ((ATTEMPTS, names.name), (INTERIM, names.interim_name)):
-        table, kinds = stretch.table(which)
+        table, kinds = section.table(which)
         if table.num_rows:
             data, files[which] = columns.parquet(table, kinds)
             folder.write(name, data)
@@ -163,7 +167,7 @@ def _written(
         "interim": files[INTERIM],
         **counts,
     }
-    about = json.loads(json.dumps(about))  # as it will be read: lists, not tuples
+    about = json.loads(json.dumps(about))  # tuples become lists, as when it is read
     about["sha256"] = formats.digest(about)
     folder.write(parts.json_name(number), json.dumps(about))
     return Part(number, about)

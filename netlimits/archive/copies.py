@@ -1,18 +1,18 @@
-"""A copy of a campaign's runs, as Parquet files in a folder that other machines read.
+"""Copy a campaign's runs to Parquet files in a folder that other machines read.
 
     PLACE/runs-000001.parquet    some thousand attempts
     PLACE/runs-000002.parquet    the next ones
-    PLACE/shard-NAME.parquet     those of a shard, as its worker left them (campaign.mesh.cluster)
-    PLACE/.netlimits             whose they are: the campaign's identity
+    PLACE/shard-NAME.parquet     those of a shard, written by its worker (campaign.mesh.cluster)
+    PLACE/.netlimits             the identity of the campaign
 
-`fsspec` (filesystem-spec.readthedocs.io) reads and writes PLACE: a folder, or a URL such as
-s3://bucket/mesh, for which it names the package that is needed. Columns and types are those of
-`campaign.relation()`, the same in each file of `runs`. `relation` reads them, as do pandas, Polars,
+PLACE is a folder, or a URL such as s3://bucket/mesh that `fsspec` (filesystem-spec.readthedocs.io)
+supports; its error names a package that is missing. Columns and types are those of
+`campaign.relation()`, equal in all files of `runs`. `relation` reads them, as do pandas, Polars,
 Spark and Dask; none needs the campaign's own folder.
 
-`write` first removes all files that are there. The last new file says how many there are, so a copy
-that was cut off lacks runs and has none twice. While a campaign goes on, the shards' files are
-beside them, each with the columns that it has.
+`write` first removes all existing files. The last new file contains their number, so an interrupted
+copy is recognized and never contains a run twice. During a campaign the folder also has the files
+of shards, whose columns may differ.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
 
 _ATTRIBUTES, _COPY, _LAST = b"PANDAS_ATTRS", b"netlimits.copy", b"netlimits.last"
-"""Keys of a file's metadata: the `attrs` of pandas, the copy that it belongs to, and, in the last
-file of a copy, how many there are."""
+"""Keys of a file's metadata: the `attrs` of pandas, the id of the copy, and, in the last file of a
+copy, the number of files."""
 
 _WHOLE = re.compile(r"runs-(\d{6})\.parquet")
 _SHARD = re.compile(r"shard-[^/]+\.parquet")
@@ -58,8 +58,8 @@ _FILE = "the file that it is in"
 _ONCE = f"""select * exclude ("{_FILE}") from runs semi join
 (select run, attempt, arg_min("{_FILE}", (status = 'interrupted', "{_FILE}")) as "{_FILE}"
 from runs group by run, attempt) using (run, attempt, "{_FILE}")"""  # noqa: S608  a constant
-"""Take an attempt that is in several files from the first of them, and from one in which it has
-ended, if there is one. Files of the copy come before those of shards."""
+"""For an attempt in several files, use the first file in which it has ended, else the first file.
+Files of the copy come before those of shards."""
 _CREDENTIALS = re.compile(r"//[^/\s]*@")
 _ANY_HOST_KEY = ("sftp", "ssh")
 """Protocols for which fsspec accepts any host key, which SECURITY.md rules out."""
@@ -97,10 +97,10 @@ class RunsCopy:
         return cls(name, files, path, isinstance(files, LocalFileSystem))
 
     def claim(self, campaign: Logbook | None) -> None:
-        """Check that a campaign can be written there; None is a campaign that does not exist yet.
+        """Check that a campaign can be written there; None stands for a new campaign.
 
-        A folder is made, a bucket has to exist. Raises InputError if that fails, or another
-        campaign's runs are there, and DataError if DuckDB is not installed.
+        A folder is created, a bucket must exist. Raises InputError if that fails or the place holds
+        another campaign's runs, and DataError if DuckDB is not installed.
         """
         if find_spec("duckdb") is None:
             raise DataError("a copy of runs needs DuckDB: pip install 'netlimits[large]'")
@@ -120,10 +120,9 @@ class RunsCopy:
             raise InputError(f"{self.place}: holds another campaign's runs; name another place")
 
     def write(self, campaign: Campaign) -> str:
-        """Write all of a campaign's runs; return a line that says where they are.
+        """Replace the copy by all of a campaign's runs; return a line about the files.
 
-        They replace those that are there. Raises InputError, and DataError if DuckDB is not
-        installed.
+        Raises InputError, and DataError if DuckDB is not installed.
         """
         self.claim(campaign)
         runs = campaign.relation()
@@ -142,9 +141,9 @@ class RunsCopy:
         return f"{self.place}: {number} {'file' if number == 1 else 'files'}"
 
     def add(self, name: str, campaign: Logbook, shard: Archive) -> None:
-        """Write the attempts of a shard of a campaign that has claimed the place.
+        """Write the attempts of a shard until `write` replaces them. Raises InputError.
 
-        `write` replaces them. Raises InputError.
+        The campaign must have claimed the place.
         """
         frame = frames.frame(shard, campaign.experiment)
         attributes = {**frame.attrs, "planned": [campaign.planned_runs()]}
@@ -154,9 +153,9 @@ class RunsCopy:
             self._put_table(f"shard-{name}.parquet", table, metadata)
 
     def runs(self, memory: str | None = None) -> Relation:
-        """Return the runs of the copy and of the shards' files beside it, each attempt once.
+        """Return the runs of the copy and of the shards' files, each attempt once.
 
-        Raises InputError if there is neither, or the copy was cut off.
+        Raises InputError if there are none, or the copy is incomplete.
         """
         with self._in_a_line("cannot be read"):
             copy, of_shards = self._names(_WHOLE), self._names(_SHARD)
@@ -174,7 +173,7 @@ class RunsCopy:
             attrs = _together([json.loads(metadata[_ATTRIBUTES]) for metadata in about])
         if not whole:
             raise InputError(
-                f"{self.place}: its runs are being written, or that was cut off; write them again: "
+                f"{self.place}: the copy is being written or was interrupted; write it again: "
                 f"netlimits export RESULTS --format parquet --out {self.place}"
             )
         opened = connection(memory or MEMORY)
@@ -190,7 +189,7 @@ class RunsCopy:
             return Relation(answer(rows, _ONCE), opened, attrs)
 
     def _is_whole(self, names: Sequence[str]) -> bool:
-        """Return whether these are all files of one copy."""
+        """Return True if these are all files of one copy."""
         first, last = self._metadata(names[0]), self._metadata(names[-1])
         return int(last.get(_LAST, 0)) == len(names) and first.get(_COPY) == last.get(_COPY)
 
@@ -202,7 +201,7 @@ class RunsCopy:
             raise InputError(f"{self.place}: is in a campaign's own folder; name another place")
 
     def _owner(self) -> str | None:
-        """Return the identity of the campaign whose runs are there; None for none."""
+        """Return the identity of the campaign whose runs are there, else None."""
         try:
             return str(self.files.cat_file(f"{self.path}/{_OWNER}").decode()) or None
         except FileNotFoundError:
@@ -227,7 +226,7 @@ class RunsCopy:
         self._put(name, buffer.getvalue())
 
     def _put(self, name: str, content: bytes) -> None:
-        """Write a file so that it is there whole or not at all."""
+        """Write a file atomically."""
         path = f"{self.path}/{name}"
         if not self.local:
             self.files.pipe_file(path, content)
@@ -244,7 +243,7 @@ class RunsCopy:
 
     @contextmanager
     def _in_a_line(self, problem: str) -> Iterator[None]:
-        """Raise any error as InputError, in one line: each kind of place has errors of its own."""
+        """Raise any error as a one-line InputError: each file system has errors of its own."""
         try:
             yield
         except NetlimitsError:
@@ -255,7 +254,7 @@ class RunsCopy:
 
 
 def _tables(batches: pa.RecordBatchReader) -> Iterator[tuple[pa.Table, bool]]:
-    """Yield each batch as a table, and whether it is the last; an empty one if there is none."""
+    """Yield (table, True if it is the last) for each batch; an empty table if there is none."""
     table = batches.schema.empty_table()
     for batch in batches:
         if table.num_rows:

@@ -1,7 +1,7 @@
 """The format of each file of a results folder.
 
-A folder may come from somebody else, or from a disk that failed. Files are checked as they are
-read, so that no other module meets a key that is missing or a text for a number.
+A folder may come from another user, or from a failing disk. Files are validated when they are read,
+so that no other module meets a missing key or a text in place of a number.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ Figures = dict[str, str | float | bool | None]
 """Figures by name; `event` checks the names."""
 
 Values = dict[Annotated[str, Meta(min_length=1)], str | int | float | bool | None]
-"""Factors and their values."""
+"""Factor -> value."""
 
 Digests = dict[str, Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]]
-"""SHA-256 in hex, by the name of a file."""
+"""Name of a file -> SHA-256 in hex."""
 
 
 class CreatedEvent(TypedDict):
-    """The first line: the checksums of the files that are never written again."""
+    """The first line: the checksums of all files that never change."""
 
     files: Digests
 
 
 class FoundEvent(Place):
-    """A setting's state before the first change; open until `put_back` or `forgotten`."""
+    """A setting's state before its first change; open until `put_back` or `forgotten`."""
 
     state: dict[str, Any]
 
@@ -71,7 +71,7 @@ class ComparedEvent(TypedDict):
 
 
 class ExtendedEvent(TypedDict):
-    """Runs were added to the plan: `replicates` of each configuration, ordered by this seed."""
+    """Runs added to the plan: `replicates` of each configuration, ordered by this seed."""
 
     replicates: Count
     seed: Annotated[int, Meta(ge=0, lt=2**53)]
@@ -112,7 +112,7 @@ class EndEvent(AttemptFields):
 
 
 class ReconnectedEvent(TypedDict):
-    """A lost connection was made again: the reason, and how many tries and seconds it took."""
+    """A lost connection was restored: the reason, and the number of tries and seconds it took."""
 
     role: Name
     reason: str
@@ -121,7 +121,7 @@ class ReconnectedEvent(TypedDict):
 
 
 class ImportedEvent(TypedDict):
-    """The runs of one imported file; if it was read again, the last event counts."""
+    """The runs of an imported file; the last event of a file counts."""
 
     rows: list[AttemptFields]
 
@@ -139,19 +139,19 @@ EVENTS: Mapping[str, Any] = {
     "reconnected": ReconnectedEvent,
     "imported": ImportedEvent,
 }
-"""Event of the journal -> its format; other events may have any.
+"""Event of the journal -> its format; other events have none.
 
 opened     a process starts or resumes the campaign
-put_back   the setting is restored
-forgotten  it is not, and nobody is to restore it any more
-compared   how the hosts' network state differed after the last setting was restored
-parsed     the same attempt, read again from raw output; the last one counts
-closed     the process ended in good order
+put_back   the setting was restored
+forgotten  the setting was not restored, and must not be any more
+compared   the differences of the hosts' network state after everything was restored
+parsed     an attempt was parsed again from its raw output; the last event counts
+closed     the process ended normally
 """
 
 
 def event(line: bytes) -> dict[str, Any] | None:
-    """Parse a line of the journal; None if it is no event."""
+    """Parse a line of the journal; return None if it is no valid event."""
     try:
         entry: dict[str, Any] = parsed(line)
         kind = EVENTS.get(entry["event"])
@@ -166,10 +166,7 @@ def event(line: bytes) -> dict[str, Any] | None:
 
 
 def _writable(outcome: Mapping[str, Any]) -> bool:
-    """Return whether UTF-8 can encode the names of its figures, which become column names.
-
-    It cannot encode half of a pair of surrogates.
-    """
+    """Return True if the names of its figures, which become columns, contain no surrogates."""
     for figures in (outcome["figures"], *outcome.get("interim", ())):
         names = "".join(figures)
         if not names.isascii() and any("\ud800" <= letter < "\ue000" for letter in names):
@@ -178,7 +175,7 @@ def _writable(outcome: Mapping[str, Any]) -> bool:
 
 
 class RawLine(TypedDict):
-    """One command of raw output."""
+    """A command of raw output."""
 
     step: str
     host: str
@@ -206,7 +203,7 @@ class ImportedFile(TypedDict):
 
 
 class ImportedFiles(TypedDict):
-    """All imported files, and what their runs are labelled with."""
+    """All imported files, and the labels of their runs."""
 
     files: list[ImportedFile]
     factors: list[str]
@@ -253,7 +250,7 @@ class CampaignFile(TypedDict):
 
 
 def meta(value: Any) -> bool:
-    """Return whether it is a valid campaign.json: with machines and a seed, or imported."""
+    """Return True for a valid campaign.json: with machines and a seed, or imported."""
     if not has(value, CampaignFile):
         return False
     if value.get("imported"):
@@ -318,7 +315,7 @@ class PackIndex(TypedDict):
 
 
 class LinkValue(TypedDict):
-    """The keys of a host's link that code reads."""
+    """The keys of a host's link that code uses."""
 
     address: NotRequired[str]
     addresses: NotRequired[list[str]]
@@ -331,17 +328,17 @@ class LinkFact(TypedDict):
 
 
 def facts(value: Any) -> bool:
-    """Return whether it is a valid hosts/ROLE.json; of the facts, code reads only `link`."""
+    """Return True for a valid hosts/ROLE.json. Code uses no other fact than `link`."""
     return has(value, dict[str, dict[str, Any]]) and has(value.get("link", {}), LinkFact)
 
 
 def digest(contents: Mapping[str, Any]) -> str:
-    """Return the checksum of a file's JSON, which the file holds as `sha256`."""
+    """Return the checksum of JSON, which its file contains as `sha256`."""
     return sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
 
 
 def summed(folder: Folder, name: str, kind: type[Kind]) -> Kind | None:
-    """Return the JSON of a file that holds its own checksum; None if it is missing or damaged."""
+    """Return the JSON of a file with its own checksum, None if it is missing or damaged."""
     try:
         contents = json_of(folder, name)
     except (OSError, ValueError):
@@ -353,5 +350,5 @@ def summed(folder: Folder, name: str, kind: type[Kind]) -> Kind | None:
 
 
 def json_of(folder: Folder, name: str) -> Any:
-    """Parse a file's JSON. Raises OSError, and ValueError, also if it is too large."""
+    """Parse a file's JSON. Raises OSError, and ValueError if it is invalid or too large."""
     return parsed(folder.read(name, FILE_LIMIT))

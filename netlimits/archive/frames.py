@@ -1,11 +1,11 @@
-"""Frames of pandas out of the journal's parts and the lines after them, and results.csv.
+"""Build frames of pandas from the parts and the journal's lines after them, and write results.csv.
 
-Columns, in this order: what the row is (IDENTITY), the factors, the derived values, the metrics,
-each with its unit in its name. Only the parts' columns that are asked for are read.
+The order of columns is IDENTITY, factors, derived values, metrics with their units. Only requested
+columns of parts are read.
 
-`results.csv` and `results.parquet` can be deleted: they are made from the journal. `results.json`
-has the checksums of results.parquet and of all files that it was made of. results.parquet is read
-while every one of them holds; else the journal is.
+`results.csv` and `results.parquet` are derived from the journal and can be deleted. `results.json`
+has the checksums of results.parquet and of its sources. results.parquet is read while all of them
+are valid, otherwise the journal.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from netlimits import __version__
 from netlimits.analysis.sources import spreadsheets
 from netlimits.analysis.sources.column_roles import ColumnNames, roles
 from netlimits.archive import columns, formats, parts
-from netlimits.archive.columns import ATTEMPTS, INTERIM, KEY, Chunk, Stretch
+from netlimits.archive.columns import ATTEMPTS, INTERIM, KEY, Chunk, JournalSection
 from netlimits.archive.history import History
 from netlimits.archive.parts import Part
 from netlimits.archive.store import Archive
@@ -35,10 +35,10 @@ from netlimits.metrics import IDENTITY, METRICS
 from netlimits.model import Experiment
 
 MADE_OF = ("journal.jsonl", "campaign.json", "experiment.yaml", "against.yaml", "plan.csv")
-"""The files that say what a frame holds; an imported campaign has the first two."""
+"""The sources of a frame; an imported campaign has the first two."""
 
 _WIDEST = 2**63
-"""Integers from here on fit no column."""
+"""The smallest integer that fits into no column."""
 
 
 def frame(
@@ -48,10 +48,10 @@ def frame(
     *,
     coded: bool = False,
 ) -> pd.DataFrame:
-    """Return one row an attempt, in the order of starts, with all columns or the `chosen` ones.
+    """Return one row per attempt, in the order of starts, with all or the `chosen` columns.
 
     `attrs["columns"]` has the names of `factors`, `derived` values and `metrics`,
-    `attrs["narrowed"]` those that were left out. Text that is `coded` comes as categories.
+    `attrs["narrowed"]` those of omitted columns. With `coded`, text is returned as categories.
     """
     try:
         return _frame(archive, archive.parts(), experiment, chosen, coded)[0]
@@ -60,16 +60,16 @@ def frame(
 
 
 def pieces(archive: Archive, experiment: Experiment) -> Iterator[pd.DataFrame]:
-    """Yield the frame in pieces, one for each part, if an attempt is in one part only.
+    """Yield the frame in pieces, one for each part, or as a whole if attempts are in several parts.
 
-    Integers stay integers in a column that other parts lack.
+    A column that other parts lack keeps its integers.
     """
-    of_journal = archive.parts()
-    chunks, tail = _chunks(archive, of_journal)
+    known_parts = archive.parts()
+    chunks, tail = _chunks(archive, known_parts)
     chunks = [chunk for chunk in chunks if chunk.rows]
     labels = frozenset((*_factors(experiment), *experiment.derive))
     kinds = {(name, chunk.kinds.get(name)) for chunk in chunks for name in labels}
-    if len(kinds) > len(labels) or not parts.add_up(of_journal, tail):
+    if len(kinds) > len(labels) or not parts.add_up(known_parts, tail):
         yield frame(archive, experiment)
         return
     names, _ = layout(chunks, experiment)
@@ -80,26 +80,26 @@ def pieces(archive: Archive, experiment: Experiment) -> Iterator[pd.DataFrame]:
 
 
 def intervals(archive: Archive, experiment: Experiment) -> pd.DataFrame:
-    """Return one row an interim result: `run`, `attempt`, `status`, factors and its figures."""
-    of_journal = archive.parts()
+    """Return one row per interim result: `run`, `attempt`, `status`, factors and its figures."""
+    known_parts = archive.parts()
     labels = [*_factors(experiment), *experiment.derive]
-    attempts, _ = _chunks(archive, of_journal)
+    attempts, _ = _chunks(archive, known_parts)
     varied = [name for name in labels if name in columns.names(attempts)]
     names = [*KEY, "status", *varied]
     table, chunk = assembled(attempts, [*names, "started"], frozenset(varied))
-    table, chunk = _last_told(table, chunk)
-    if _at_once(of_journal):
+    table, chunk = _last_versions(table, chunk)
+    if _overlapping(known_parts):
         table, chunk = _as_started(table, chunk)
-    of_interim, _ = _chunks(archive, of_journal, which=INTERIM)
+    of_interim, _ = _chunks(archive, known_parts, which=INTERIM)
     of_rows = [name for name in columns.names(of_interim) if name not in KEY]
     rows, place = assembled(of_interim, [*KEY, *of_rows])
-    # an attempt's interim results are those of the chunk that has it last
+    # the interim results of an attempt are those of the last chunk that contains it
     merged = table.assign(_chunk=chunk).merge(rows.assign(_chunk=place), on=[*KEY, "_chunk"])
     return of_runs(merged[[*names, *of_rows]], varied)
 
 
 def of_runs(table: pd.DataFrame, varied: Iterable[str]) -> pd.DataFrame:
-    """Set `attrs["columns"]` of a table of several rows a run; `varied` are factors."""
+    """Set `attrs["columns"]` of a table with several rows per run; `varied` are factors."""
     known = [name for name in dict.fromkeys(varied) if name in table.columns]
     others = [name for name in table.columns if name not in known]
     table.attrs["columns"] = roles(known, [], others)
@@ -109,9 +109,9 @@ def of_runs(table: pd.DataFrame, varied: Iterable[str]) -> pd.DataFrame:
 def layout(
     chunks: Sequence[Chunk], experiment: Experiment, chosen: Collection[str] | None = None
 ) -> tuple[list[str], dict[str, Any]]:
-    """Return the columns of a campaign's rows, all or the `chosen` ones, and the frame's `attrs`.
+    """Return all or the `chosen` columns of a campaign's rows, and the frame's `attrs`.
 
-    The key, the factors and the derived values are always among them.
+    The key, the factors and the derived values are always included.
     """
     factors, derived = list(_factors(experiment)), list(experiment.derive)
     metrics = _metrics(columns.names(chunks), experiment)
@@ -126,23 +126,23 @@ def layout(
 
 def _frame(
     archive: Archive,
-    of_journal: Sequence[Part],
+    known_parts: Sequence[Part],
     experiment: Experiment,
     chosen: Collection[str] | None = None,
     coded: bool = False,
 ) -> tuple[pd.DataFrame, int]:
-    """Return the frame, and how many lines the journal has."""
-    at_once = _at_once(of_journal)
-    if chosen is not None and at_once:
+    """Return the frame and the number of the journal's lines."""
+    overlapping = _overlapping(known_parts)
+    if chosen is not None and overlapping:
         chosen = {*chosen, "started"}
     always = {*KEY, *_factors(experiment), *experiment.derive}
     read = None if chosen is None else always | {*chosen}
-    chunks, history = _chunks(archive, of_journal, read)
+    chunks, history = _chunks(archive, known_parts, read)
     names, attrs = layout(chunks, experiment, chosen)
     labels = frozenset((*attrs["columns"]["factors"], *attrs["columns"]["derived"]))
     table, rows = assembled(chunks, names, labels, _constants(archive), coded=coded)
-    table, rows = _last_told(table, rows)
-    if at_once:
+    table, rows = _last_versions(table, rows)
+    if overlapping:
         table, _ = _as_started(table, rows)
     table.attrs.update(attrs)
     if "started" in table.columns:
@@ -152,25 +152,25 @@ def _frame(
 
 def _chunks(
     archive: Archive,
-    of_journal: Sequence[Part],
+    known_parts: Sequence[Part],
     chosen: Collection[str] | None = None,
     which: int = ATTEMPTS,
 ) -> tuple[list[Chunk], History]:
-    """Return a chunk for each part and one of the lines after them, with their history."""
-    last, highest = parts.reach(of_journal)
-    stretch = Stretch(last.about if last else None, chosen)
-    archive.fold(stretch, last, highest)
-    of_parts = [columns.of_part(archive.journal, part, which) for part in of_journal]
-    return [*of_parts, columns.of_stretch(stretch, which)], stretch
+    """Return the chunks of all parts and of the lines after them, and these lines' history."""
+    last, highest = parts.reach(known_parts)
+    section = JournalSection(last.about if last else None, chosen)
+    archive.fold(section, last, highest)
+    of_parts = [columns.of_part(archive.journal, part, which) for part in known_parts]
+    return [*of_parts, columns.of_section(section, which)], section
 
 
 def _constants(archive: Archive) -> dict[str, Any]:
     return {"shared_kernel": archive.meta["shared_kernel"]}
 
 
-def _at_once(of_journal: Sequence[Part]) -> bool:
-    """Return whether attempts overlapped, so that parts have them in the order of their ends."""
-    return any(part.about["going"] for part in of_journal)
+def _overlapping(known_parts: Sequence[Part]) -> bool:
+    """Return True if attempts overlapped, so that parts contain them in the order of their ends."""
+    return any(part.about["going"] for part in known_parts)
 
 
 def _factors(experiment: Experiment) -> Iterator[str]:
@@ -180,7 +180,7 @@ def _factors(experiment: Experiment) -> Iterator[str]:
 
 
 def _metrics(names: Iterable[str], experiment: Experiment) -> list[str]:
-    """Return the metrics among these: those of METRICS in its order, then the tools' own."""
+    """Return the metrics among these names: those of METRICS in its order, then others."""
     other = {*IDENTITY, *_factors(experiment), *experiment.derive}
     measured = dict.fromkeys(name for name in names if name not in other)
     known = [m.column for m in METRICS if m.column in measured]
@@ -191,7 +191,7 @@ def _metrics(names: Iterable[str], experiment: Experiment) -> list[str]:
 
 
 class _Unlike(ValueError):
-    """Parts do not have a column's values as the journal does."""
+    """Parts cannot represent a column's values as the journal does."""
 
 
 def assembled(
@@ -202,10 +202,10 @@ def assembled(
     *,
     coded: bool = False,
 ) -> tuple[pd.DataFrame, np.ndarray]:
-    """Return these columns of all rows in one frame, and the number of each row's chunk.
+    """Return columns of all chunks in one frame, and the number of each row's chunk.
 
-    Values of `labels` (factors and derived values) that differ still differ, whatever they look
-    like. A `constant` column has one value in all rows. Text that is `coded` comes as categories.
+    Different values of `labels` (factors and derived values) stay different after conversion. A
+    `constant` column has one value in all rows. With `coded`, text is returned as categories.
     """
     constant = constant or {}
     begins = np.cumsum([0, *(chunk.rows for chunk in chunks)]).tolist()
@@ -231,22 +231,22 @@ def assembled(
         if name in constant:
             table[name] = pd.Series([constant[name]]).repeat(len(rows)).reset_index(drop=True)
         else:
-            table[name] = builders.pop(name).whole()  # so that no column is held twice
+            table[name] = builders.pop(name).result()  # pop frees the builder's memory
     return pd.DataFrame(table, copy=False), rows
 
 
 class _Column(Protocol):
-    """A column that is being built: the chunks' values are put in any order."""
+    """The builder of a column, to which chunks are added in any order."""
 
     def put(self, begin: int, array: pa.ChunkedArray) -> None:
-        """Take a chunk's values, whose first row is `begin`."""
+        """Add a chunk's values, the first of which is in row `begin`."""
 
-    def whole(self) -> Any:
-        """Return the column, for a frame."""
+    def result(self) -> Any:
+        """Return the column for a frame."""
 
 
 def _column(name: str, each: Sequence[str], count: int, label: bool, coded: bool) -> _Column:
-    """Return the builder for chunks of these kinds, of `count` rows in all."""
+    """Return the builder for chunks of these kinds with `count` rows in total."""
     kinds = {*each} - {"null"}
     if coded and kinds == {"str"}:
         return _Words(count)
@@ -274,7 +274,7 @@ class _Numbers:
                 self.values[begin : begin + len(chunk)] = values
             begin += len(chunk)
 
-    def whole(self) -> np.ndarray:
+    def result(self) -> np.ndarray:
         if not self.lacking:
             return self.values
         values = self.values.astype(float)
@@ -284,7 +284,7 @@ class _Numbers:
 
 
 class _Words:
-    """Text as categories: each row has its place among the words of its chunk, then of all."""
+    """Text as categories: codes of each chunk, which the result maps to common codes."""
 
     def __init__(self, count: int) -> None:
         self.places = np.full(count, -1, np.int32)
@@ -300,7 +300,7 @@ class _Words:
                 self.words.append((begin, end, coded.dictionary.to_pylist()))
             begin = end
 
-    def whole(self) -> pd.Categorical:
+    def result(self) -> pd.Categorical:
         numbers: dict[str, int] = {}
         for begin, end, words in sorted(self.words):
             places = [numbers.setdefault(word, len(numbers)) for word in words]
@@ -310,7 +310,7 @@ class _Words:
 
 
 class _Others:
-    """Text, switches, and values of several kinds."""
+    """Text, booleans, and values of several kinds."""
 
     def __init__(self, each: Sequence[str], label: bool) -> None:
         self.each, self.label = each, label
@@ -319,7 +319,7 @@ class _Others:
     def put(self, begin: int, array: pa.ChunkedArray) -> None:
         self.arrays[begin] = array
 
-    def whole(self) -> Any:
+    def result(self) -> Any:
         kinds = {*self.each} - {"null"}
         arrays = [self.arrays[begin] for begin in sorted(self.arrays)]
         if kinds == {"bool"} and not any(array.null_count for array in arrays):
@@ -349,10 +349,10 @@ _Typed = tuple[type, Any]
 
 
 def distinct(values: Mapping[_Typed, Any], label: bool) -> Mapping[_Typed, Any]:
-    """Return how different values are written in a column of one type.
+    """Map different values to values of one type for a column.
 
-    A factor such as [0, "128K"] becomes text, and so does one with 10²⁹. What differed still
-    differs then: of 1 and "1" the text is in quotes, and 1 and 1.0 are texts.
+    A factor such as [0, "128K"] becomes text, and so does one with 10²⁹. Different values stay
+    different: the text "1" is quoted if 1 exists, and 1 and 1.0 become texts.
     """
     kinds = {kind for kind, _ in values}
     wide = any(kind is int and not -_WIDEST <= value < _WIDEST for kind, value in values)
@@ -366,22 +366,22 @@ def distinct(values: Mapping[_Typed, Any], label: bool) -> Mapping[_Typed, Any]:
 
 
 def _as_text(value: Any, taken: Collection[str]) -> str:
-    """Return a value as text; a text that another value looks like is in quotes."""
+    """Return a value as text, quoted if another value looks alike."""
     text = columns.writable(value) if type(value) is str else str(value)
     if type(value) is str and (text in taken or text[:1] == '"'):
         return json.dumps(text, ensure_ascii=False)
     return text
 
 
-def _last_told(table: pd.DataFrame, rows: np.ndarray) -> tuple[pd.DataFrame, np.ndarray]:
-    """Keep one row an attempt: the last one, in the place of the first."""
+def _last_versions(table: pd.DataFrame, rows: np.ndarray) -> tuple[pd.DataFrame, np.ndarray]:
+    """Keep the last row of each attempt, at the position of its first row."""
     run, attempt = (table[name].to_numpy() for name in KEY)
     later = (run[1:] > run[:-1]) | (run[1:] == run[:-1]) & (attempt[1:] > attempt[:-1])
-    if later.all():  # as in every campaign that was not parsed again
+    if later.all():  # true unless the campaign was parsed again
         return table, rows
     codes, unique = pd.factorize(run * (int(attempt.max(initial=0)) + 1) + attempt)
     place = np.empty(len(unique), dtype=np.int64)
-    place[codes] = np.arange(len(table))  # of several the last one stays
+    place[codes] = np.arange(len(table))  # the last assignment wins
     return table.iloc[place].reset_index(drop=True), rows[place]
 
 
@@ -394,7 +394,7 @@ def _as_started(table: pd.DataFrame, rows: np.ndarray) -> tuple[pd.DataFrame, np
 
 
 def kept(archive: Archive) -> pd.DataFrame | None:
-    """Return the frame in results.parquet; None if a file that it was made of has changed."""
+    """Return the frame in results.parquet, None if one of its sources has changed."""
     try:
         sources = formats.summed(archive.folder, "results.json", formats.MadeOf)
         if (
@@ -420,7 +420,7 @@ def write(archive: Archive, experiment: Experiment) -> tuple[Path, Path]:
     folder = archive.folder
     name = "results.json"
     try:
-        folder.remove(name)  # what it says does not hold from here on
+        folder.remove(name)  # it becomes invalid now
         name = "results.csv"
         with folder.whole(name) as file:
             file.write(spreadsheets.to_csv(table).encode("utf-8", "backslashreplace"))
@@ -432,14 +432,14 @@ def write(archive: Archive, experiment: Experiment) -> tuple[Path, Path]:
         folder.write(name, json.dumps({**sources, "sha256": formats.digest(sources)}, indent=1))
     except OSError as error:
         raise ArchiveUnwritable(
-            f"{archive.path / name}: {one_line(error)}; the journal holds every run: "
-            f"`netlimits parse` makes the tables of it"
+            f"{archive.path / name}: {one_line(error)}; no run is lost: `netlimits parse` writes "
+            "the tables again from the journal"
         ) from None
     return archive.path / "results.csv", archive.path / "results.parquet"
 
 
 def remove(archive: Archive) -> None:
-    """Remove what `write` wrote. Raises ArchiveUnwritable if it cannot be removed."""
+    """Remove the files that `write` wrote. Raises ArchiveUnwritable if that fails."""
     for name in ("results.json", "results.parquet", "results.csv"):
         try:
             archive.folder.remove(name)

@@ -1,7 +1,7 @@
-"""What the journal says: the one fold over its events.
+"""Fold the journal's events into the attempts and changes that they describe.
 
-Tables, records, counts and pending runs are all made of a `History`. It starts at the journal's
-first line, or at the end of a part (`archive.parts`), and takes events in order.
+Tables, records, counts and pending runs are all derived from a `History`. It starts at the
+journal's first line, or at the end of a part (`archive.parts`), and accepts events in order.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Attempt = tuple[int, int]
 Event = dict[str, Any]
 
 CUT_OFF = "the process ended before the run did"
-"""The reason of an attempt that has no end."""
+"""The reason of an attempt without an end."""
 
 
 class Outcome(NamedTuple):
-    """How an attempt ended, without its figures."""
+    """The outcome of an attempt, without figures."""
 
     status: str
     reason: str
@@ -31,13 +31,13 @@ class Outcome(NamedTuple):
 
 
 class OpenChanges:
-    """The `found` events that no `put_back` or `forgotten` has answered yet."""
+    """The `found` events without a later `put_back` or `forgotten`."""
 
     def __init__(self, unfinished: Iterable[Mapping[str, Any]] = ()) -> None:
         self._open = {_place(event): {**event} for event in unfinished}
 
     def add(self, event: Mapping[str, Any]) -> None:
-        """Take a `found`, `put_back` or `forgotten` event; ignore others."""
+        """Process a `found`, `put_back` or `forgotten` event; ignore others."""
         if event["event"] == "found":
             first = self._open.get(_place(event), event)
             self._open[_place(event)] = {**first, "state": {**event["state"], **first["state"]}}
@@ -46,7 +46,7 @@ class OpenChanges:
 
     @property
     def unfinished(self) -> tuple[Event, ...]:
-        """Return one event per setting, oldest first, with the state before its first change."""
+        """An event for each setting, oldest first, with the state before its first change."""
         return tuple(self._open.values())
 
 
@@ -55,11 +55,11 @@ def _place(event: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 class History:
-    """A stretch of the journal, folded.
+    """A section of the journal, folded.
 
-    `again` is True if the stretch says something of an attempt that an earlier event closed, or
-    that it has no start of: counts of several stretches then do not add up. `attempts` are in the
-    order of their starts.
+    `repeated` is True if the section has events of an attempt that was already closed, or whose
+    start is missing: counts of several sections must not be added then. `attempts` are in the order
+    of their starts.
     """
 
     def __init__(self, before: PartFooter | None = None) -> None:
@@ -70,20 +70,20 @@ class History:
         self.reconnected: Counter[str] = Counter()
         self.extended: list[Event] = []
         self.opened: float | None = None
-        self.again = False
+        self.repeated = False
         self.lines = 0
         self._open: dict[Attempt, Event] = {}
         for start in before["going"] if before else ():
             self.add({**start})
 
     def add(self, event: Event) -> None:
-        """Take the next event."""
+        """Process the next event."""
         name = event["event"]
         if name in ("start", "end", "parsed"):
             self._add_attempt(event)
         elif name == "opened":
             self.opened = float(event["at"]) if decoding.has(event.get("at"), float) else None
-            self.close(going=True)  # the process that made them was killed
+            self.close(include_running=True)  # the process that made them was killed
         elif name == "imported":
             for row in event["rows"]:
                 self._add_attempt({"event": "end", "block": 1, "started": None, **row})
@@ -103,34 +103,36 @@ class History:
             return
         disturbed = event["status"] == "ok" and bool(event["figures"].get("disturbed_pct"))
         self.attempts[key] = Outcome(event["status"], event["reason"], disturbed)
-        self.again |= key not in self._open
-        # what is read again may have no interim results any more
+        self.repeated |= key not in self._open
+        # an attempt that was parsed again may have no interim results any more
         self._open[key] = {**self._open.get(key, {}), "interim": (), **event}
         while self._open and "status" in next(iter(self._open.values())):
             self._close(next(iter(self._open)))
 
-    def close(self, *, going: bool) -> None:
-        """Close all attempts that have an end and, with `going`, those that have none."""
-        for key in [key for key, event in self._open.items() if going or "status" in event]:
+    def close(self, *, include_running: bool) -> None:
+        """Close all attempts with an end and, with `include_running`, those without one."""
+        for key in [
+            key for key, event in self._open.items() if include_running or "status" in event
+        ]:
             self._close(key)
 
     def _close(self, key: Attempt) -> None:
         self.keep(self._open.pop(key))
 
     def keep(self, event: Event) -> None:
-        """Take the merged events of an attempt that is over, in the order of starts.
+        """Process the merged events of a closed attempt; subclasses override it.
 
-        An attempt that was read again comes again. Subclasses make rows and records of it.
+        Attempts arrive in the order of starts. An attempt that was parsed again arrives again.
         """
 
     @property
-    def going(self) -> dict[Attempt, Event]:
-        """The `start` of each attempt without an end that the last process made."""
+    def running(self) -> dict[Attempt, Event]:
+        """The `start` of each attempt of the last process that has no end."""
         return {key: event for key, event in self._open.items() if "status" not in event}
 
     @property
     def outcomes(self) -> dict[int, str]:
-        """Run -> the outcome that it has in this stretch."""
+        """Run -> its outcome in this section."""
         return {
             run: outcome.status
             for (run, _), outcome in self.attempts.items()

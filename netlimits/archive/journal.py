@@ -2,10 +2,10 @@
 
     {"n":17,"crc":"5f0c3a9e","event":"end","at":1795258333.53,…}
 
-`n` counts from 1 without a gap. `crc` is the CRC-32 of all that follows it on its line, started
-with the CRC of the line before, so it covers the whole journal up to here. A reader finds a line
-that is lost, doubled, moved or changed without parsing JSON, and names it. Lines that are lost at
-the end are found by `store`, which compares the journal with what else knows how long it was.
+`n` counts from 1 without gaps. `crc` is the CRC-32 of the rest of the line, seeded with the CRC of
+the previous line, so it covers the whole journal up to here. A reader detects a line that is
+missing, duplicated, moved or changed without parsing JSON. `store` detects missing lines at the end
+by other files that recorded the journal's length.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from netlimits.model.folder import Folder
 
 NAME = "journal.jsonl"
 LINE_LIMIT = 2**30
-"""Bytes of one event: an import of a million runs is a third of that."""
+"""Maximum bytes of an event: an import of a million runs takes a third of it."""
 
 _ENVELOPE = re.compile(rb'\{"n":([1-9][0-9]{0,18}),"crc":"([0-9a-f]{8})",')
 
 
 BLOCK = 2**24
-"""Bytes of a block of `BlockDigest`: so many are read again, at most, to continue one."""
+"""Bytes of a block of `BlockDigest`, which are read again, at most, to continue a digest."""
 
 
 class BlockDigest:
-    """The SHA-256 of a file that only grows, in blocks, so that another process can continue it.
+    """The SHA-256 of a growing file, in blocks, so that another process can continue it.
 
-    A hash function's state cannot be stored. So the checksum is chained: of the first `BLOCK`
+    The state of a hash function cannot be stored. So checksums are chained: of the first `BLOCK`
     bytes, then of that checksum and the next `BLOCK` bytes, and so on. `chain` is the checksum of
-    the whole blocks so far. A file shorter than a block has its plain SHA-256.
+    the complete blocks. A file shorter than a block has its plain SHA-256.
     """
 
     def __init__(self, chain: str = "", size: int = 0) -> None:
@@ -78,7 +78,7 @@ class BlockDigest:
 
 @dataclass(slots=True)
 class Head:
-    """A place between two lines: lines and bytes before it, the last line's CRC and offset."""
+    """A position between lines: lines and bytes before it, CRC and offset of the last line."""
 
     lines: int = 0
     size: int = 0
@@ -86,13 +86,13 @@ class Head:
     last: int = 0
 
     def sealed(self, body: bytes) -> bytes:
-        """Return an event's JSON as the next line, with its newline."""
+        """Return an event's JSON as the next line, including the newline."""
         rest = body[1:]
         crc = zlib.crc32(rest, self.crc)
         return b'{"n":%d,"crc":"%08x",%s\n' % (self.lines + 1, crc, rest)
 
     def problem(self, line: bytes) -> str:
-        """Return what is wrong with a line that should come next; "" if nothing is."""
+        """Return the problem of a line that should be the next one, "" if there is none."""
         match = _ENVELOPE.match(line)
         if not match:
             return "is damaged"
@@ -101,9 +101,9 @@ class Head:
             lost = "line" if number == due + 1 else f"{number - due} lines"
             return f"is line {number} of this journal: the {lost} before it {_are(number - due)}"
         if number < due:
-            return f"is line {number} of this journal: it is there twice, or was moved"
+            return f"is line {number} of this journal: it is duplicated, or was moved"
         if zlib.crc32(line[match.end() :].removesuffix(b"\n"), self.crc) != int(match[2], 16):
-            return "was changed: its checksum does not hold"
+            return "was changed: its checksum is wrong"
         return ""
 
     def add(self, line: bytes) -> None:
@@ -131,12 +131,12 @@ def _are(count: int) -> str:
 
 @dataclass(slots=True)
 class Journal:
-    """The journal of a folder: readable always, appendable while this process holds its lock."""
+    """The journal of a folder, which this process can append to while it holds the lock."""
 
     folder: Folder
     head: Head = field(default_factory=Head)
     digest: BlockDigest = field(default_factory=BlockDigest)
-    """The checksum of all its bytes, kept up while it is locked."""
+    """The checksum of all its bytes, valid while it is locked."""
     _file: IO[bytes] | None = None
     _pending: bool = False
     _lost: str = ""
@@ -151,10 +151,10 @@ class Journal:
     def lines(
         self, begin: Head | None = None, end: int | None = None
     ) -> Iterator[tuple[int, bytes]]:
-        """Yield (number, line) of every whole line from `begin` to the byte `end`.
+        """Yield (number, line) of every complete line from `begin` to the byte `end`.
 
-        Each is checked against its checksum; a torn last line is left out. Raises ArchiveError
-        naming the line that is wrong.
+        Checksums are verified; an incomplete last line is ignored. Raises ArchiveError with the
+        number of a damaged line.
         """
         try:
             with self.folder.reader(NAME) as file:
@@ -165,7 +165,7 @@ class Journal:
             raise ArchiveError(f"{self.path}: {one_line(error)}") from None
 
     def ends(self, heads: Iterable[Head]) -> Iterator[bool]:
-        """Yield for each place whether the journal has the line that ends there.
+        """Yield True for each position at which the journal's line ends as recorded.
 
         A line's checksum covers all lines before it, so nothing else is read.
         """
@@ -181,7 +181,8 @@ class Journal:
         while end is None or head.size < end:
             number = head.lines + 1
             if size - head.size > LINE_LIMIT and cast(BufferedReader, file).peek(1)[:1] != b"{":
-                raise ArchiveError(f"{self.path}:{number}: is damaged")  # a hole, minutes to read
+                # a sparse hole of a damaged disk would take minutes to read
+                raise ArchiveError(f"{self.path}:{number}: is damaged")
             if not (line := file.readline(LINE_LIMIT)):
                 return
             if not line.endswith(b"\n") and len(line) < LINE_LIMIT:
@@ -196,7 +197,7 @@ class Journal:
     def events(
         self, begin: Head | None = None, end: int | None = None
     ) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield (line number, event). Raises ArchiveError naming the line that is damaged."""
+        """Yield (line number, event). Raises ArchiveError with the number of a damaged line."""
         for number, line in self.lines(begin, end):
             event = formats.event(line)
             if event is None:
@@ -212,10 +213,11 @@ class Journal:
     # -- appending ----------------------------------------------------------------------------
 
     def lock(self, begin: Head | None = None, digest: BlockDigest | None = None) -> None:
-        """Open it for appending, for this process alone; cut off a torn last line.
+        """Lock it for this process, and cut off an incomplete last line.
 
-        It is read from a known place on: `begin`, and `digest`, which may end before it. Raises
-        ArchiveError if another process holds it, or it cannot be written, or is damaged.
+        The lines after `begin` are verified, and `digest`, which may end before it, is continued.
+        Raises ArchiveInUse if another process holds the lock, and ArchiveError if it cannot be
+        written or is damaged.
         """
         try:
             file = os.fdopen(self.folder.open(NAME, os.O_RDWR), "r+b", buffering=0)
@@ -230,10 +232,10 @@ class Journal:
                     "or end it"
                 ) from None
             self.head, self.digest = replace(begin or Head()), digest or BlockDigest()
-            with os.fdopen(os.dup(file.fileno()), "rb") as whole:
-                whole.seek(self.digest.size)
-                self.digest.update(whole.read(self.head.size - self.digest.size))
-                for _, line in self._lines(whole, self.head):
+            with os.fdopen(os.dup(file.fileno()), "rb") as reader:
+                reader.seek(self.digest.size)
+                self.digest.update(reader.read(self.head.size - self.digest.size))
+                for _, line in self._lines(reader, self.head):
                     self.digest.update(line)
             file.truncate(self.head.size)
             file.seek(0, os.SEEK_END)
@@ -248,16 +250,16 @@ class Journal:
     def close(self) -> None:
         """Release the lock."""
         if self._file:
-            with suppress(ArchiveUnwritable):  # whoever must know of it has called sync
+            with suppress(ArchiveUnwritable):  # callers that need the error call sync
                 self.sync()
             self._file.close()
             self._file = None
 
     def append(self, event: dict[str, Any], *, durable: bool = True) -> None:
-        """Append one event with one write; a `durable` one is on disk when this returns.
+        """Append an event with one write; a `durable` one is on disk when this returns.
 
-        Others are on disk with the next durable one, or after `sync`. Raises ArchiveUnwritable,
-        and then nothing was appended.
+        Others reach the disk with the next durable event or `sync`. Raises ArchiveUnwritable, and
+        then nothing was appended.
         """
         assert self._file, "lock() comes first"
         self._refuse_lost()
@@ -272,11 +274,11 @@ class Journal:
                 syncing = True
                 os.fsync(self._file.fileno())
         except OSError as error:
-            self._file.truncate(end)  # half a line must not stand before the next one
-            why = f"{self.path}: {error.strerror}"
-            if syncing and self._pending:  # those before it may be lost, too
-                self._lost = why
-            raise ArchiveUnwritable(why) from None
+            self._file.truncate(end)  # no incomplete line may precede the next one
+            problem = f"{self.path}: {error.strerror}"
+            if syncing and self._pending:  # earlier events may be lost, too
+                self._lost = problem
+            raise ArchiveUnwritable(problem) from None
         self._pending = not durable
         self.head.add(line)
         self.digest.update(line)
@@ -294,6 +296,6 @@ class Journal:
         self._pending = False
 
     def _refuse_lost(self) -> None:
-        """Raise again for lines that did not reach the disk: the kernel reports that once only."""
+        """Raise ArchiveUnwritable if lines did not reach the disk; the kernel tells once."""
         if self._lost:
             raise ArchiveUnwritable(self._lost)

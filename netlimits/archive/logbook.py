@@ -1,6 +1,6 @@
-"""A campaign's experiment, plan, records and standing: all that a process at work needs.
+"""A campaign's experiment, plan, records and counts, without loading pandas or pyarrow.
 
-It loads neither pandas nor pyarrow; `archive.reader` adds the tables.
+A running campaign needs no more; `archive.reader` adds the tables.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from netlimits.model import STATUSES, Experiment, Record, Run
 
 @dataclass(frozen=True)
 class Logbook:
-    """Read a campaign's folder; `planned` is its plan, if the caller has it at hand."""
+    """A campaign's folder; `planned` is its plan, if the caller already has it."""
 
     archive: Archive
     planned: Plan | None = None
 
     @property
     def path(self) -> Path:
-        """The folder."""
+        """The folder of the campaign."""
         return self.archive.path
 
     @cached_property
     def imported(self) -> Mapping[str, Any] | None:
-        """Return the source of an imported folder (`netlimits import`); None for a campaign."""
+        """The sources of imported results (`netlimits import`), None for a campaign."""
         source: dict[str, Any] | None = self.archive.meta.get("imported")
         return source
 
     @cached_property
     def experiment(self) -> Experiment:
-        """The experiment as it was run: the file to the letter, `--set`, and the seed drawn.
+        """The experiment as it was run: the file with `--set` and the seed that was drawn.
 
-        Of an imported campaign only the name and the factors' names are known. Raises ArchiveError
-        if its file cannot be read, or does not fit campaign.json.
+        Imported results only have a name and names of factors. Raises ArchiveError if the file
+        cannot be read, or contradicts campaign.json.
         """
         if self.planned:
             return self.planned.experiment
@@ -67,14 +67,14 @@ class Logbook:
         if loaded.repeat.seed not in (None, meta["seed"]):
             raise ArchiveError(
                 f"{path}: has the seed {loaded.repeat.seed}, and campaign.json {meta['seed']}; one "
-                "of them was edited: put it back"
+                "of them was edited: restore it"
             )
         if lacking := [role for role in loaded.roles if role not in meta["machines"]]:
             raise ArchiveError(f"{self.path / 'campaign.json'}: has no machine for {lacking[0]}")
         return replace(loaded, repeat=replace(loaded.repeat, seed=meta["seed"]))
 
     def _parsed(self, name: str, overrides: Iterable[Sequence[str]]) -> Experiment:
-        """Parse one of the folder's experiments, with what was changed in it."""
+        """Parse an experiment of the folder with its overrides."""
         self.archive.check(name)
         path = self.path / name
         try:
@@ -85,13 +85,13 @@ class Logbook:
 
     @property
     def skipped(self) -> Mapping[str, str]:
-        """The reason for each tool whose runs were left out from the beginning."""
+        """Tool whose runs are left out -> the reason."""
         reasons: dict[str, str] = self.archive.meta.get("skipped", {})
         return reasons
 
     @cached_property
     def plan(self) -> Plan:
-        """The experiment's plan and what was added to it, less the runs that were left out."""
+        """The experiment's plan with added runs, without runs that are left out."""
         if self.planned:
             return self.planned.leaving_out(self.skipped)
         plan = Plan(self.experiment).leaving_out(self.skipped)
@@ -100,9 +100,9 @@ class Logbook:
         return plan
 
     def extend(self, replicates: int, seed: int) -> Self:
-        """Add so many runs of each configuration; return the campaign with them.
+        """Add `replicates` runs of each configuration; return the extended campaign.
 
-        Its journal is locked.
+        The journal must be locked.
         """
         self.plan.extended(replicates, seed)  # raises before anything is written
         self.archive.append("extended", replicates=replicates, seed=seed)
@@ -110,30 +110,30 @@ class Logbook:
 
     @cached_property
     def runs(self) -> Mapping[int, Run]:
-        """The plan, by run number; of an imported campaign the runs that were read."""
+        """Number -> run of the plan, or of the imported results."""
         if self.imported:
             return {record.run.number: record.run for record in self.records()}
         return {run.number: run for run in self.plan.runs()}
 
     def records(self) -> list[Record]:
-        """Return every attempt, in the order in which they started."""
+        """Return all attempts in the order of their starts."""
         attempts = records.records(self.archive)
         self.check_imported(len({record.run.number for record in attempts}))
         return attempts
 
     def check_imported(self, runs: int) -> None:
-        """Raise ArchiveError if an imported campaign has another number of runs than came in."""
+        """Raise ArchiveError if the number of imported runs differs from campaign.json."""
         count = sum(file["runs"] for file in self.imported["files"]) if self.imported else runs
         if runs != count:
             raise ArchiveError(
-                f"{self.archive.journal.path}: tells of {runs} runs, and {count} came in; put it "
-                "back from a copy, or import the files in raw/imported again"
+                f"{self.archive.journal.path}: holds {runs} runs, and {count} were imported; "
+                "restore it from a copy, or import the files in raw/imported again"
             )
 
     def state(self) -> dict[str, Any]:
-        """Return how far it is: runs by outcome, runs left, what is not restored, who runs it.
+        """Return the progress: runs by outcome, runs left, open changes, the running process.
 
-        `running` is None if nobody runs it.
+        `running` is None if no process runs the campaign.
         """
         now = standing.standing(self.archive)
         planned = len(self.runs) if self.imported else self.planned_runs()
@@ -165,11 +165,11 @@ class Logbook:
         }
 
     def planned_runs(self) -> int:
-        """Return how many runs are planned, without those that are left out."""
+        """Return the number of planned runs, without those that are left out."""
         return len(self.plan) - self.plan.left_out().total()
 
     def skipped_runs(self) -> list[dict[str, Any]]:
-        """Return the tools whose runs are left out: `tool`, how many `runs`, the `reason`."""
+        """Return `tool`, number of `runs` and `reason` for each tool whose runs are left out."""
         left_out = self.plan.left_out() if self.skipped else {}
         return [
             {"tool": tool, "runs": left_out[tool], "reason": reason}
@@ -177,9 +177,9 @@ class Logbook:
         ]
 
     def check_plan(self) -> None:
-        """Raise ArchiveError if the archived experiment no longer makes the archived plan."""
+        """Raise ArchiveError if the archived experiment does not give the archived plan."""
         if self.imported:
-            raise ArchiveError(f"{self.path}: was imported from files: there is nothing to resume")
+            raise ArchiveError(f"{self.path}: holds imported results; they cannot be resumed")
         digest = _Digest()
         self.plan.as_begun().write_csv(cast(IO[str], digest))
         try:
@@ -188,8 +188,8 @@ class Logbook:
             raise ArchiveError(f"{self.path / 'plan.csv'}: {one_line(error)}") from None
         if digest.hash.hexdigest() != kept:
             raise ArchiveError(
-                f"{self.path}: experiment.yaml no longer makes plan.csv; one of them was edited, "
-                "or another netlimits wrote them: put it back, or start a new campaign"
+                f"{self.path}: experiment.yaml does not give plan.csv; one of them was edited, or "
+                "another version of netlimits wrote them: restore it, or start a new campaign"
             )
 
 
@@ -202,14 +202,14 @@ def opened(path: str | Path) -> Archive:
     return archive
 
 
-def open(path: str | Path) -> Logbook:  # noqa: A001 - as archive.reader says it
-    """Return the campaign in a folder. Raises ArchiveError if there is none, or it is damaged."""
+def open(path: str | Path) -> Logbook:  # noqa: A001 - the name in archive.reader
+    """Open the campaign in a folder. Raises ArchiveError if there is none, or it is damaged."""
     return Logbook(opened(path))
 
 
 @lru_cache(maxsize=4)
 def _experiment(text: str, path: Path, overrides: tuple[tuple[str, str], ...]) -> Experiment:
-    """Parse an experiment; whoever opens a folder again and again parses it once."""
+    """Parse an experiment once, even if a folder is opened repeatedly."""
     return load.parse(text, path, overrides)
 
 

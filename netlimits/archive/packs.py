@@ -2,12 +2,12 @@
 
     raw/000001.runs-1-4096.zst    the pack's number, its lowest and its highest run
 
-A pack is a series of Zstandard frames. Each holds attempts of about `BLOCK` bytes: they are alike,
-and compressed together they take a fifth of what they take one by one. `zstdcat` prints them all. A
-last frame, which it skips, is a JSON index: the attempts of each frame, and its checksum.
+A pack is a series of Zstandard frames. Each holds attempts of about `BLOCK` bytes: compressed
+together they take a fifth of the space, since they are similar. `zstdcat` prints them all. A last,
+skippable frame is a JSON index with the attempts and the checksum of each frame.
 
-A pack is written whole, read back before the files that it replaces are removed, and never changed.
-Readers check its checksums, and allocate no more than `ATTEMPT_LIMIT` for a frame.
+A pack is written atomically, read back before the files that it replaces are removed, and never
+changed. Readers verify its checksums, and allocate at most `ATTEMPT_LIMIT` for a frame.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ INDEX_LIMIT = formats.FILE_LIMIT
 _NAME = re.compile(r"(\d{6,9})\.runs-([1-9]\d{0,15})-([1-9]\d{0,15})\.zst")
 _LEFT = re.compile(r"\.\d+\.\d{6,9}\.runs-\d+-\d+\.zst")
 _SKIPPED = struct.Struct("<II")
-"""The head of a skippable frame: its magic number, and how many bytes follow."""
+"""The header of a skippable frame: magic number, number of following bytes."""
 _MAGIC = 0x184D2A50
 _END = struct.Struct("<II")
-"""The index's CRC-32 and its bytes, at the file's end."""
+"""CRC-32 and size of the index, at the file's end."""
 
 
 class DamagedPack(ValueError):
-    """A pack is not what was written."""
+    """A pack was damaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """A pack, as its name describes it."""
+    """The number, the lowest and the highest run of a pack, which form its name."""
 
     number: int
     low: int
@@ -58,24 +58,23 @@ class Pack:
 
     @property
     def name(self) -> str:
-        """The file's name."""
         return f"raw/{self.number:06d}.runs-{self.low}-{self.high}.zst"
 
 
 def packs(names: Iterable[str]) -> list[Pack]:
-    """Return the packs among the names in the folder `raw`, in order."""
+    """Return the packs among the names of files in `raw`, in order."""
     matches = filter(None, map(_NAME.fullmatch, names))
     return sorted((Pack(int(m[1]), int(m[2]), int(m[3])) for m in matches), key=lambda p: p.number)
 
 
 def left_over(names: Iterable[str]) -> list[str]:
-    """Return the names of packs that killed processes were writing."""
+    """Return the temporary files of packs that killed processes were writing."""
     return [f"raw/{name}" for name in names if _LEFT.fullmatch(name)]
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Attempts that were compressed together: offset, bytes, CRC, (run, attempt, bytes) of each."""
+    """Attempts compressed together: offset, bytes, CRC, and (run, attempt, bytes) of each."""
 
     begin: int
     size: int
@@ -84,12 +83,12 @@ class Frame:
 
     @property
     def inflated(self) -> int:
-        """The bytes of its attempts, uncompressed."""
+        """The uncompressed bytes of its attempts."""
         return sum(size for _, _, size in self.attempts)
 
 
 class Contents:
-    """The content of a pack; the frame that was read last is cached."""
+    """The content of a pack; the last frame is cached."""
 
     def __init__(self, folder: Folder, pack: Pack) -> None:
         """Read the index. Raises OSError, and DamagedPack."""
@@ -126,11 +125,11 @@ class Contents:
             file.seek(frame.begin)
             packed = file.read(frame.size)
         if zlib.crc32(packed) != frame.crc:
-            raise DamagedPack("is damaged: a checksum does not hold")
+            raise DamagedPack("is damaged: a checksum is wrong")
         try:
             data: bytes = _codec().decompress(packed, frame.inflated, asbytes=True)
-        except OSError:  # of another length than the index says, too
-            raise DamagedPack("is damaged: it is no compressed text") from None
+        except OSError:  # also for a length other than the index says
+            raise DamagedPack("is damaged: a frame cannot be decompressed") from None
         self._last = (frame, data)
         return data
 
@@ -149,14 +148,14 @@ def indexed(file: BinaryIO) -> PackIndex:
         magic, skipped = _SKIPPED.unpack(file.read(_SKIPPED.size))
         text = file.read(length)
         if (magic, skipped) != (_MAGIC, length + _END.size) or zlib.crc32(text) != crc:
-            raise DamagedPack("is damaged: its index does not hold")
+            raise DamagedPack("is damaged: its index is wrong")
         index = decoding.typed(text, PackIndex)
     except struct.error:
         raise DamagedPack("is damaged: it has no index") from None
     except ValueError as problem:
         raise DamagedPack(str(problem)) from None
     if sum(frame["size"] for frame in index["frames"]) != head:
-        raise DamagedPack("is damaged: its index does not hold")
+        raise DamagedPack("is damaged: its index is wrong")
     return index
 
 

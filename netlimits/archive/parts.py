@@ -1,15 +1,15 @@
 """Parts: the journal of a large campaign in columns, so that no reader parses all of it.
 
-    parts/000001.json             which lines of the journal it covers, and their counts
-    parts/000001.parquet          one row an attempt, as in results.csv
-    parts/000001-interim.parquet  one row an interim result, if there are any
+    parts/000001.json             the lines of the journal that it covers, and their counts
+    parts/000001.parquet          one row per attempt, as in results.csv
+    parts/000001-interim.parquet  one row per interim result, if there are any
 
-A part is made of its lines alone (and of the attempts that had not ended at the end of the part
-before it), after every `ATTEMPTS` attempts, and never changed. The journal stays the truth: a part
-that is lost is made of it again. A part has the number, offset and checksum of its last line, and
-that checksum covers the whole journal up to there, so a reader checks a part by reading one line.
-Its JSON is written last and has a checksum of itself and of the Parquet files (`archive.columns`).
-Readers ignore a part that fails a check, and read the journal instead.
+A part is derived from its lines (and from attempts that were running at the end of the previous
+part), after every `ATTEMPTS` attempts, and never changed. The journal remains the authority: a
+missing part is derived again. A part has the number, offset and checksum of its last line, which
+covers the whole journal up to there, so a reader verifies a part by reading one line. Its JSON is
+written last and has a checksum of itself and of the Parquet files (`archive.columns`). Readers
+ignore an invalid part, and read the journal instead.
 """
 
 from __future__ import annotations
@@ -29,34 +29,34 @@ from netlimits.model.folder import Folder
 
 FOLDER = "parts"
 ATTEMPTS = 4096
-"""Attempts of a part: at most twice as many lie between the last part and the journal's end."""
+"""Attempts per part: at most twice as many are between the last part and the journal's end."""
 
 SIZE = 32 * 2**20
-"""Bytes of the journal after which a part ends earlier."""
+"""Bytes of the journal after which a part ends even with fewer attempts."""
 
 _NAME = re.compile(r"(\d{6,9})\.json")
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part, as its JSON describes it."""
+    """A part, described by its JSON."""
 
     number: int
     about: PartFooter
 
     @property
     def begin(self) -> Head:
-        """The place in the journal where it begins."""
+        """The position in the journal where it begins."""
         return Head(*self.about["begin"])
 
     @property
     def end(self) -> Head:
-        """The place in the journal where it ends."""
+        """The position in the journal where it ends."""
         return Head(*self.about["end"])
 
     @property
     def block(self) -> BlockDigest:
-        """The journal's checksum, up to a place before the part's end."""
+        """The journal's checksum, up to a position before the part's end."""
         return BlockDigest(*self.about["chain"])
 
     @property
@@ -71,31 +71,30 @@ class Part:
 
 
 def json_name(number: int) -> str:
-    """Return the name of a part's JSON."""
     return f"{FOLDER}/{number:06d}.json"
 
 
 def each(journal: Journal) -> Iterator[Part]:
-    """Yield the parts that follow one another and whose last line is in the journal."""
+    """Yield the consecutive parts whose last line is in the journal."""
     parts, ends = itertools.tee(_in_order(journal.folder))
     holding = journal.ends(part.end for part in ends)
     yield from itertools.compress(parts, itertools.takewhile(bool, holding))
 
 
 def newest(folder: Folder) -> Part | None:
-    """Return the valid part with the highest number, of whichever journal it is."""
+    """Return the valid part with the highest number, even if its journal is another one."""
     newest_first = (_part(folder, n) for n in sorted(_numbers(folder), reverse=True))
     return next(filter(None, newest_first), None)
 
 
 def before(folder: Folder, part: Part) -> PartFooter | None:
-    """Return what the part before another one says; None if there is none, or it is damaged."""
+    """Return the JSON of the previous part, None if it is missing or damaged."""
     previous = _part(folder, part.number - 1)
     return previous.about if previous else None
 
 
 def reach(parts: Iterable[Part]) -> tuple[Part | None, int]:
-    """Return the last of these parts, and the highest run number in any of them."""
+    """Return the last part, and the highest run number in any part."""
     last, highest = None, 0
     for last in parts:
         highest = max(highest, last.about["highest"])
@@ -103,43 +102,43 @@ def reach(parts: Iterable[Part]) -> tuple[Part | None, int]:
 
 
 def add_up(parts: Sequence[Part], tail: History) -> bool:
-    """Return whether the counts of these parts and of the lines after them can be added up.
+    """Return True if the counts of the parts and of the lines after them can be added.
 
-    They can if each attempt, and each run's outcome, is in one of them alone.
+    They can if each attempt, and each run's outcome, is in only one of them.
     """
     outcomes = tail.outcomes
     ranges = [tuple(part.about["runs"]) for part in parts if part.about["runs"]]
     ranges += [(min(outcomes), max(outcomes))] if outcomes else []
     ranges.sort()
     overlap = any(low <= high for (_, high), (low, _) in itertools.pairwise(ranges))
-    return not (overlap or tail.again or any(part.about["again"] for part in parts))
+    return not (overlap or tail.repeated or any(part.about["again"] for part in parts))
 
 
 def counts(history: History) -> dict[str, Any]:
-    """Return what a part's JSON says of its lines, beside where they are."""
-    outcomes, going = history.outcomes, history.going
+    """Return the counts for a part's JSON."""
+    outcomes, running = history.outcomes, history.running
     return {
         "runs": [min(outcomes), max(outcomes)] if outcomes else None,
         "highest": max((run for run, _ in history.attempts), default=0),
-        "again": history.again,
-        **counts_of(history.attempts, going),
+        "again": history.repeated,
+        **counts_of(history.attempts, running),
         "reconnected": history.reconnected,
         "opened": history.opened,
         "extended": history.extended,
         "unfinished": history.changes.unfinished,
-        "going": [*going.values()],
+        "going": [*running.values()],
     }
 
 
 def counts_of(attempts: Mapping[Attempt, Outcome], without: Container[Attempt]) -> dict[str, Any]:
-    """Count attempts `without` some: `outcomes` by run, and the others by attempt."""
-    counted = [(run, told) for (run, n), told in attempts.items() if (run, n) not in without]
-    of_runs = {run: told.status for run, told in counted if told.status != "interrupted"}
+    """Count all attempts except those in `without`: `outcomes` by run, the rest by attempt."""
+    counted = [(key[0], outcome) for key, outcome in attempts.items() if key not in without]
+    of_runs = {run: outcome.status for run, outcome in counted if outcome.status != "interrupted"}
     return {
         "outcomes": Counter(of_runs.values()),
-        "interrupted": sum(told.status == "interrupted" for _, told in counted),
-        "disturbed": sum(told.disturbed for _, told in counted),
-        "reasons": Counter(told.reason for _, told in counted if told.reason),
+        "interrupted": sum(outcome.status == "interrupted" for _, outcome in counted),
+        "disturbed": sum(outcome.disturbed for _, outcome in counted),
+        "reasons": Counter(outcome.reason for _, outcome in counted if outcome.reason),
     }
 
 

@@ -1,16 +1,16 @@
-"""Raw output: what each command of an attempt printed, one JSON object a line.
+"""Raw output: the result of each command of an attempt, one JSON object per line.
 
-    raw/RUN-ATTEMPT.jsonl         one attempt's, on disk before anything parses it
-    raw/NUMBER.runs-LOW-HIGH.zst  those of many attempts (archive.packs)
+    raw/RUN-ATTEMPT.jsonl         that of one attempt, on disk before anything parses it
+    raw/NUMBER.runs-LOW-HIGH.zst  that of many attempts (archive.packs)
 
-An attempt is in one of them, or for a moment in both; then its file counts.
+An attempt is in one of them, or for a moment in both; then its own file counts.
 
-`step` says what a command was for. Those that figures are made of: `before` and `after`
-(/proc/stat of each host) around `client` (the tool), `before NAME` and `after NAME` (evidence),
-`sample` (looks during the run), `trace` (packets), `before watch` and `after watch` (changes by
-others), `after setting` (each setting of the run, read again), `guard` (whether a host's guard put
-settings back meanwhile). Everything else is kept, not read. Archives from before the journal had it
-hold what a run cost here as a command of no host, `controller`.
+`step` is the purpose of a command. These steps are parsed: `before` and `after` (/proc/stat of each
+host) around `client` (the tool), `before NAME` and `after NAME` (evidence), `sample` (samples
+during the run), `trace` (packets), `before watch` and `after watch` (changes by others), `after
+setting` (each setting read back after the run), `guard` (whether a host's guard restored settings
+during the run). All others are only kept. Early archives have the resources that a run used on
+this machine as a step `controller` without a host.
 """
 
 from __future__ import annotations
@@ -37,29 +37,26 @@ from netlimits.model.folder import Folder
 
 @dataclass(frozen=True, slots=True)
 class RawEntry:
-    """One command of an attempt: its purpose (`step`) and its result."""
+    """A command of an attempt: its purpose (`step`) and its result."""
 
     step: str
     completed: Completed
 
     @property
     def host(self) -> str:
-        """The host that it ran on."""
         return self.completed.host
 
     @property
     def stdout(self) -> str:
-        """What it printed."""
         return self.completed.stdout
 
     @property
     def argv(self) -> tuple[str, ...]:
-        """The command's words."""
         return self.completed.command.argv
 
 
 def line(entry: RawEntry) -> bytes:
-    """Return an entry as a line; bytes of an argument that are no text are escaped."""
+    """Return an entry as a line; bytes of arguments that are not UTF-8 are escaped."""
     completed = entry.completed
     fields = {
         "step": entry.step,
@@ -82,11 +79,8 @@ def line(entry: RawEntry) -> bytes:
 
 
 def parsed(text: str) -> list[RawEntry]:
-    """Parse raw output into entries; they lack the commands' standard input.
-
-    Raises ValueError for a text that is none.
-    """
-    # by line feeds alone: output may hold the other line breaks that splitlines() knows
+    """Parse raw output into entries, without the commands' standard input. Raises ValueError."""
+    # split at line feeds only: output may contain other line breaks of splitlines()
     lines = [decoding.parsed(ln) for ln in text.split("\n") if ln]
     if not decoding.has(lines, list[formats.RawLine]):
         raise ValueError("it is damaged")
@@ -125,14 +119,11 @@ class RawOutput:
         self._last: Contents | None = None
 
     def path(self, run: int, attempt: int) -> Path:
-        """Return the path of an attempt's own file."""
+        """Return the path of an attempt's file."""
         return self.folder.path / _name(run, attempt)
 
     def write(self, run: int, attempt: int, entries: Iterable[RawEntry]) -> str:
-        """Write what an attempt's commands printed to disk; return its SHA-256.
-
-        Raises ArchiveUnwritable.
-        """
+        """Write an attempt's entries to disk; return their SHA-256. Raises ArchiveUnwritable."""
         data = b"".join(map(line, entries))
         try:
             self.folder.write(_name(run, attempt), data)
@@ -141,9 +132,9 @@ class RawOutput:
         return hashlib.sha256(data).hexdigest()
 
     def read(self, run: int, attempt: int, sha256: str = "") -> list[RawEntry]:
-        """Return what an attempt's commands printed, in order.
+        """Return an attempt's entries, in order.
 
-        Raises ArchiveError if it is missing or damaged, or its checksum is not `sha256`.
+        Raises ArchiveError if they are missing or damaged, or do not match `sha256`.
         """
         path = self.path(run, attempt)
         try:
@@ -161,10 +152,10 @@ class RawOutput:
             raise ArchiveError(f"{path}: cannot be read: {one_line(error)}") from None
 
     def attempts(self, above: int = 0) -> set[Attempt]:
-        """Return the attempts at runs `above` a number that have raw output.
+        """Return the attempts that have raw output, of runs above a number.
 
-        A damaged pack counts as empty: the journal has the figures. Raises ArchiveError if the
-        folder `raw` cannot be listed.
+        A damaged pack counts as empty, since the journal has the figures. Raises ArchiveError if
+        the folder `raw` cannot be listed.
         """
         names = self.names()
         kept = {attempt for attempt in files(names) if attempt[0] > above}
@@ -179,26 +170,26 @@ class RawOutput:
         """Return the names in the folder `raw`. Raises ArchiveError if it cannot be listed."""
         try:
             return self.folder.names("raw")
-        except FileNotFoundError:  # an archive that was made small: figures without raw output
+        except FileNotFoundError:  # an archive may be published without raw output
             return []
         except OSError as error:
             raise ArchiveError(f"{self.folder.path / 'raw'}: {one_line(error)}") from None
 
     def refuse_lost(self, attempts: Iterable[Attempt]) -> None:
-        """Raise ArchiveError if there are attempts, which the journal does not have."""
+        """Raise ArchiveError if there are any of these attempts, which the journal lacks."""
         if lost := sorted(attempts):
             run, attempt = lost[0]
             raise ArchiveError(
-                f"{self.folder.path / 'journal.jsonl'}: its last lines are lost: it does not know "
-                f"of attempt {attempt} at run {run}, whose output is {self._place(run, attempt)}; "
-                "restore it from a copy"
+                f"{self.folder.path / 'journal.jsonl'}: its last lines are lost: it lacks attempt "
+                f"{attempt} at run {run}, whose output is {self._place(run, attempt)}; restore it "
+                "from a copy"
             )
 
     def pack(self, attempts: Iterable[Attempt]) -> bool:
-        """Move these attempts from their files into a pack; return whether there were any.
+        """Move these attempts from their files into a pack; return True if there were any.
 
-        The pack is read back before the files are removed. Links and files that are too large stay
-        where they are. Raises OSError and ArchiveError, and then no file was removed.
+        The pack is read back before the files are removed. Links and too large files are left out.
+        Raises OSError and ArchiveError, and then no file was removed.
         """
         names = self.names()
         kept = set(files(names))
@@ -221,7 +212,7 @@ class RawOutput:
         return True
 
     def finish(self) -> None:
-        """Finish the packing that a killed process began. Raises OSError, and ArchiveError."""
+        """Complete the packing that a killed process began. Raises OSError, and ArchiveError."""
         names = self.names()
         for name in packs.left_over(names):
             self.folder.remove(name)
@@ -232,7 +223,7 @@ class RawOutput:
                 self._remove(self._held(pack))
 
     def _held(self, pack: Pack) -> list[Attempt]:
-        """Return the attempts whose files have the same bytes in a pack."""
+        """Return the attempts whose files are byte for byte in a pack."""
         contents, held = self._contents(pack), []
         kept = set(files(self.names()))
         for attempt in contents.places:
@@ -280,7 +271,7 @@ class RawOutput:
         return self.path(run, attempt)
 
     def _contents(self, pack: Pack) -> Contents:
-        """Return the content of a pack; the last one is cached."""
+        """Return the content of a pack; the last pack is cached."""
         if self._last is None or self._last.pack != pack:
             try:
                 self._last = Contents(self.folder, pack)
@@ -309,8 +300,8 @@ def _name(run: int, attempt: int) -> str:
 
 
 def output(entries: Iterable[RawEntry], step: str, host: str) -> Completed:
-    """Return what came of a step on a host. Raises ToolFailure where it is not there."""
+    """Return the result of a step on a host. Raises ToolFailure if it is missing."""
     for entry in entries:
         if entry.step == step and entry.host == host:
             return entry.completed
-    raise ToolFailure(f"the raw output holds no {step!r} of {host}")
+    raise ToolFailure(f"the raw output has no {step!r} of {host}")

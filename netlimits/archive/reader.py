@@ -1,9 +1,9 @@
-"""A campaign as a thing to open: its experiment, its tables, its state.
+"""Open a campaign: its experiment, its tables, its progress.
 
 campaign = netlimits.open("results/stateless-offloads-20260101-120000")
-campaign.frame()       # one row an attempt
-campaign.intervals()   # one row an interim result
-campaign.packets(1)    # one row a packet of a run's trace
+campaign.frame()       # one row per attempt
+campaign.intervals()   # one row per interim result
+campaign.packets(1)    # one row per packet of a run's trace
 """
 
 from __future__ import annotations
@@ -24,18 +24,23 @@ from netlimits.model import Record
 
 @dataclass(frozen=True)
 class Campaign(Logbook):
-    """One campaign's folder, with its tables."""
+    """A campaign's folder, with its tables.
+
+    Example:
+        >>> campaign = netlimits.open("results/stateless-offloads-20260101-120000")
+        >>> campaign.frame().groupby("send_size")["throughput_mbps"].median()
+    """
 
     def frame(self, columns: Collection[str] | None = None, *, coded: bool = False) -> pd.DataFrame:
-        """Return one row an attempt: identity, factors and derived values, metrics.
+        """Return one row per attempt: identity, factors and derived values, metrics.
 
         Args:
-            columns: All columns that are needed; of a large campaign no others are read.
+            columns: The columns to read; by default all. Large campaigns are read faster with few.
             coded: Return text as categories, which take less memory and time.
 
         Returns:
-            The attempts in the order of their starts. `attrs["planned"]` has how many runs are
-            planned, and how many are in the frame.
+            The attempts in the order of their starts. Metrics have their unit in the column's name,
+            such as `throughput_mbps`. `attrs["planned"]` is [planned runs, runs in the frame].
 
         Raises:
             ArchiveError: The journal is damaged.
@@ -52,14 +57,15 @@ class Campaign(Logbook):
     def relation(
         self, columns: Collection[str] | None = None, memory: str | None = None
     ) -> Relation:
-        """Return the frame's rows in DuckDB: for more runs than memory holds.
-
-        `summary`, `compare`, `analysis.percentiles` and `analysis.spread` take it in a frame's
-        place.
+        """Return the frame's rows in DuckDB, for more runs than memory holds.
 
         Args:
-            columns: All columns that are needed.
-            memory: What DuckDB may take for itself ("1GB").
+            columns: The columns to read; by default all.
+            memory: Memory limit of DuckDB, such as "1GB".
+
+        Returns:
+            The rows, which `summary`, `compare`, `analysis.percentiles` and `analysis.spread`
+            accept in place of a frame.
 
         Raises:
             ArchiveError: The journal is damaged.
@@ -74,29 +80,34 @@ class Campaign(Logbook):
         return Relation(rows[0], connection, {**rows[1], "planned": [self.planned_runs()]})
 
     def frames(self) -> Iterator[pd.DataFrame]:
-        """Yield the frame in pieces with all columns: of a large campaign one for each part."""
+        """Yield the frame in pieces with all columns; those of a large campaign are its parts."""
         if not self._has_parts():
             yield self.frame()
             return
         yield from frames.pieces(self.archive, self.experiment)
 
     def intervals(self) -> pd.DataFrame:
-        """Return one row an interim result: run, attempt, factors, `ending_s`, `interval_s`, rate.
+        """Return one row per interim result of a run.
 
-        A run with parallel streams of its own (iperf3's `parallel`) has their sum in one row, so
-        that `analysis.aggregate` takes runs for streams unless it is told other columns.
+        Returns:
+            Columns `run`, `attempt`, `status`, the factors, `ending_s` (epoch seconds),
+            `interval_s`, and a rate such as `throughput_mbps`. Parallel streams of one client
+            (iperf3's `parallel`) are summed in one row.
         """
         return frames.intervals(self.archive, self.experiment)
 
     def packets(
         self, run: int, attempt: int | None = None, role: str | None = None
     ) -> pd.DataFrame:
-        """Return the packet trace of a run, as `packets.traces.trace` has it, cut to its MSS.
+        """Return the packet trace of a run, with one row per packet.
+
+        The columns are those of `analysis.packets.traces.trace`. Packets larger than the run's MSS
+        are split into segments.
 
         Args:
             run: The run's number.
-            attempt: The attempt; without it, the last one.
-            role: The host, if several were traced.
+            attempt: The attempt; by default the last one.
+            role: The host, required if several were traced.
 
         Raises:
             ArchiveError: The run or its trace is missing.
@@ -114,8 +125,8 @@ class Campaign(Logbook):
         """Return the packet traces of several runs in one table, with `run` and the factors.
 
         Args:
-            runs: The runs' numbers; without them, every run that is ok.
-            role: The host, if several were traced.
+            runs: The runs' numbers; by default all runs that are ok.
+            role: The host, required if several were traced.
 
         Raises:
             ArchiveError: A run or its trace is missing, or no run is ok.
@@ -164,10 +175,10 @@ class Campaign(Logbook):
         return sorted(map(int, last.loc[last["status"] == "ok", "run"]))
 
     def write_results(self) -> tuple[Path, ...]:
-        """Make `results.csv` and `results.parquet` anew from the journal; return their paths.
+        """Write `results.csv` and `results.parquet` from the journal; return their paths.
 
-        A campaign with parts has these instead, and results that it had before go. Nothing may
-        append to the journal meanwhile.
+        For a large campaign they are removed, and the path of its parts is returned. Nothing may
+        append to the journal at the same time.
         """
         if self._has_parts():
             frames.remove(self.archive)
@@ -178,7 +189,7 @@ class Campaign(Logbook):
         return next(self.archive.each_part(), None) is not None
 
     def left(self, frame: pd.DataFrame) -> tuple[int, int]:
-        """Return how many runs have no outcome in the frame, and how many are planned."""
+        """Return the number of runs without an outcome in the frame, and of planned runs."""
         if self.imported:
             return 0, len(self.runs)
         planned = self.planned_runs()
@@ -192,14 +203,20 @@ def open(path: str | Path) -> Campaign:  # noqa: A001 - the API says netlimits.o
     Args:
         path: The results folder.
 
+    Returns:
+        The campaign; its tables are read when they are requested.
+
     Raises:
-        ArchiveError: There is no campaign, or another version's, or it is damaged.
+        ArchiveError: The folder holds no campaign, is of another version, or is damaged.
+
+    Example:
+        >>> frame = netlimits.open("results/stateless-offloads-20260101-120000").frame()
     """
     return Campaign(logbook.opened(path))
 
 
 def _different(numbers: pd.Series) -> int:
-    """Count the different numbers; if they ascend, their neighbours tell."""
+    """Count distinct numbers, by comparing neighbours if they ascend."""
     values = numbers.to_numpy()
     if (values[1:] < values[:-1]).any():
         return int(numbers.nunique())

@@ -1,4 +1,4 @@
-"""Records: the journal's attempts as values, and the fields of the events that hold them."""
+"""Convert between the journal's events and records of attempts."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from netlimits.model import ControllerCost, Record, Run
 
 
 def records(archive: Archive) -> list[Record]:
-    """Return every attempt in the order of starts; one that was read again, as it was read last.
+    """Return the last version of every attempt, in the order of starts.
 
     Raises ArchiveError as `Archive.fold` does.
     """
     history = _Records()
-    archive.fold(history).close(going=True)
-    return [*history.told.values()]
+    archive.fold(history).close(include_running=True)
+    return [*history.latest.values()]
 
 
 def between(journal: Journal, begin: Head, end: int) -> list[Record]:
-    """Return the attempts in a stretch of a journal, from `begin` to the byte `end`."""
+    """Return the attempts of a journal from `begin` to the byte `end`."""
     history = _Records()
     for _, event in journal.events(begin, end):
         history.add(event)
-    history.close(going=True)
-    return [*history.told.values()]
+    history.close(include_running=True)
+    return [*history.latest.values()]
 
 
 class _Records(History):
-    """A history that keeps each attempt's record, as it was told last."""
+    """A history that keeps the latest record of each attempt."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: dict[Attempt, Record] = {}
+        self.latest: dict[Attempt, Record] = {}
 
     def keep(self, event: Event) -> None:
-        self.told[event["run"], event["attempt"]] = record(event)
+        self.latest[event["run"], event["attempt"]] = record(event)
 
 
 def unfinished(archive: Archive) -> tuple[Event, ...]:
-    """Return the `found` events that nothing answers: what a killed process left changed."""
+    """Return the `found` events that are still open: settings that were left changed."""
     part = archive.own_part()
     changes = OpenChanges(part.about["unfinished"] if part else ())
     for _, event in archive.numbered(part.end if part else None):
@@ -55,7 +55,7 @@ def unfinished(archive: Archive) -> tuple[Event, ...]:
 
 
 def run_fields(run: Run) -> dict[str, Any]:
-    """Return the fields that every event of a run has, so that its labels need no other file."""
+    """Return the fields that every event of a run has, including its factors."""
     return {
         "run": run.number,
         "block": run.block,
@@ -65,7 +65,7 @@ def run_fields(run: Run) -> dict[str, Any]:
 
 
 def end_fields(record: Record) -> dict[str, Any]:
-    """Return a record as the fields of an `end` or `parsed` event."""
+    """Return the fields of an `end` or `parsed` event."""
     return {
         **run_fields(record.run),
         "attempt": record.attempt,
@@ -81,7 +81,7 @@ def end_fields(record: Record) -> dict[str, Any]:
 
 
 def record(event: Mapping[str, Any]) -> Record:
-    """Return the record of an attempt, from its `start` merged with what came after it."""
+    """Return the record of an attempt from its merged events."""
     ended = "status" in event
     return Record(
         run=Run(event["run"], event["block"], event["config"], event["values"]),
@@ -98,5 +98,5 @@ def record(event: Mapping[str, Any]) -> Record:
 
 
 def _known(seconds: float | None) -> float:
-    """Return NaN for a time that an imported file does not have, or that nobody took."""
+    """Return NaN for a time that is unknown, as in imported files."""
     return math.nan if seconds is None else seconds

@@ -1,11 +1,11 @@
-"""The registry of campaigns that this user began on this machine.
+"""The registry of campaigns that this user started on this machine.
 
-A results folder names logins, and an ssh configuration, which may run commands. In a folder from
-somebody else, they are somebody else's choice. So netlimits registers each campaign that it begins
-outside of its folder, in $XDG_STATE_HOME/netlimits/campaigns (mode 0700):
+A results folder names logins and an ssh configuration, which may run commands. In a folder from
+another user, that user chose them. So netlimits registers each campaign that it starts outside of
+the campaign's folder, in $XDG_STATE_HOME/netlimits/campaigns (mode 0700):
 
-    ID.json   the checksums of campaign.json and of each ssh_config that it names, with all that
-              these include; the journal's inode, length and SHA-256 when its lock was last released
+    ID.json   the checksums of campaign.json and of each ssh_config that it names, with included
+              files; the journal's inode, length and SHA-256 when its lock was last released
 
 A folder is the user's own if campaign.json and the ssh configurations are unchanged, and its
 journal is that file (the folder may have been moved), or a copy of the same length and checksum.
@@ -45,13 +45,12 @@ class Registration:
     size: int
     sha256: str
     changed: int = 0
-    """The journal's ctime in ns when its lock was released; 0 if it is not known."""
+    """The journal's ctime in ns when its lock was released, 0 if unknown."""
     part: str = ""
     """The checksum of the last part that this user's netlimits wrote (`Archive.own_part`)."""
 
 
 def place() -> Path:
-    """Return the folder of the registry."""
     state = os.environ.get("XDG_STATE_HOME", "")
     base = Path(state) if state.startswith("/") else Path("~/.local/state").expanduser()
     return base / "netlimits" / "campaigns"
@@ -60,7 +59,7 @@ def place() -> Path:
 def begun(
     identity: str, folder: Folder, campaign: str, extent: tuple[int, int, str]
 ) -> Registration:
-    """Return the entry of a campaign; `extent` is its journal's lines, bytes and SHA-256.
+    """Return the entry of a new campaign; `extent` is its journal's lines, bytes and SHA-256.
 
     `campaign` is the SHA-256 of campaign.json. Raises OSError.
     """
@@ -70,15 +69,15 @@ def begun(
 
 
 def write(entry: Registration, configurations: Iterable[Path] = ()) -> None:
-    """Register a campaign with the ssh configurations that it logs in by.
+    """Register a campaign with the ssh configurations of its logins.
 
-    Raises OSError, and ValueError for a path that cannot be.
+    Raises OSError, and ValueError for an invalid path.
     """
     _keep(replace(entry, logins={str(path): _digest(path) for path in configurations}))
 
 
 def extend(entry: Registration, folder: Folder, lines: int, size: int, sha256: str) -> None:
-    """Register how long a campaign's journal is now. Raises OSError."""
+    """Register the current length of a campaign's journal. Raises OSError."""
     with folder.reader("journal.jsonl") as journal:
         changed = os.fstat(journal.fileno()).st_ctime_ns
     _keep(replace(entry, lines=lines, size=size, sha256=sha256, changed=changed))
@@ -91,7 +90,7 @@ def rolled(entry: Registration, part: str) -> Registration:
 
 
 def entry(identity: str) -> Registration | None:
-    """Return a campaign's entry; None if this user did not begin it on this machine."""
+    """Return a campaign's entry, None if this user did not start it on this machine."""
     registry = place()
     try:
         about = registry.stat()
@@ -105,35 +104,35 @@ def entry(identity: str) -> Registration | None:
 
 
 def doubt(registration: Registration | None, folder: Folder) -> str:
-    """Return why a folder is not the one that was registered; "" if it is.
+    """Return why a folder is not the registered one, "" if it is.
 
     Raises OSError for a folder that cannot be read.
     """
     if registration is None:
         return "you did not start it on this machine"
     if folder.digest("campaign.json") != registration.campaign:
-        return "its campaign.json is not what it was when you began it"
+        return "its campaign.json has changed since you started it"
     for path, digest in registration.logins.items():
         try:
             changed = _digest(Path(path)) != digest
         except (OSError, ValueError):
-            return f"{path}, which it logs in by, is gone or cannot be read"
+            return f"{path}, its ssh configuration, is missing or cannot be read"
         if changed:
-            return f"{path}, which it logs in by, was changed since it began"
+            return f"{path}, its ssh configuration, has changed since it was started"
     if not _continues(registration, folder):
         return "its journal is not the one that was written here"
     return ""
 
 
 def _continues(registration: Registration, folder: Folder) -> bool:
-    """Return whether the journal is the registered file, or a copy that has no more lines."""
+    """Return True if the journal is the registered file, or a copy of the same length."""
     with folder.reader("journal.jsonl") as file:
         about = os.fstat(file.fileno())
         same = about.st_ino == registration.inode
         if not same and about.st_size != registration.size:
             return False
         if same and (about.st_size, about.st_ctime_ns) == (registration.size, registration.changed):
-            return True  # nothing was written since
+            return True  # it was not written to since
         blocks, left = BlockDigest(), registration.size
         while left and (part := file.read(min(left, 2**20))):
             blocks.update(part)

@@ -1,8 +1,8 @@
-"""A campaign's runs as a DuckDB relation over its parts, for more runs than memory holds.
+"""Build a DuckDB relation over a campaign's parts, for more runs than memory holds.
 
-Columns, types and rows are those of `campaign.frame()`; the rows are in no order. The rows of
-damaged parts and of the lines after the last part are read from the journal, into memory. A
-campaign without parts, or with a column of several kinds of values, is read as a frame.
+Columns, types and rows equal those of `campaign.frame()`, but the rows have no order. Damaged parts
+and the lines after the last part are read from the journal into memory. A campaign without parts,
+or with a column of values of several kinds, is read as a frame.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from netlimits.analysis.sources.relations import answer, quoted
 from netlimits.archive import columns, frames
-from netlimits.archive.columns import ATTEMPTS, Chunk, Stretch
+from netlimits.archive.columns import ATTEMPTS, Chunk, JournalSection
 from netlimits.archive.parts import Part
 from netlimits.archive.store import Archive
 from netlimits.errors import ArchiveError, DataError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MEMORY = "1GB"
-"""The memory that DuckDB may take; it writes the rest to a temporary folder."""
+"""Memory limit of DuckDB, which writes the rest to a temporary folder."""
 
 _TYPES: Mapping[frozenset[str], str] = {
     frozenset(): "DOUBLE",
@@ -38,14 +38,14 @@ _TYPES: Mapping[frozenset[str], str] = {
     frozenset(("bool",)): "BOOLEAN",
     frozenset(("str",)): "VARCHAR",
 }
-"""A column's kinds (archive.columns) -> its type; other numbers are DOUBLE."""
+"""Kinds of a column (archive.columns) -> its SQL type; other numbers are DOUBLE."""
 
 GROUPS = 8
-"""Maximum number of groups of like files that are read separately."""
+"""Maximum number of groups of files with equal columns that are read separately."""
 
 _NUMBERS = {"int", "float", "number"}
-_PLACE = "place among all that was told"
-"""A column that no campaign has: of the rows of an attempt, the last has the greatest value."""
+_PLACE = "place among all rows"
+"""A temporary column that orders the rows of an attempt; no campaign has its name."""
 
 
 def connection(memory: str = MEMORY) -> duckdb.DuckDBPyConnection:
@@ -70,10 +70,10 @@ def rows(
     experiment: Experiment,
     chosen: Collection[str] | None = None,
 ) -> tuple[duckdb.DuckDBPyRelation, dict[str, Any]] | None:
-    """Return a campaign's columns, all or the `chosen` ones, and the frame's `attrs`.
+    """Return all or the `chosen` columns of a campaign, and the frame's `attrs`.
 
-    Returns None for a campaign without parts, and if a column has values of several kinds. Columns
-    are checked against their checksums.
+    Returns None for a campaign without parts, and if a column has values of several kinds. The
+    checksums of columns are verified.
     """
     if not next(archive.each_part(), None):
         return None
@@ -88,45 +88,45 @@ def rows(
         if kind is None:
             return None
         types[name] = kind
-    again = any(chunk.again for chunk in of_attempts)
-    told = reduce(
+    repeated = any(chunk.repeated for chunk in of_attempts)
+    rows_of_all = reduce(
         lambda before, after: before.union(after),
-        _sources(opened, archive, of_attempts, types, again),
+        _sources(opened, archive, of_attempts, types, repeated),
     )
-    if again:
+    if repeated:
         place = quoted(_PLACE)
         latest = f"(select run, attempt, max({place}) as {place} from runs group by run, attempt)"
         query = (
             f"select * exclude ({place}) from runs semi join {latest} using (run, attempt, {place})"
         )
-        told = answer(told, query)
+        rows_of_all = answer(rows_of_all, query)
     written = {
         "shared_kernel": f"cast({_literal(archive.meta['shared_kernel'])} as boolean)",
         "started": "to_timestamp(started)",
     }
     selected = ", ".join(f"{written.get(n, quoted(n))} as {quoted(n)}" for n in names)
-    return told.project(selected), attrs
+    return rows_of_all.project(selected), attrs
 
 
 def _outlines(archive: Archive) -> list[Chunk]:
-    """Return the rows and kinds of each part, without the rest of its JSON, and the tail.
+    """Return rows and kinds of each part, without the rest of its JSON, and the tail.
 
-    Parts that are alike share a mapping: a hundred million runs are in 24,000 parts.
+    Equal mappings are shared: a hundred million runs are in 24,000 parts.
     """
     known: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
     outlines, last, highest = [], None, 0
     for last in archive.each_part():
         chunk = columns.of_part(archive.journal, last)
         kinds = known.setdefault(tuple(chunk.kinds.items()), chunk.kinds)
-        outlines.append(Chunk(chunk.rows, kinds, columns.unread, chunk.again))
+        outlines.append(Chunk(chunk.rows, kinds, columns.unread, chunk.repeated))
         highest = max(highest, last.about["highest"])
-    stretch = Stretch(last.about if last else None)
-    archive.fold(stretch, last, highest)
-    return [*outlines, columns.of_stretch(stretch)]
+    section = JournalSection(last.about if last else None)
+    archive.fold(section, last, highest)
+    return [*outlines, columns.of_section(section)]
 
 
 def _type(kinds: frozenset[str], label: bool) -> str | None:
-    """Return the type for these kinds; None if archive.frames makes text of some values."""
+    """Return the SQL type for these kinds, None if archive.frames converts values to text."""
     if kinds in _TYPES:
         return _TYPES[kinds]
     return "DOUBLE" if kinds <= _NUMBERS and (len(kinds) == 1 or not label) else None
@@ -145,7 +145,7 @@ def _sources(
         id(chunk.kinds): frozenset((n, chunk.kinds[n]) for n in types if n in chunk.kinds)
         for chunk in {id(chunk.kinds): chunk for chunk in of_attempts}.values()
     }
-    *of_parts, tail = of_attempts  # a part that is written meanwhile is in the tail
+    *of_parts, tail = of_attempts  # a new part is still in the tail
     pairs: Iterator[tuple[Chunk, Part | None]] = zip(of_parts, archive.each_part(), strict=False)
     for number, (chunk, part) in enumerate(itertools.chain(pairs, [(tail, None)])):
         kinds = alike[id(chunk.kinds)]
@@ -164,8 +164,8 @@ def _sources(
                 place,
             )
     if number < len(of_parts):
-        raise ArchiveError(f"{archive.path}: parts were lost while they were read; do it again")
-    # without union_by_name only one file's footer is read each time that a query is planned
+        raise ArchiveError(f"{archive.path}: parts were removed while they were read; try again")
+    # without union_by_name planning a query reads the footer of one file only
     part_number = "parse_filename(filename, true)::bigint - 1"
     for of_one_kind, files in _together(whole):
         read = opened.read_parquet(
@@ -178,7 +178,7 @@ def _sources(
 def _together(
     files: Mapping[frozenset[tuple[str, str]], list[str]],
 ) -> Iterator[tuple[frozenset[tuple[str, str]] | None, list[str]]]:
-    """Yield files by their columns' kinds, and those of the rarest kinds together."""
+    """Group files by their columns' kinds; the rarest kinds form one group."""
     ordered = sorted(files.items(), key=lambda item: -len(item[1]))
     yield from ordered[:GROUPS]
     if rest := [name for _, names in ordered[GROUPS:] for name in names]:
@@ -192,7 +192,7 @@ def _selected(
     placed: bool,
     place: str,
 ) -> duckdb.DuckDBPyRelation:
-    """Return a source with all columns in their types, null in those that it lacks."""
+    """Return a source with all columns in their types; missing columns are null."""
     selected = [
         f"cast({quoted(name) if name in here else 'null'} as {kind}) as {quoted(name)}"
         for name, kind in types.items()

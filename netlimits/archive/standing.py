@@ -1,7 +1,7 @@
-"""How far a campaign is: what `status` reports, and which runs `resume` leaves alone.
+"""Count a campaign's outcomes, for `status`, and find the runs that `resume` skips.
 
-The counts of the parts and of the lines after them are added up. If an attempt is in several of
-them (`netlimits parse`), the parts' columns are read instead.
+The counts of the parts and of the lines after them are added. If an attempt is in several of them
+(after `netlimits parse`), the parts' columns are read instead.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class Standing:
 
     Attributes:
         running: The process that runs the campaign now.
-        present: The attempts that it is making.
-        unfinished: The `found` events that nothing answers.
-        opened: When the last process began or went on with the campaign, in epoch seconds.
-        reconnected: How often each role's lost connection was made again.
+        present: Its running attempts.
+        unfinished: The `found` events that are still open.
+        opened: Epoch seconds when the last process started or resumed the campaign.
+        reconnected: Role -> number of its lost connections that were restored.
     """
 
     running: LockHolder | None
@@ -46,15 +46,15 @@ class Standing:
 
 def standing(archive: Archive) -> Standing:
     """Count a campaign's attempts. Raises ArchiveError as `Archive.fold` does."""
-    running = holder(archive.path)  # before the journal: what ends meanwhile has ended
-    of_journal = archive.parts()
-    tail = archive.tail(of_journal)
-    present = [*tail.going] if running else []
-    apart = parts.add_up(of_journal, tail)
-    footers = [part.about for part in of_journal]
+    running = holder(archive.path)  # first, since a process may end while the journal is read
+    known_parts = archive.parts()
+    tail = archive.tail(known_parts)
+    present = [*tail.running] if running else []
+    disjoint = parts.add_up(known_parts, tail)
+    footers = [part.about for part in known_parts]
     attempts: Mapping[Attempt, Outcome] = tail.attempts
-    if not apart:
-        attempts = dict(_of_parts(archive, of_journal)) | tail.attempts
+    if not disjoint:
+        attempts = dict(_of_parts(archive, known_parts)) | tail.attempts
         footers = []
     counts = parts.counts_of(attempts, present)
     outcomes, reasons = Counter(counts["outcomes"]), Counter(counts["reasons"])
@@ -62,9 +62,9 @@ def standing(archive: Archive) -> Standing:
         outcomes.update(footer["outcomes"])
         reasons.update(footer["reasons"])
     reconnected = Counter(tail.reconnected)
-    for part in of_journal:
+    for part in known_parts:
         reconnected.update(part.about["reconnected"])
-    times = (tail.opened, *(part.about["opened"] for part in reversed(of_journal)))
+    times = (tail.opened, *(part.about["opened"] for part in reversed(known_parts)))
     return Standing(
         running,
         present,
@@ -78,11 +78,11 @@ def standing(archive: Archive) -> Standing:
     )
 
 
-def _of_parts(archive: Archive, of_journal: Iterable[Part]) -> Iterator[tuple[Attempt, Outcome]]:
-    """Yield the attempts in parts, as their columns have them."""
+def _of_parts(archive: Archive, known_parts: Iterable[Part]) -> Iterator[tuple[Attempt, Outcome]]:
+    """Yield the attempts in the parts' columns."""
     names = ("run", "attempt", "status", "reason", "disturbed_pct")
     known: dict[Outcome, Outcome] = {}
-    for part in of_journal:
+    for part in known_parts:
         chunk = columns.of_part(archive.journal, part)
         table = chunk.table([name for name in names if name in chunk.kinds])
         empty = [None] * chunk.rows
@@ -98,12 +98,12 @@ _CODES: Mapping[str, int] = {s: n for n, s in enumerate(STATUSES, 1) if s != "in
 
 
 class Outcomes:
-    """The outcome of each run that has one, in a byte a run.
+    """The outcomes of all runs, in one byte per run.
 
     Attributes:
-        counts: How many runs have each outcome.
-        attempts: The last attempt at each run that has none.
-        configurations: The configurations of the newest runs, as the journal has them.
+        counts: Number of runs with each outcome.
+        attempts: Run without an outcome -> its last attempt.
+        configurations: The configurations of the newest runs, from the journal.
     """
 
     def __init__(self, path: Path) -> None:
@@ -111,19 +111,19 @@ class Outcomes:
         self.attempts: dict[int, int] = {}
         self.configurations: dict[int, str] = {}
         self._path = path
-        self._codes = bytearray(1)  # no run has the number 0
+        self._codes = bytearray(1)  # runs are numbered from 1
 
     def __contains__(self, run: int) -> bool:
         return run < len(self._codes) and self._codes[run] > 0
 
     @property
     def first_left(self) -> int:
-        """The first run that has no outcome."""
+        """The first run without an outcome."""
         place = self._codes.find(0, 1)
         return len(self._codes) if place < 0 else place
 
     def add(self, run: int, attempt: int, status: str) -> None:
-        """Add an attempt; a later outcome of a run takes the place of an earlier one."""
+        """Add an attempt; a later outcome of a run replaces an earlier one."""
         if status == "interrupted":
             if run not in self:
                 self.attempts[run] = max(attempt, self.attempts.get(run, 0))
@@ -134,7 +134,7 @@ class Outcomes:
         self.attempts.pop(run, None)
 
     def count(self) -> None:
-        """Set `counts`."""
+        """Compute `counts`."""
         self.counts = Counter({s: n for s, c in _CODES.items() if (n := self._codes.count(c))})
 
     def check(self, run: Run) -> None:
@@ -142,17 +142,17 @@ class Outcomes:
         if self.configurations.get(run.number, run.config) != run.config:
             raise ArchiveError(
                 f"{self._path}: run {run.number} was measured with another configuration than "
-                "experiment.yaml now gives it: that file was changed, or another version of "
-                "netlimits wrote the folder"
+                "experiment.yaml gives it now: that file was changed, or another version of "
+                "netlimits wrote the folder; restore it, or start a new campaign"
             )
 
 
 def outcomes(archive: Archive) -> Outcomes:
-    """Return the runs that have an outcome. Raises ArchiveError as `Archive.fold` does."""
-    of_journal = archive.parts()
-    tail = archive.tail(of_journal)
+    """Return the outcomes of all runs. Raises ArchiveError as `Archive.fold` does."""
+    known_parts = archive.parts()
+    tail = archive.tail(known_parts)
     done = Outcomes(archive.journal.path)
-    for part in of_journal:
+    for part in known_parts:
         table = columns.of_part(archive.journal, part).table(("run", "attempt", "status"))
         for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
             done.add(*row)
@@ -168,22 +168,22 @@ def outcomes(archive: Archive) -> Outcomes:
 
 @dataclass(frozen=True, slots=True)
 class LockHolder:
-    """The process that runs a campaign; `pid` is 0 and `user` "" if the kernel does not show it."""
+    """The process that runs a campaign; `pid` is 0 and `user` "" if they are unknown."""
 
     pid: int = 0
     user: str = ""
 
     def __str__(self) -> str:
         if not self.pid:
-            return "a process that does not show here, perhaps on another machine"
+            return "a process that is not visible here, perhaps on another machine"
         return f"process {self.pid}" + (f" of {self.user}" if self.user else "")
 
 
 def holder(folder: Path) -> LockHolder | None:
-    """Return the process that holds the lock on a folder's journal; None if nobody does.
+    """Return the process that holds the lock on a folder's journal, None if there is none.
 
-    The kernel lists locks with their process; one that is held over a network, or outside of what
-    this process may see, only shows by being held.
+    The kernel lists locks with their process, except for locks over a network file system, and of
+    processes in another namespace.
     """
     try:
         journal = os.open(folder / "journal.jsonl", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -201,7 +201,7 @@ def holder(folder: Path) -> LockHolder | None:
 
 
 def _pid(inode: int) -> int:
-    """Return the process that locks the file of this inode; 0 for none."""
+    """Return the process that locks the file of an inode, 0 if unknown."""
     try:
         lines = Path("/proc/locks").read_text().splitlines()
     except OSError:

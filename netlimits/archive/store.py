@@ -1,4 +1,4 @@
-"""A campaign's folder, open for reading, and for appending while its journal is locked."""
+"""A campaign's folder, for reading, and for appending while its journal is locked."""
 
 from __future__ import annotations
 
@@ -30,16 +30,13 @@ from netlimits.model.folder import Folder
 AGAINST = "against.yaml"
 
 VERSION = 2
-"""The version of the folder: campaign.json has it, and no other is read."""
+"""The version of the folder in campaign.json; other versions are not read."""
 
 Register = Callable[[Folder, registry.Registration], None]
 
 
 class Archive:
-    """One campaign's folder.
-
-    `raw` is its raw output, `compaction` writes parts and packs.
-    """
+    """A campaign's folder; `raw` is its raw output, `compaction` writes parts and packs."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -61,11 +58,11 @@ class Archive:
         register: Register | None = None,
         against: str = "",
     ) -> Archive:
-        """Make a folder with everything but runs; `campaign.json`, which makes it one, comes last.
+        """Create a campaign's folder without runs; `campaign.json` is written last.
 
-        `register` is called just before that. An imported campaign has no experiment (`text`),
-        hosts or plan. Raises ArchiveError if the folder exists and is not empty, or cannot be
-        written; then nothing is left of it.
+        `register` is called just before that. Imported results have no experiment (`text`), hosts
+        or plan. Raises ArchiveError if the folder is not empty or cannot be written, and then
+        removes its files.
         """
         files = {"experiment.yaml": text, AGAINST: against}
         files |= {f"hosts/{role}.json": _pretty(facts) for role, facts in (hosts or {}).items()}
@@ -86,23 +83,23 @@ class Archive:
 
     @classmethod
     def open(cls, path: Path) -> Archive:
-        """Open the campaign in a folder. Raises ArchiveError for none, or another version's."""
+        """Open the campaign in a folder. Raises ArchiveError if it is missing or incompatible."""
         try:
             meta = json_of(Folder(path), "campaign.json")
             version = meta["version"]
         except FileNotFoundError:
-            what = "holds no campaign (no campaign.json)" if path.is_dir() else "is not there"
-            raise ArchiveError(f"{path}: {what}") from None
+            problem = "holds no campaign (no campaign.json)" if path.is_dir() else "does not exist"
+            raise ArchiveError(f"{path}: {problem}") from None
         except NotADirectoryError:
             raise ArchiveError(f"{path}: is a file, not a campaign's folder") from None
         except OSError as error:
             raise ArchiveError(f"{_at(path, error)}: {one_line(error)}") from None
         except (ValueError, KeyError, TypeError):
-            raise ArchiveError(f"{path / 'campaign.json'}: is no campaign's description") from None
+            raise ArchiveError(f"{path / 'campaign.json'}: does not describe a campaign") from None
         if version != VERSION:
             raise ArchiveError(
-                f"{path / 'campaign.json'}: is of version {version} of the archive, this netlimits "
-                f"reads version {VERSION}; use the netlimits that made it "
+                f"{path / 'campaign.json'}: has version {version} of the archive, this netlimits "
+                f"reads version {VERSION}; use the netlimits that wrote it "
                 f"({meta.get('netlimits', '?')})"
             )
         return cls(path)
@@ -120,7 +117,7 @@ class Archive:
 
     @property
     def machines(self) -> dict[str, Machine]:
-        """Role -> Machine, as the campaign was bound, or as `bind` says."""
+        """Role -> machine, from campaign.json unless `bind` has set it."""
         if self._bound is not None:
             return dict(self._bound)
         return {
@@ -137,13 +134,13 @@ class Archive:
         }
 
     def bind(self, machines: Mapping[str, Machine]) -> None:
-        """Set the machines of the roles, to restore or resume somebody else's campaign."""
+        """Set the machines of the roles, to restore or resume another user's campaign."""
         self._bound = machines
 
     def facts(self, role: str) -> dict[str, Any]:
-        """Return a host's facts as they were read when the campaign began.
+        """Return a host's facts from the start of the campaign.
 
-        Raises ArchiveError if they cannot be read, or were changed since.
+        Raises ArchiveError if they cannot be read, or have changed since.
         """
         name = f"hosts/{role}.json"
         facts: dict[str, Any] = self._json(name)
@@ -159,7 +156,7 @@ class Archive:
             raise ArchiveError(f"{self.path / name}: cannot be read: {one_line(error)}") from None
 
     def check(self, *names: str) -> None:
-        """Raise ArchiveError for a file that is not what it was when the campaign began."""
+        """Raise ArchiveError for a file that has changed since the campaign started."""
         for name in names:
             if name not in self._created:
                 continue
@@ -169,7 +166,7 @@ class Archive:
                 raise ArchiveError(f"{self.path / name}: {one_line(error)}") from None
             if digest != self._created[name]:
                 raise ArchiveError(
-                    f"{self.path / name}: was changed since the campaign began; put it back, or "
+                    f"{self.path / name}: was changed since the campaign started; restore it, or "
                     "start a new campaign"
                 )
 
@@ -184,9 +181,9 @@ class Archive:
     # -- appending ----------------------------------------------------------------------------
 
     def lock(self) -> None:
-        """Open the journal for appending, for this process alone; cut off a torn last line.
+        """Lock the journal for this process, and cut off an incomplete last line.
 
-        Raises ArchiveError if another process holds it, or it cannot be written, or is damaged.
+        Raises ArchiveError if another process holds it, or it cannot be written or is damaged.
         """
         known = self._known_lengths()
         last = next(iter(deque(self.each_part(), maxlen=1)), None)
@@ -199,47 +196,47 @@ class Archive:
             raise
 
     def close(self) -> None:
-        """Release the journal."""
+        """Release the journal's lock."""
         self.journal.close()
 
     def append(self, event: str, **fields: Any) -> None:
-        """Append one event with one write; it is on disk when this returns. Thread-safe."""
+        """Append an event with one write; it is on disk when this returns. Thread-safe."""
         with self._turn:
             self.journal.append({"event": event, "at": time.time(), **fields})
 
     def add(self, event: str, **fields: Any) -> None:
-        """Append one event, with one write; it is on disk with the next one, or after `sync`."""
+        """Append an event with one write; the next `append` or `sync` has it on disk."""
         with self._turn:
             self.journal.append({"event": event, "at": time.time(), **fields}, durable=False)
 
     def sync(self) -> int:
-        """Write all that was appended to disk; return how many bytes the journal has."""
+        """Have all appended events on disk; return the journal's size in bytes."""
         with self._turn:
             self.journal.sync()
             return self.journal.head.size
 
     def roll(self) -> bool:
-        """Write what is due of parts and packs; return whether a part was. The lock is held."""
+        """Write parts and packs that are due; return True if a part was. Requires the lock."""
         return self.compaction.roll()
 
     def extent(self) -> tuple[int, int, str]:
-        """Return the lines, bytes and SHA-256 of the journal, whose lock is held."""
+        """Return the lines, bytes and SHA-256 of the journal. Requires the lock."""
         head = self.journal.head
         return head.lines, head.size, self.journal.digest.hexdigest()
 
     # -- reading ------------------------------------------------------------------------------
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """Yield the journal's events in order, without a torn last line.
+        """Yield the journal's events in order, without an incomplete last line.
 
-        Raises ArchiveError naming the line that is damaged, changed or lost, and if the journal is
-        known to have had more lines.
+        Raises ArchiveError with the number of a line that is damaged, changed or missing, and if
+        the journal is known to have had more lines.
         """
         return (event for _, event in self.numbered())
 
     def numbered(self, begin: Head | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield the events after a known place with their lines; raise as `events` does."""
-        known = self._known_lengths()  # before the journal, which may grow meanwhile
+        """Yield (line number, event) after a known position. Raises as `events` does."""
+        known = self._known_lengths()  # first, since the journal may grow
         line = begin.lines if begin else 0
         for line, event in self.journal.events(begin):
             yield line, event
@@ -249,9 +246,9 @@ class Archive:
         """Add the events after the `last` part to a history; `highest` is the parts' highest run.
 
         Raises ArchiveError as `events` does, and if there is raw output of an attempt that the
-        journal does not have.
+        journal lacks.
         """
-        kept = self.raw.attempts(above=highest)  # before the journal, as above
+        kept = self.raw.attempts(above=highest)  # first, since the journal may grow
         for history.lines, event in self.numbered(last.end if last else None):
             history.add(event)
         self.raw.refuse_lost(kept - history.attempts.keys())
@@ -265,41 +262,41 @@ class Archive:
         """Yield the parts of this journal, in order, without keeping them in memory."""
         return parts.each(self.journal)
 
-    def tail(self, of_journal: Sequence[Part] = ()) -> History:
+    def tail(self, known_parts: Sequence[Part] = ()) -> History:
         """Return the history of the lines after these parts. Raises as `fold` does."""
-        last, highest = parts.reach(of_journal)
+        last, highest = parts.reach(known_parts)
         return self.fold(History(last.about if last else None), last, highest)
 
     def own_part(self) -> Part | None:
-        """Return the last part that this user's own netlimits is known to have written here.
+        """Return the last part that the registry knows as written by this user.
 
-        Only this one says what to restore: a folder may have got parts from elsewhere.
+        Only this part is trusted to say what to restore: others may have been added by anyone.
         """
         entry = registry.entry(self.identity)
         own = (p for p in self.each_part() if entry and p.about["sha256"] == entry.part)
         return next(own, None)
 
     def extensions(self) -> list[dict[str, Any]]:
-        """Return every `extended` event, by which runs were added to the plan."""
+        """Return all `extended` events, which added runs to the plan."""
         added, end = [], Head()
         for part in self.each_part():
             added += [{**event} for event in part.about["extended"]]
             end = part.end
         return [*added, *self.journal.extensions(end)]
 
-    # -- lines that are lost at the end -------------------------------------------------------
+    # -- missing lines at the end -------------------------------------------------------------
 
     def _known_lengths(self) -> list[tuple[int, str]]:
-        """Return how many lines the journal is known to have had, each with when.
+        """Return the lengths that the journal once had, each with the time in words.
 
-        No line can say that those after it are gone. results.json, the last part and the registry
-        know how many there were once.
+        results.json, the last part and the registry record them, to detect missing lines at the
+        end.
         """
         known = []
         if sources := formats.summed(self.folder, "results.json", formats.MadeOf):
-            known.append((sources["lines"], "when results.csv was made of it"))
+            known.append((sources["lines"], "when results.csv was written"))
         if last := parts.newest(self.folder):
-            when = f"when {parts.json_name(last.number)} was made of it"
+            when = f"when {parts.json_name(last.number)} was written"
             known.append((last.about["end"][0], when))
         try:
             entry = registry.entry(self.identity)
@@ -307,15 +304,15 @@ class Archive:
                 if entry and os.fstat(file.fileno()).st_ino == entry.inode:
                     known.append((entry.lines, "when it was last written to"))
         except OSError:
-            pass  # the journal's reader says what is wrong with it
+            pass  # the journal's reader reports the error
         return known
 
     def _check_length(self, known: Sequence[tuple[int, str]], lines: int) -> None:
         for length, when in known:
             if lines < length:
                 raise ArchiveError(
-                    f"{self.journal.path}:{lines + 1}: is lost, and all after it: it had "
-                    f"{length} lines {when}; put it back from a copy"
+                    f"{self.journal.path}:{lines + 1}: this line and all after it are lost: it had "
+                    f"{length} lines {when}; restore it from a copy"
                 )
 
 
@@ -351,7 +348,7 @@ def _fill(
 
 
 def _empty(folder: Folder, files: Mapping[str, str]) -> None:
-    """Remove what `_fill` made."""
+    """Remove the files that `_fill` wrote."""
     for name in (*files, "plan.csv", "journal.jsonl", "campaign.json"):
         try:
             folder.remove(name)
@@ -365,10 +362,10 @@ def _empty(folder: Folder, files: Mapping[str, str]) -> None:
 
 
 def _pretty(value: Any) -> str:
-    """Return JSON that people can read, too."""
+    """Return indented JSON."""
     return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
 
 def _at(path: Path, error: OSError) -> Path:
-    """Return the path that an error is about."""
+    """Return the path that an error concerns."""
     return path / "campaign.json" if error.errno in (errno.ELOOP, errno.EINVAL) else path

@@ -109,7 +109,11 @@ def test_a_journal_that_lost_its_end_is_told_by_packs(out, with_parts):
     for name in files(out):
         if name.endswith("jsonl"):
             (out / "raw" / name).unlink()
-    told = "is lost, and all after it" if with_parts else r"at run 6, whose output is .*runs-5-8\.z"
+    told = (
+        "this line and all after it are lost"
+        if with_parts
+        else r"at run 6, whose output is .*runs-5-8\.z"
+    )
     ran = CliRunner().invoke(group, ["status", str(out)])
     with pytest.raises(ArchiveError, match=told):
         raise ran.exception or AssertionError

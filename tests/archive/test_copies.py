@@ -212,7 +212,7 @@ def test_a_copy_that_is_cut_off_is_told_and_has_no_run_twice(place, cut, monkeyp
         patch.setattr(RunsCopy, "_put", full)
         with pytest.raises(InputError, match="cannot be written: No space left on device"):
             folder.write(nl.open(EXAMPLE))
-    with pytest.raises(InputError, match="write them again" if cut else "holds no runs"):
+    with pytest.raises(InputError, match="write it again" if cut else "holds no runs"):
         nl.relation(place)
     assert folder.write(nl.open(EXAMPLE)).endswith(": 4 files")
     assert nl.relation(place).frame()["run"].is_unique

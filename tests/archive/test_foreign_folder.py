@@ -83,7 +83,7 @@ def test_ones_own_may_be_moved_and_copied(folder, trap, tmp_path):
     begun(folder)
     config = (folder / "ssh_config").read_text()
     moved = folder.rename(tmp_path / "elsewhere")
-    assert "is gone" in complaint(call(("status", "--guards"), moved)), "with its ssh_config"
+    assert "is missing" in complaint(call(("status", "--guards"), moved)), "with its ssh_config"
     (folder / "parts").mkdir(parents=True)
     (folder / "parts" / "one").touch()
     (folder / "ssh_config").write_text(config)
@@ -163,7 +163,9 @@ def test_a_lost_tail_of_a_campaign_of_ones_own_is_told(folder):
         journal.truncate(len(b"".join(lines[:-2])))
     for command in (("status",), ("table",), ("parse",)):
         done = CliRunner().invoke(group, [command[0], str(folder)])
-        assert f"journal.jsonl:{len(lines) - 1}: is lost, and all after it" in str(done.exception)
+        assert f"journal.jsonl:{len(lines) - 1}: this line and all after it are lost" in str(
+            done.exception
+        )
 
 
 # -- what it would put back -----------------------------------------------------------------

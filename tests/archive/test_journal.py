@@ -79,14 +79,14 @@ def test_lines_are_numbered_and_chained(out):
     [
         (lambda ls: [*ls[:3], *ls[4:]], "journal.jsonl:4: is line 5 of this journal: the line before it is lost"),
         (lambda ls: [*ls[:3], *ls[6:]], "journal.jsonl:4: is line 7 of this journal: the 3 lines before it are lost"),
-        (lambda ls: [*ls[:3], ls[2], *ls[3:]], "journal.jsonl:4: is line 3 of this journal: it is there twice"),
+        (lambda ls: [*ls[:3], ls[2], *ls[3:]], "journal.jsonl:4: is line 3 of this journal: it is duplicated"),
         (lambda ls: [ls[0], ls[2], ls[1], *ls[3:]], "journal.jsonl:2: is line 3 of this journal"),
         (lambda ls: ls[1:], "journal.jsonl:1: is line 2 of this journal"),
         (lambda ls: [*ls[:2], ls[2].replace(b"100.0", b"900.0", 1), *ls[3:]], "journal.jsonl:3: was changed"),
         (lambda ls: [*ls[:-1], ls[-1][:-1] + b"\v"], "was changed: it has no end"),
         (lambda ls: [*ls[:3], b"{nonsense\n", *ls[4:]], "journal.jsonl:4: is damaged"),
-        (lambda ls: ls[:-2], "its last lines are lost: it does not know of attempt 1 at run 4"),
-        (lambda ls: ls[:1], "its last lines are lost: it does not know of attempt 1 at run 1"),
+        (lambda ls: ls[:-2], "its last lines are lost: it lacks attempt 1 at run 4"),
+        (lambda ls: ls[:1], "its last lines are lost: it lacks attempt 1 at run 1"),
         (lambda ls: [], "journal.jsonl:1: is lost, or was changed"),
     ],
 )  # fmt: skip
@@ -101,7 +101,7 @@ def test_a_tail_that_results_were_made_of_is_missed(out):
     (out / "raw").mkdir()
     write(out, lines(out)[:-1])
     assert all(
-        "journal.jsonl:9: is lost, and all after it: it had 9 lines when" in complaint
+        "journal.jsonl:9: this line and all after it are lost: it had 9 lines when" in complaint
         for complaint in refusals(out)
     )
 
@@ -136,7 +136,7 @@ def test_labels_hang_on_no_file_that_can_be_edited(out):
     text = (out / "experiment.yaml").read_text()
     (out / "experiment.yaml").write_text(text.replace("[1500, 8896]", "[8896, 1500]"))
     assert all(
-        "experiment.yaml: was changed since the campaign began" in complaint
+        "experiment.yaml: was changed since the campaign started" in complaint
         for complaint in refusals(out)
     )
     campaign = netlimits.open(out)
@@ -151,7 +151,7 @@ def test_another_seed_or_plan_is_told_whatever_the_checksums_say(out):
     edited(out, "experiment.yaml", text.replace("replicates: 2", "replicates: 2, seed: 5"))
     assert all("the seed 5, and campaign.json 1" in complaint for complaint in refusals(out))
     edited(out, "experiment.yaml", text.replace("replicates: 2", "replicates: 3"))
-    with pytest.raises(ArchiveError, match=r"no longer makes plan\.csv"):
+    with pytest.raises(ArchiveError, match=r"does not give plan\.csv"):
         reader.open(out).check_plan()
 
 
@@ -160,7 +160,7 @@ def test_a_file_that_is_never_written_again_was_changed(out, name):
     with (out / name).open("a") as file:
         file.write("\n")
     for complaint in refusals(out):
-        assert f"{name}: was changed since the campaign began" in complaint
+        assert f"{name}: was changed since the campaign started" in complaint
 
 
 def test_imported_runs_that_are_lost_are_counted(tmp_path):
@@ -172,7 +172,7 @@ def test_imported_runs_that_are_lost_are_counted(tmp_path):
     kept = lines(tmp_path / "out")
     (tmp_path / "out" / "results.json").unlink()
     write(tmp_path / "out", kept[:-1])
-    with pytest.raises(ArchiveError, match=r"tells of \d+ runs, and \d+ came in"):
+    with pytest.raises(ArchiveError, match=r"holds \d+ runs, and \d+ were imported"):
         netlimits.open(tmp_path / "out").frame()
 
 

@@ -338,7 +338,7 @@ def test_a_journal_shorter_than_its_parts_is_told(out):
         ran = CliRunner().invoke(group, [command, str(out)])
         assert isinstance(ran.exception, ArchiveError)
         assert (
-            f"journal.jsonl:21: is lost, and all after it: it had {count.end.lines} lines when"
+            f"journal.jsonl:21: this line and all after it are lost: it had {count.end.lines} lines when"
             in str(ran.exception)
         )
 

@@ -127,7 +127,7 @@ def test_a_folder_that_is_no_campaign_or_of_another_version_is_refused(archive, 
     with pytest.raises(ArchiveError, match="version 99"):
         Archive.open(archive.path)
     path.write_text("[1]")
-    with pytest.raises(ArchiveError, match="no campaign's description"):
+    with pytest.raises(ArchiveError, match="does not describe a campaign"):
         Archive.open(archive.path)
 
 

@@ -446,11 +446,11 @@ def test_resume_refuses_another_plan_and_another_host(on, hosts):
     plan = out / "plan.csv"
     kept = plan.read_text()
     plan.write_text(kept.replace("tcp", "udp", 1))
-    assert "plan.csv: was changed since the campaign began" in on("resume", out, status=2).stderr
+    assert "plan.csv: was changed since the campaign started" in on("resume", out, status=2).stderr
     plan.write_text(kept)
     # whoever makes the checksums right, too, has a folder that is no longer his own
     edited(out, "plan.csv", kept.replace("tcp", "udp", 1))
-    assert "no longer makes plan.csv" in on("resume", out, status=2).stderr
+    assert "does not give plan.csv" in on("resume", out, status=2).stderr
     edited(out, "plan.csv", kept)
     facts = json.loads((out / "hosts" / "sender.json").read_text())
     facts["kernel"]["value"] = "Linux 2.6.11-rc5"

@@ -331,7 +331,7 @@ def test_a_duet_that_is_not_finished_says_what_is_left(compare, duet: Path):
 def test_the_second_sides_file_is_held_to_what_it_was(duet: Path):
     path = duet / "against.yaml"
     path.write_text(path.read_text().replace("seconds: 1", "seconds: 2"))
-    with pytest.raises(ArchiveError, match=r"against.yaml: was changed since the campaign began"):
+    with pytest.raises(ArchiveError, match=r"against.yaml: was changed since the campaign started"):
         group.main(["compare", str(duet)], standalone_mode=False)
 
 

@@ -118,16 +118,13 @@ def test_table_figures_status_and_parse_work_on_it(
 def test_an_imported_campaign_has_nothing_to_resume(
     imported: Path,
 ):
-    with pytest.raises(ArchiveError, match="nothing to resume"):
+    with pytest.raises(ArchiveError, match="they cannot be resumed"):
         netlimits.open(imported).check_plan()
     ran = subprocess.run(
         [sys.executable, "-m", "netlimits", "resume", imported], capture_output=True, text=True
     )
     assert ran.returncode == 2
-    assert (
-        ran.stderr
-        == f"netlimits: {imported}: was imported from files: there is nothing to resume\n"
-    )
+    assert ran.stderr == f"netlimits: {imported}: holds imported results; they cannot be resumed\n"
 
 
 def test_parse_puts_right_what_an_older_reading_got_wrong(imported: Path):

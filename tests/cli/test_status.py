@@ -93,6 +93,6 @@ def test_between_two_runs_none_is_called_interrupted(tmp_path, capsys):
 
 
 def test_a_folder_that_is_not_there_is_said_to_be_so(tmp_path):
-    for name, problem in (("nosuch", "is not there"), ("", "holds no campaign")):
+    for name, problem in (("nosuch", "does not exist"), ("", "holds no campaign")):
         with pytest.raises(ArchiveError, match=f"{tmp_path / name}: {problem}"):
             reader.open(tmp_path / name)
