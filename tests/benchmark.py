@@ -1,4 +1,4 @@
-"""Programs of `benchmarks/` as modules, for the tests of what they compute."""
+"""Load programs of `benchmarks/` as modules, to test what they compute."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
 def module(name: str) -> Any:
-    """Load `benchmarks/NAME.py` as the module NAME, by which other benchmarks import it."""
+    """Load `benchmarks/NAME.py` as the module NAME, as other benchmarks import it."""
     path = BENCHMARKS / f"{name}.py"
     known = sys.modules.get(name)
     if known and known.__file__ == str(path):

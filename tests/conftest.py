@@ -1,4 +1,4 @@
-"""The labs: real hosts for the tests marked `lab`, namespaces and machines."""
+"""Fixtures of the labs (namespaces and machines) for tests marked `lab`, and the order of tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from netlimits.lab import labs
 
-# No example is judged by the time that it takes: a machine may be busy with other things.
+# no deadline for examples, since the machine may be busy
 settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -100,8 +100,7 @@ _LONGEST = (
     "evidence/test_clocks.py",
     "cli/test_plan.py",
 )
-"""Files whose tests take longest, the longest first: begun last they would keep one process busy
-after the others have nothing left."""
+"""The slowest files, slowest first: started last, they would keep one worker busy alone."""
 
 
 _OF_MACHINES = (
@@ -113,11 +112,11 @@ _OF_MACHINES = (
     ),
     ("faults/test_late.py", "faults/test_attacks_on_hosts.py"),
 )
-"""Files whose tests go to one process each, since machines take longer to build than to share."""
+"""Groups of files that share a worker, since building machines takes longer than the tests."""
 
 
 class _ByMachines(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types
-    """A file's tests go to one process, and those of several files that share machines."""
+    """Assign a file's tests to one worker, and those of several files that share machines."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
@@ -129,9 +128,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileSche
     return _ByMachines(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
-@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their markers
+@pytest.hookimpl(tryfirst=True)  # before tests are selected by their markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes long is left to the whole run, as the lab is; the longest files come first."""
+    """Exclude `long` tests from `-m "not lab"`, and order the slowest files first."""
     for item in items:
         if item.get_closest_marker("long"):
             item.add_marker("lab")
@@ -140,7 +139,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Modules and tests stay to the end: the garbage collector need not look through them each time."""
+    """Exempt modules and tests, which live to the end, from garbage collection."""
     gc.collect()
     gc.freeze()
 
@@ -151,7 +150,7 @@ def pytest_sessionfinish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The user's state folder, in which campaigns are written down: one of this test run's."""
+    """Use a state folder of this test run, in which campaigns are registered."""
     folder = tmp_path_factory.mktemp("state")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder))
@@ -159,7 +158,7 @@ def state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def _lab(letter: str, **options: Any) -> Iterator[labs.Lab]:
-    """A lab called by a letter and the process id; those of killed test runs go first."""
+    """Build a lab named by a letter and the process id, after removing those of killed test runs."""
     if os.geteuid() != 0:
         pytest.skip("the lab needs root")
     for name in labs.names():
@@ -175,7 +174,7 @@ def _lab(letter: str, **options: Any) -> Iterator[labs.Lab]:
 
 @pytest.fixture(scope="session")
 def lab() -> Iterator[labs.Lab]:
-    """Two namespaces for this test run, called `t` and its process id; their path has a bottleneck."""
+    """Two namespaces with a bottleneck between them."""
     for pair in _lab("t"):
         narrow_path.build(pair)
         yield pair
@@ -183,22 +182,19 @@ def lab() -> Iterator[labs.Lab]:
 
 @pytest.fixture(scope="session")
 def direct() -> Iterator[labs.Lab]:
-    """Two namespaces with one veth pair between them, as `lab up` builds them: `d` and so on."""
+    """Two namespaces joined by a veth pair, as `lab up` builds them."""
     yield from _lab("d")
 
 
 @pytest.fixture(scope="session")
 def switched() -> Iterator[labs.Lab]:
-    """A lab of three hosts, whose data links meet at a switch, at an MTU of 1500: `s` and so on."""
+    """Three namespaces at a switch, with an MTU of 1500."""
     yield from _lab("s", hosts=3, mtu=1500)
 
 
 @pytest.fixture(scope="session")
 def many() -> Iterator[labs.Lab]:
-    """A lab of eight hosts at a switch, for what measures several pairs at once: `n` and so on.
-
-    Its ports are bottlenecks.
-    """
+    """Eight namespaces at a switch with bottlenecks, for meshes."""
     for eight in _lab("n", hosts=8):
         narrow_path.narrow(eight)
         yield eight
@@ -206,26 +202,22 @@ def many() -> Iterator[labs.Lab]:
 
 @pytest.fixture(scope="session")
 def machines() -> Iterator[labs.Lab]:
-    """A lab of two machines for this test run, called `m` and the run's process id.
+    """Two machines with two CPUs and two queues each, and kernels with every qdisc.
 
-    They have two CPUs and two queues each, and kernels with every qdisc. They are as found again
-    when a test leaves them: a test that broke one reboots it (`guests.reboot`).
+    A test restores them: one that broke a machine reboots it (`guests.reboot`).
     """
     yield from _lab("m", guest=labs.Guest(cpus=2))
 
 
 @pytest.fixture(scope="session")
 def small_machines() -> Iterator[labs.Lab]:
-    """A lab of two machines of one CPU each, called `o` and the run's process id.
-
-    For what needs no second queue: a campaign there takes some 30 % less of this machine's CPU.
-    """
+    """Two machines of one CPU, on which a campaign takes some 30 % less of this machine's CPU."""
     yield from _lab("o", guest=labs.Guest())
 
 
 @pytest.fixture(scope="module")
 def intel() -> Iterator[labs.Lab]:
-    """A lab of two machines with NICs of the kind e1000e, called `i` and the run's process id."""
+    """Two machines with e1000e NICs."""
     yield from _lab("i", guest=labs.Guest(nic="e1000e"))
 
 
@@ -239,18 +231,18 @@ def _guests(machines: labs.Lab) -> Iterator[Guests]:
 
 @pytest.fixture(scope="session")
 def guests(machines: labs.Lab) -> Iterator[Guests]:
-    """Commands on the machines of `machines`, over one connection to each."""
+    """Connections to `machines`."""
     yield from _guests(machines)
 
 
 @pytest.fixture
 def on(machines: labs.Lab, guests: Guests, tmp_path: Path) -> Iterator[Drivers]:
-    """Campaigns on `machines`, which are as found again afterwards."""
+    """Campaigns on `machines`, which are restored afterwards."""
     with Drivers(machines, guests, tmp_path) as drivers:
         yield drivers
 
 
 @pytest.fixture(scope="session")
 def small_guests(small_machines: labs.Lab) -> Iterator[Guests]:
-    """Commands on the machines of `small_machines`."""
+    """Connections to `small_machines`."""
     yield from _guests(small_machines)

@@ -1,4 +1,4 @@
-"""Dask's processes, each forked by one that has loaded what they need: who loads it anew takes a second."""
+"""Start Dask's processes by forking one that has loaded their modules, which saves a second each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FORKING.set_forkserver_preload(
 
 
 def begin(log: Path, *argv: str) -> Process:
-    """`python -m dask` in the folder of its log."""
+    """Start `python -m dask` in the folder of its log."""
     process = _FORKING.Process(target=_dask, args=(log, *argv))
     process.start()
     return process
@@ -32,6 +32,6 @@ def _dask(log: Path, *argv: str) -> None:
     with log.open("a") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
-    dask.config.set({"distributed.worker.profile.enabled": False})  # a look each 10 ms
+    dask.config.set({"distributed.worker.profile.enabled": False})  # it samples every 10 ms
     sys.argv[1:] = argv
     runpy.run_module("dask", run_name="__main__", alter_sys=True)

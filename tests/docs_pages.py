@@ -1,4 +1,4 @@
-"""The pages in docs/: their commands and the files that they show."""
+"""Parse the commands and files that the pages in docs/ show."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RUN = re.compile(r"^ *- run: (netlimits .*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Command:
-    """A command of a page, as words; `needs` is what it says that it needs, or nothing."""
+    """A command of a page as words; `needs` is the requirement that the page states, or ""."""
 
     page: str
     words: tuple[str, ...]
@@ -33,7 +33,7 @@ class Command:
 
 
 def commands(name: str) -> Iterator[Command]:
-    """Every command of a page, in its order."""
+    """Yield the commands of a page in order."""
     for block in _BLOCK.finditer((DOCS / name).read_text("utf-8")):
         text, needs = block["text"].replace("\\\n", " "), block["needs"] or ""
         if block["language"] == "sh":
@@ -47,7 +47,7 @@ def commands(name: str) -> Iterator[Command]:
 
 
 def files(name: str) -> dict[str, str]:
-    """The files that a page shows: their first line is a comment with the name."""
+    """Return name -> text of the files that a page shows: their first line is `# NAME`."""
     shown = {}
     for block in _BLOCK.finditer((DOCS / name).read_text("utf-8")):
         head = block["text"].partition("\n")[0]

@@ -1,4 +1,4 @@
-"""Campaigns on the lab's machines: what of a machine they change, broken while a run stands still."""
+"""Run campaigns on the lab's machines, break them during a run, and compare the machines' state."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ while read -r number name; do
     echo "$name on CPUs $cpus"
 done
 """
-"""Interrupts by name: their numbers are another boot's own."""
+"""Interrupts are listed by name, since their numbers change with each boot."""
 
 _OURS = r"""
 ls -A /run/netlimits /run/lock ~/.local/state/netlimits 2>/dev/null | grep -v -e ':$' -e '^$' || true
@@ -50,7 +50,7 @@ status=0
 "$@" || status=$?
 echo $status >/run/held
 """
-"""Stop netperf once its connections stand, for control and for data; then run a command."""
+"""Stop netperf once its control and data connections are established; then run a command."""
 
 _FIRE = r"""
 for file in /run/netlimits/*.deadline; do
@@ -64,11 +64,11 @@ for file in /run/netlimits/*.deadline; do
     [ "$(sed -n 's/^restoring at .*uptime \([0-9]*\).*/\1/p;T;q' "$log")" -ge "$time" ]
 done
 """
-"""Its time is in 3 s, by its own clock; it has put back twice when it says that it is done."""
+"""Set the guard's deadline to 3 s from now on its clock, and wait until it has restored twice."""
 
 
 class Drivers:
-    """A lab's machines, netlimits run on them, and what was found there."""
+    """A lab's machines, with their original state, on which netlimits is run."""
 
     def __init__(self, lab: labs.Lab, guests: Guests, folder: Path) -> None:
         self.lab, self.guests, self.folder = lab, guests, folder
@@ -80,7 +80,7 @@ class Drivers:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """What a failed test left is put back, so that the next one finds machines as they were."""
+        """Restore the machines after a failed test, so that the next test can use them."""
         if not self._is_as_found():
             with self.begun("restore", *self.hosts) as process:
                 process.communicate()
@@ -98,13 +98,13 @@ class Drivers:
         return path
 
     def __call__(self, *argv: object, status: int = 0) -> str:
-        """What `netlimits ARGV` says, ended as it should."""
+        """Return the output of `netlimits ARGV`, which must end with `status`."""
         with self.begun(*argv) as process:
             return self.ended(process, status)
 
     @contextmanager
     def begun(self, *argv: object) -> Iterator[subprocess.Popen]:
-        """`netlimits ARGV` on its way, and not beyond `with`."""
+        """Start `netlimits ARGV`, and kill it at the end."""
         process = warm.Popen(
             [sys.executable, "-m", "netlimits", *map(str, argv)],
             cwd=self.folder,
@@ -116,20 +116,21 @@ class Drivers:
             yield process
         finally:
             process.kill()
-            if not process.stdout.closed:  # nobody has heard it out
+            if not process.stdout.closed:
                 process.communicate()
 
     def ended(self, process: subprocess.Popen, status: int) -> str:
-        """What it said, once it ended as it should."""
+        """Return the output of a process, which must end with `status`."""
         printed, _ = process.communicate(timeout=4 * LONG)
         assert process.returncode == status, printed
         assert "Traceback" not in printed, printed
         return printed
 
     def held(self, process: subprocess.Popen, number: int, *argv: str) -> None:
-        """Have a run stand still while its netperf measures, and do something on the sender.
+        """Stop a run while its netperf measures, and run a command on the sender.
 
-        The campaign stands still until the sender looks for netperf, so that it cannot be over before.
+        The controller is stopped until the sender looks for netperf, so that the run cannot end
+        before.
         """
         stopped(process, lambda: self._under_way(number), f"run {number} is under way")
         peer = self.lab.data("receiver")
@@ -156,26 +157,26 @@ class Drivers:
         return names.count("start") > names.count("end") + names.count("interrupted")
 
     def release(self) -> None:
-        """Have the run go on that stands still, and end: netperf hears that its time is up."""
+        """Continue the stopped netperf, and end it as if its time were over."""
         self.guests.sh(
             "sender", "pkill -CONT -f '^netperf -P 0' && pkill -ALRM -f '^netperf -P 0' || true"
         )
 
     def fire(self, host: str) -> None:
-        """The time of the host's guard has come; wait until it has put back all that it shall."""
+        """Trigger the host's guard, and wait until it has restored everything."""
         self.guests.sh(host, _FIRE)
 
     def leaves(self) -> dict[str, list[str]]:
-        """All that a driver, a queue or an interrupt of the data link's can be set to."""
+        """Return all settings of the data link's driver, queues and interrupts."""
         return {host: self.guests.sh(host, _LEAVES).splitlines() for host in self.lab.hosts}
 
     def _as_built(self) -> dict[str, list[str]]:
-        """`leaves`, once all links are up."""
+        """Return `leaves`, or nothing while a link is down."""
         leaves = self.leaves()
         return {} if "state DOWN" in str(leaves) else leaves
 
     def changed(self) -> dict[str, set[str]]:
-        """Of each host the lines that are not as they were found, and those that are gone."""
+        """Return the lines of `leaves` that differ from the original state, by host."""
         now = self.leaves()
         return {
             host: {
@@ -186,7 +187,7 @@ class Drivers:
         }
 
     def put_back(self, *hosts: str) -> dict[str, set[str]]:
-        """`changed`, once nothing is on these hosts: a driver may take its link down for a while."""
+        """Wait until these hosts are as at the start, since a driver may reset its link; return `changed`."""
         now: dict[str, set[str]] = {}
 
         def unchanged() -> bool:
@@ -197,13 +198,13 @@ class Drivers:
         return now
 
     def as_found(self) -> None:
-        """Every leaf as it was, and nothing of ours there."""
+        """Wait until all hosts are as at the start, without any file or process of ours."""
         self.put_back(*self.lab.hosts)
         for host in self.lab.hosts:
             wait(lambda host=host: not self.guests.sh(host, _OURS), f"nothing of ours is on {host}")
 
     def statuses(self) -> list[tuple[int, int, str]]:
-        """(run, attempt, status) of each attempt, which nothing is left of to do or to put back."""
+        """Return (run, attempt, status) of each attempt of a complete and restored campaign."""
         campaign = nl.open(self.out)
         state = campaign.state()
         assert (state["left"], state["not_put_back"]) == (0, [])

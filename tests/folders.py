@@ -1,4 +1,4 @@
-"""Campaigns' folders without a network: whole ones of any experiment, and one that is hostile."""
+"""Write campaigns' folders without a network: complete ones of any experiment, and a hostile one."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def complete(
     against: tuple[tuple[str, str], ...] = (),
     loss: float = 0.0,
 ) -> Campaign:
-    """A finished campaign of an experiment: figures made up, facts and raw output of a lab's.
+    """Write a finished campaign with invented figures, and facts and raw output from a lab.
 
-    `replicates` are in place of the file's own. With changes `against` it, it is a duet, whose
-    second side carries less by a share of `loss`.
+    `replicates` replaces the file's own. With the changes `against`, it is a duet whose second side
+    has less throughput by the share `loss`.
     """
     overrides = [("repeat.replicates", str(replicates))] if replicates else []
     if against:
@@ -82,7 +82,7 @@ def complete(
 
 
 def _write(journal: Path, events: list[dict[str, object]]) -> None:
-    """Append events at once: an fsync for each takes seconds."""
+    """Append all events in one write, since an fsync for each takes seconds."""
     head = Head()
     lines = journal.read_bytes().splitlines(keepends=True)
     for line in lines:
@@ -99,7 +99,7 @@ def _raw(roles: tuple[str, ...]) -> list[raw.RawEntry]:
 
 
 def _figures(run: Run, chance: random.Random) -> dict[str, float]:
-    """Every metric, as if a packet cost 2 µs and a KiB of it 0.3."""
+    """Return all metrics for a cost of 2 µs per packet and 0.3 µs per KiB."""
     size = float(run.values.get("send_size") or 1448)
     noise = 1 + chance.gauss(0, 0.01)
     us = (2 + 0.3 * size / 1024) * noise
@@ -122,11 +122,11 @@ ENTITY = "&lt;script&gt;window.intruder=1&lt;/script&gt;"
 CODES = "\x1b[31m\u202egnp.exe\u0000\x07 ]]> --> </style></svg></pre></title> {{7*7}} ${x} $\\frac$"
 HOSTILE = MARK + ENTITY + CODES
 WRITTEN = HOSTILE.replace("\0", "")
-"""What a YAML file may hold."""
+"""HOSTILE without the character that YAML does not allow."""
 
 
 def hostile(path: Path) -> Campaign:
-    """A folder in which whatever may be a text is one that would run a script in a careless page."""
+    """Write a folder in which every text would run a script in a page that does not escape it."""
     factor, role = "evil", "sender"
     text = json.dumps(
         {

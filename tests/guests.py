@@ -1,4 +1,4 @@
-"""Commands on a lab's machines, and machines that reboot."""
+"""Run commands on a lab's machines, and reboot them."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from netlimits.lab import labs
 from netlimits.model import Command, Completed
 
 PATIENCE = 300.0
-"""Seconds in which a machine must be back; busy CPUs make it slow."""
+"""Seconds within which a machine must be back, even with busy CPUs."""
 
 
 class Guests:
-    """The machines of a lab, by the hosts' names: one connection to each login, kept open."""
+    """The machines of a lab by host name, with one open connection for each login."""
 
     def __init__(self, lab: labs.Lab) -> None:
         self.lab = lab
         self._hosts: dict[tuple[str, str], Host] = {}
 
     def run(self, host: str, *argv: str, user: str = "root", **how: object) -> Completed:
-        """What a command did on a machine, whatever its status. `how` goes to Command."""
+        """Run a command on a machine, whatever its status. `how` is passed to Command."""
         return self.host(host, user).run(Command(argv, **{"deadline": PATIENCE, **how}))
 
     def host(self, host: str, user: str = "root") -> Host:
-        """The connection to a machine."""
+        """Return the connection to a machine."""
         key = (host, user)
         if key not in self._hosts:
             login = Machine(host, ssh=self.lab.login(host, user), ssh_config=self.lab.ssh_config)
@@ -36,17 +36,17 @@ class Guests:
         return self._hosts[key]
 
     def __call__(self, host: str, *argv: str, **how: object) -> str:
-        """What a command prints on a machine; it must succeed."""
+        """Return the output of a command on a machine, which must succeed."""
         return must(self.run(host, *argv, **how)).stdout
 
     def sh(self, host: str, script: str, *argv: str, **how: object) -> str:
-        """What a shell script prints on a machine; it must succeed."""
+        """Return the output of a shell script on a machine, which must succeed."""
         return self(host, "sh", "-ec", script, "sh", *argv, **how)
 
     def leave(self, host: str, script: str, *argv: str) -> None:
         """Leave a shell script running on a machine.
 
-        In a session of its own first: what a command leaves behind in its own ends with it.
+        It gets a new session, since processes in a command's session end with the command.
         """
         begin = (
             'rm -f /run/left; setsid sh -c \'touch /run/left; \'"$0" sh "$@" >/dev/null 2>&1 '
@@ -55,17 +55,17 @@ class Guests:
         self(host, "sh", "-ec", begin, script, *argv)
 
     def boot_id(self, host: str) -> str:
-        """Another one after each boot."""
+        """Return the kernel's id of the current boot."""
         return self(host, "cat", "/proc/sys/kernel/random/boot_id").strip()
 
     def reboot(self, host: str) -> None:
-        """Reboot a machine as its root would, and wait until it is back."""
+        """Reboot a machine, and wait until it is back."""
         before = self.boot_id(host)
         self.leave(host, "sleep 0.2; exec reboot -f")
         self.back(host, before)
 
     def back(self, host: str, before: str) -> None:
-        """Wait until a machine that was on its way to another boot than `before` is back."""
+        """Wait until a machine has booted again, after the boot `before`."""
         deadline = time.monotonic() + PATIENCE
         while True:
             self.forget(host)
@@ -78,16 +78,16 @@ class Guests:
             time.sleep(0.2)
 
     def forget(self, host: str) -> None:
-        """Close the connections to a machine; the next command makes another."""
+        """Close the connections to a machine; the next command opens a new one."""
         for key in [key for key in self._hosts if key[0] == host]:
             self._hosts.pop(key).close()
 
     def process(self, host: str) -> int:
-        """The machine's QEMU, on this machine."""
+        """Return the process id of the machine's QEMU."""
         return int((self.lab.host_folder(host) / "qemu.pid").read_text())
 
     def filled(self, host: str) -> int:
-        """Bytes of this machine's memory that a machine takes, all of its own in use."""
+        """Return the resident bytes of a machine's QEMU after all of its memory was used."""
         self.sh(host, "find / -xdev -type f -exec cat {} + >/dev/null 2>&1 || true")
         self.sh(host, "dd if=/dev/zero of=/full bs=64k 2>/dev/null || true; rm /full")
         status = Path("/proc", str(self.process(host)), "status").read_text()
@@ -95,6 +95,6 @@ class Guests:
         return int(line.split()[1]) * 1024
 
     def close(self) -> None:
-        """Close every connection."""
+        """Close all connections."""
         for host in self.lab.hosts:
             self.forget(host)

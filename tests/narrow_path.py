@@ -1,6 +1,6 @@
-"""A bottleneck on the path between the namespaces of a lab, for tests that are not about its rate.
+"""Add a bottleneck between the namespaces of a lab, for tests that do not depend on the rate.
 
-A netperf that nothing holds back takes the whole machine, and other tests wait for it.
+An unlimited netperf would use the whole machine and slow other tests down.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from netlimits.lab.layout import DATA
 
 RATE = ("tbf", "rate", "100mbit", "burst", "128kb", "limit", "512kb")
 BUFFER = "net.ipv4.tcp_wmem=4096 16384 262144"
-"""What a socket may hold: no more than is gone when the next run begins, should its program die."""
+"""Socket buffers that are small enough to drain before the next run if a program dies."""
 
 
 def build(lab: Lab) -> None:
-    """Have the data link lead through a switch whose ports let no more than RATE through."""
+    """Replace the data link by a switch whose ports are limited to RATE."""
     ip("-n", lab.namespace("sender"), "link", "delete", DATA)
     ip("netns", "add", lab.switch)
     network.batch(network._switch(lab), lab.switch)
@@ -30,7 +30,7 @@ def build(lab: Lab) -> None:
 
 
 def narrow(lab: Lab) -> None:
-    """Have the ports of a lab's switch let no more than RATE through."""
+    """Limit the ports of a lab's switch to RATE."""
     for host in lab.hosts:
         ip("netns", "exec", lab.namespace(host), "sysctl", "-q", "-w", BUFFER)
         qdisc = ("qdisc", "add", "dev", lab.data_port(host), "root")
@@ -39,7 +39,7 @@ def narrow(lab: Lab) -> None:
 
 @contextmanager
 def idle(machines: Lab) -> Iterator[None]:
-    """Within it the ports of the machines' switch let so little through that the machines idle."""
+    """Limit the ports of the machines' switch so much that the machines are idle."""
     rate = ("tbf", "rate", "10mbit", "burst", "128kb", "limit", "256kb")
     ports = [("tc", "-n", machines.switch, "qdisc", "add", "dev", machines.data_port(host), "root")
              for host in machines.hosts]  # fmt: skip
@@ -54,7 +54,7 @@ def idle(machines: Lab) -> Iterator[None]:
 
 @contextmanager
 def slower(lab: Lab) -> Iterator[None]:
-    """Within it the way to the receiver carries half as much."""
+    """Halve the rate towards the receiver."""
     qdisc = ("qdisc", "replace", "dev", lab.data_port("receiver"), "root")
     tc = ["tc", "-n", lab.switch, *qdisc]
     subprocess.run([*tc, *("50mbit" if word == "100mbit" else word for word in RATE)], check=True)
@@ -65,5 +65,5 @@ def slower(lab: Lab) -> Iterator[None]:
 
 
 def ip(*words: str) -> None:
-    """`ip WORDS`, which works."""
+    """Run `ip WORDS`, which must succeed."""
     subprocess.run(["ip", *words], check=True)

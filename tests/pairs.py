@@ -1,9 +1,8 @@
-"""Pairs of files under captures/: what a program printed, and what its reader makes of it.
+"""Pairs of files under captures/: a program's output, and the expected result of its parser.
 
-NAME.txt (or with another of SUFFIXES) is the output to the letter. NAME.json says under `given` what
-else the reader is told (options, what is wanted, exit status, stderr) and under `expected` what comes
-out: figures to 14 digits, or why there are none. `captures/expect.py` writes the second half for
-review.
+NAME.txt (or another of SUFFIXES) is the exact output. NAME.json has the parser's other input under
+`given` (options, wanted state, exit status, stderr) and its result under `expected`: figures with 14
+digits, or the error. `captures/expect.py` writes NAME.json for review.
 """
 
 from __future__ import annotations
@@ -30,71 +29,71 @@ from netlimits.tools._base import Tool
 CAPTURES = Path(__file__).parent / "captures"
 SUFFIXES = (".txt", ".csv", ".pcap", ".pcapng")
 AFTER = "--- after ---\n"
-"""The line between two readings of one capture."""
+"""The separator of two readings in a capture."""
 
 About = Mapping[str, Any]
 Reader = Callable[[bytes, About], dict[str, Any]]
 
 
 def completed(folder: str, name: str) -> Completed:
-    """A capture as the program that ended so."""
+    """Return a capture as a completed command."""
     return _completed(output(folder, name), about(folder, name)["given"])
 
 
 def state(setting: Setting, name: str) -> State:
-    """A setting's state, as a capture shows it."""
+    """Return a setting's state, parsed from a capture."""
     folder = f"settings/{setting.name}"
     return setting.state(_shown(setting, output(folder, name), about(folder, name)["given"]))
 
 
 def text(folder: str, name: str) -> str:
-    """A program's output, to the letter."""
+    """Return a capture as text."""
     return output(folder, name).decode()
 
 
 def output(folder: str, name: str) -> bytes:
-    """A capture, byte by byte."""
+    """Return the bytes of a capture."""
     return path(folder, name).read_bytes()
 
 
 def path(folder: str, name: str) -> Path:
-    """Where a capture lies, or would as text."""
+    """Return the path of a capture; if it does not exist, with the suffix of text."""
     paths = [CAPTURES / folder / f"{name}{suffix}" for suffix in SUFFIXES]
     return next((place for place in paths if place.exists()), paths[0])
 
 
 def about(folder: str, name: str) -> dict[str, Any]:
-    """What the second file of a pair says."""
+    """Return the content of NAME.json."""
     contents: dict[str, Any] = json.loads((CAPTURES / folder / f"{name}.json").read_text())
     return contents
 
 
 def names(folder: str) -> list[str]:
-    """Every pair of a folder, and whatever lacks its half."""
+    """Return the names of all pairs in a folder, including incomplete ones."""
     files = (file for file in (CAPTURES / folder).iterdir() if file.is_file())
     return sorted({file.stem for file in files if file.name != "README.md"})
 
 
 def measurements(tool: str) -> dict[str, dict[str, Any]]:
-    """The captures of a tool that are measurements, with the options of each."""
+    """Return name -> options of a tool's captures that are valid measurements."""
     pairs = {name: about(tool, name) for name in names(tool)}
     return {n: p["given"]["options"] for n, p in pairs.items() if "figures" in p["expected"]}
 
 
 def check(folder: str, name: str) -> None:
-    """Assert that a capture gives exactly what its pair expects, numbers of the same type too."""
+    """Assert that a capture gives exactly the expected result, with numbers of the same type."""
     result, expected = outcome(folder, name), about(folder, name)["expected"]
     assert result == expected
     assert json.dumps(result, sort_keys=True) == json.dumps(expected, sort_keys=True)
 
 
 def outcome(folder: str, name: str) -> dict[str, Any]:
-    """What the folder's reader makes of a capture now."""
+    """Return the result of the folder's parser for a capture."""
     return outcome_of(folder, output(folder, name), about(folder, name)["given"])
 
 
 def outcome_of(folder: str, printed: bytes, given: About) -> dict[str, Any]:
-    """What the folder's reader makes of an output."""
+    """Return the result of the folder's parser for an output."""
     value: dict[str, Any] = _plain(READERS[folder](printed, given))
     return value
 
@@ -113,7 +112,7 @@ def _completed(printed: bytes, given: About) -> Completed:
 
 
 def _shown(setting: Setting, printed: bytes, given: About) -> Completed:
-    """What a host answered when it was asked for a setting's state."""
+    """Return an output as the result of the command that reads a setting's state."""
     command = setting.read("data0", given.get("wanted", {}))
     return replace(_completed(printed, given), command=command)
 
@@ -163,10 +162,10 @@ def _import(printed: bytes, given: About) -> dict[str, Any]:
 
 
 def _trace(printed: bytes, given: About) -> dict[str, Any]:
-    """Who talks to whom, and a line for each packet.
+    """Return the connections of a trace, and a line for each packet.
 
-    A line: seconds, connection, whether it goes the way of the connection's first packet, flags,
-    numbers and bytes, ack, kind.
+    A line has the seconds, the connection, ">" in the direction of its first packet or "<", flags,
+    sequence numbers and bytes, ack, kind.
     """
     port, mss = given.get("control_port", CONTROL_PORT), given.get("mss")
     first: dict[int, tuple[str, str]] = {}
@@ -189,11 +188,11 @@ READERS: Mapping[str, Reader] = {
     "imports": _import,
     "traces": _trace,
 }
-"""Folder of captures -> what reads them."""
+"""Folder of captures -> its parser."""
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it; what has its default is left out of a run, work and use."""
+    """Convert a value to JSON types; empty fields of dataclasses are left out."""
     if isinstance(value, float):
         return float(f"{value:.14g}")
     if is_dataclass(value) and not isinstance(value, type):

@@ -1,4 +1,4 @@
-"""A campaign's folder as a run would leave it, for tests of what is read from it."""
+"""Write a campaign's folder as a run would, for tests that read it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CREATED = "2026-01-01T00:00:00+0000"
 
 
 def machines(*roles: str) -> dict[str, dict[str, str | None]]:
-    """Machines as campaign.json keeps them."""
+    """Return machines as campaign.json has them."""
     return {
         role: {"ssh": role, "interface": "data0", "address": f"192.0.2.{n}", "ssh_config": None}
         for n, role in enumerate(roles, 1)
@@ -48,7 +48,7 @@ TRACES = {
 
 
 def interim(streams: int, rates: Sequence[float], skew: float = 0.01) -> list[dict[str, float]]:
-    """Interim results of `streams` streams, a second each, one starting `skew` s after another."""
+    """Return 1-s interim results of `streams` streams, which start `skew` s apart."""
     return [
         {
             "stream": stream,
@@ -70,7 +70,7 @@ def recorded(
     meta: Mapping[str, object] = META,
     text: str = EXPERIMENT,
 ) -> Campaign:
-    """Four runs of two streams at two MTUs; run n at 100 × n Mbit/s a stream, unless told."""
+    """Write four runs of two streams at two MTUs; run n has 100 × n Mbit/s per stream by default."""
     experiment = load.parse(text, "recorded.yaml", [("repeat.seed", "1")])
     archive = Archive.create(path, meta, text, {}, partial(plan.write_csv, experiment))
     archive.lock()
@@ -99,7 +99,7 @@ def recorded(
             RawEntry("trace", Completed(role, Command(argv), 0, text, "", 1.0))
             for role in traced
             for argv, text in (
-                (("cat", "/proc/net/packet"), "sk\n"),  # as netlimits once asked
+                (("cat", "/proc/net/packet"), "sk\n"),  # as early versions did
                 (("timeout", "-s", "INT", "7", "tcpdump", "-i", "data0"), TRACES[role]),
             )
         ]
@@ -110,9 +110,9 @@ def recorded(
 
 
 def rewritten(folder: Path, change: Callable[[bytes], bytes]) -> None:
-    """A journal whose events were changed by whoever can count and sum as netlimits does.
+    """Change the events of a journal, with valid numbers and checksums.
 
-    An event that becomes nothing goes.
+    An event that becomes empty is removed.
     """
     path, head = folder / "journal.jsonl", Head()
     written = []
@@ -126,7 +126,7 @@ def rewritten(folder: Path, change: Callable[[bytes], bytes]) -> None:
 
 
 def edited(folder: Path, name: str, text: str) -> None:
-    """Another text in a file that is never written again, with its checksum made right."""
+    """Replace the text of a file, and its checksum in the journal."""
     old = Folder(folder).digest(name).encode()
     (folder / name).write_text(text)
     new = Folder(folder).digest(name).encode()
@@ -134,7 +134,7 @@ def edited(folder: Path, name: str, text: str) -> None:
 
 
 def begun(folder: Path) -> Campaign:
-    """A campaign's folder as one that this user began here."""
+    """Register a campaign's folder as started by this user on this machine."""
     campaign = reader.open(folder)
     archive = campaign.archive
     archive.lock()

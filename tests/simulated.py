@@ -1,7 +1,7 @@
-"""A machine that behaves as ethtool, netperf, ss and /proc do, for tests that need no network.
+"""Simulate a host's ethtool, netperf, ss and /proc, for unit tests without a network.
 
-It keeps state: features that `ethtool -K` switches, a clock in /proc/stat, notes. What it prints
-is shaped after the captures. It stands in for a host in unit tests only; the lab is the proof.
+The host has state: features that `ethtool -K` switches, a clock in /proc/stat, notes. Its output
+follows the captures. Tests in the lab prove that real hosts behave the same.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FIGURES = {
 
 
 class SimulatedMachine:
-    """The script of a ScriptedHost; `host()` connects to it, again and again."""
+    """The script of a ScriptedHost; `host()` opens a new connection."""
 
     def __init__(self, role: str, address: str) -> None:
         self.role, self.address = role, address
@@ -110,7 +110,7 @@ class SimulatedMachine:
         return self._say(command, "")
 
     def _guarding(self, command: Command) -> str:
-        """The scripts of restore.guard, without time: nothing fires and nothing runs out."""
+        """Simulate the scripts of restore.guard without time: no deadline ever expires."""
         name, arguments = command.argv[3], command.argv[4:]
         claim = f"/run/lock/netlimits-{self.boot_id}.claim"
         if name == "look":
@@ -179,7 +179,7 @@ _COUNTING = threading.Lock()
 
 
 class Fails:
-    """A host on which one command, counted over all hosts that share `count`, goes wrong."""
+    """A host on which the `which`-th command fails, counted over all hosts that share `count`."""
 
     def __init__(self, host: ScriptedHost, count: list[int], which: int, how: str) -> None:
         self.name, self.patience = host.name, host.patience
@@ -192,12 +192,12 @@ class Fails:
         return self._host.run(command)
 
     def _is_due(self) -> bool:
-        with _COUNTING:  # several hosts are asked at the same time
+        with _COUNTING:  # several hosts run commands concurrently
             self._count[0] += 1
             return self._count[0] == self._which
 
     def _lose(self, act, command: Command) -> None:
-        """Lose the connection before or after the act, if that is how it goes wrong."""
+        """Lose the connection before or after the command, if the failure is a lost connection."""
         if self._how == "lost after":
             act(command)
         if self._how.startswith("lost"):

@@ -1,4 +1,4 @@
-"""An undo log for tests of settings: a list of what was found."""
+"""An undo log for tests of settings, which keeps original states in a list."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from netlimits.restore.originals import Changed, Original
 
 
 class ListLog:
-    """What was found stays in `originals`; a change is made as it is."""
+    """Keep original states in `originals`, and run changes directly."""
 
     def __init__(self, host: Callable[[str], Host]) -> None:
         self.originals: list[Original] = []

@@ -1,4 +1,4 @@
-"""Waiting in tests: for a condition, never for a time; and never a judgement of how fast it came."""
+"""Wait for conditions in tests, never for a time, and never judge how long it took."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from netlimits.lab import layout
 T = TypeVar("T")
 
 LONG = 300.0
-"""Seconds after which what is waited for never comes. Mostly it takes a blink; a machine that is
-busy with other things may take a hundred times as long."""
+"""Timeout in seconds. Most conditions are true at once, but a busy machine may take a hundred times
+as long."""
 
 
 BRIEF = 0.05
-"""The longest pause between two looks for what passes by, such as a run of a second."""
+"""The longest pause between checks for a short-lived condition, such as a run of a second."""
 
 
 def wait(
@@ -29,9 +29,9 @@ def wait(
     seconds: float = LONG,
     longest: float = 1.0,
 ) -> T:
-    """What `until` returns, once that is true; fails after `seconds`, naming what was awaited.
+    """Return the value of `until` once it is true; fail with `what` after `seconds`.
 
-    `longest` is the longest pause between two looks: `BRIEF` for what does not stay.
+    `longest` is the longest pause between checks: `BRIEF` for a short-lived condition.
     """
     limit = time.monotonic() + seconds
     while True:
@@ -40,14 +40,14 @@ def wait(
             return value
         now = time.monotonic()
         assert now < limit, f"not within {seconds:g} s: {what if isinstance(what, str) else what()}"
-        # who looks often takes the CPU from what is awaited
+        # frequent checks would take CPU from the awaited program
         time.sleep(max(0.02, min(longest, 9 * (now - begin))))
 
 
 def stopped(process: subprocess.Popen, when: Callable[[], object], what: str) -> None:
-    """Stop a program when something is so, which is so still then, as long as it stands still.
+    """Stop a program (SIGSTOP) while a condition is true.
 
-    Between a look and a signal a busy machine may do much: it is stopped to be looked at again.
+    The condition is checked again after the signal, since it may have become false before.
     """
 
     def still() -> bool:
@@ -66,7 +66,7 @@ def stopped(process: subprocess.Popen, when: Callable[[], object], what: str) ->
 
 
 def inside(namespace: str) -> set[int]:
-    """The processes in a network namespace, as `ip netns pids` names them: it is asked all the time."""
+    """Return the processes in a network namespace, faster than `ip netns pids`."""
     its_own, pids = f"net:[{(layout.NAMESPACES / namespace).stat().st_ino}]", set()
     for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208  five times as fast
         with suppress(OSError):

@@ -1,10 +1,10 @@
-"""`netlimits` as a process of its own, without the second in which Python loads pandas and the like.
+"""Run `netlimits` in a new process without the second that loading pandas and similar takes.
 
-One process for each that tests has loaded what others wrote, and nothing of netlimits. It forks for
-each command, and what comes of the fork does as `python -m netlimits` does: it loads all of netlimits,
-in the folder, with the environment and the files that it is given, and may be stopped and killed.
-What is not of it: its parent, its command line, and that what netlimits needs could be loaded at all,
-which `tests/cli` and others see to by starting Python itself.
+Each test worker has one server process, which has loaded all libraries but no module of netlimits.
+It forks for each command. The fork behaves as `python -m netlimits`: it imports netlimits in the
+given folder, with the given environment and files, and can be stopped and killed. It differs in its
+parent and its command line. `tests/cli` and others start Python itself, which also proves that the
+libraries can be imported.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _STATUS = struct.Struct("!q")
 
 
 class Popen(subprocess.Popen[Any]):
-    """A `subprocess.Popen` of `[sys.executable, "-m", "netlimits", …]`, begun by a fork."""
+    """A `subprocess.Popen` of `[sys.executable, "-m", "netlimits", …]`, started by a fork."""
 
     def _execute_child(self, args: Sequence[object], *rest: Any) -> None:  # type: ignore[override]
         _, preexec, _, passed, cwd, env, _, _, shell, *ends = rest[:15]
-        assert not any((preexec, passed, shell)), "only a process that is plain can be begun here"
+        assert not any((preexec, passed, shell)), "these options are not supported"
         program, *argv = map(str, args)
         assert (program, argv[:2]) == (sys.executable, AS_MODULE)
         order = {
@@ -55,19 +55,19 @@ class Popen(subprocess.Popen[Any]):
             socket.send_fds(control, [json.dumps(order).encode()], [*files, writes])
         finally:
             os.close(writes)
-        self.pid = self._told()
+        self.pid = self._received()
         self._child_created = True
         self._close_pipe_fds(*ends)
 
-    def _told(self) -> int:
-        told = os.read(self._ended, _STATUS.size)
-        assert told, "the process that forks has died"
-        return int(_STATUS.unpack(told)[0])
+    def _received(self) -> int:
+        message = os.read(self._ended, _STATUS.size)
+        assert message, "the server process has died"
+        return int(_STATUS.unpack(message)[0])
 
     def _try_wait(self, wait_flags: int) -> tuple[int, int]:
         if wait_flags & os.WNOHANG and not select.select([self._ended], [], [], 0)[0]:
             return (0, 0)
-        status = self._told()
+        status = self._received()
         os.close(self._ended)
         return (self.pid, status)
 
@@ -82,7 +82,7 @@ class Popen(subprocess.Popen[Any]):
 def run(
     argv: Sequence[object], *, timeout: float | None = None, check: bool = False, **how: Any
 ) -> subprocess.CompletedProcess[Any]:
-    """`subprocess.run` of `[sys.executable, "-m", "netlimits", …]`."""
+    """Do as `subprocess.run` of `[sys.executable, "-m", "netlimits", …]`."""
     if how.pop("capture_output", False):
         how |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with Popen(argv, **how) as process:
@@ -101,7 +101,7 @@ _servers: dict[int, tuple[socket.socket, subprocess.Popen[bytes]]] = {}
 
 
 def _server() -> socket.socket:
-    """The way to the process that forks, which ends when this end is closed."""
+    """Return the socket of the server process, which ends when it is closed."""
     if os.getpid() not in _servers:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         process = subprocess.Popen(
@@ -116,7 +116,7 @@ def _server() -> socket.socket:
 
 
 def end() -> None:
-    """End the process that forks, if there is one."""
+    """End the server process, if there is one."""
     for control, process in _servers.values():
         control.close()
         process.wait()
@@ -124,13 +124,13 @@ def end() -> None:
 
 
 def serve(control: socket.socket) -> list[str] | None:
-    """Fork for each order; in the fork its words, once all is as it was ordered."""
+    """Fork for each order; return the arguments of the command in the fork."""
     for name in _HEAVY:
         importlib.import_module(name)
     assert not any(name.partition(".")[0] == "netlimits" for name in sys.modules)
     gc.collect()
     gc.freeze()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the monitoring processes need no wait
     while True:
         data, files, _, _ = socket.recv_fds(control, 2**20, 4)
         if not data:
@@ -144,7 +144,7 @@ def serve(control: socket.socket) -> list[str] | None:
 
 
 def _begun(order: dict[str, Any], stdin: int, stdout: int, stderr: int, status: int) -> bool:
-    """Whether this is the process that was ordered; the other waits for it and tells how it ended."""
+    """Return True in the process of the command; the other process reports its exit status."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     pid = os.fork()
     if pid:

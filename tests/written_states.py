@@ -1,4 +1,4 @@
-"""A state of every setting as a journal or a note holds it, for tests of what may be put back."""
+"""A valid state of every setting, as a journal or a note holds it."""
 
 from __future__ import annotations
 

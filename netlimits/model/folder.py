@@ -14,7 +14,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from io import BufferedRandom, BufferedReader
+from io import BufferedReader
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
@@ -52,19 +52,6 @@ class Folder:
             os.close(number)
             raise
         return number
-
-    def lock_file(self, name: str) -> BufferedRandom:
-        """Open a regular file for locking, creating it if it is missing."""
-        with self._within(name) as (folder, last):
-            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | QUICK
-            number = os.open(last, flags, 0o600, dir_fd=folder)
-        file = os.fdopen(number, "r+b")
-        try:
-            _refuse_strange(os.fstat(number), name)
-        except BaseException:
-            file.close()
-            raise
-        return file
 
     def reader(self, name: str) -> BufferedReader:
         return os.fdopen(self.open(name), "rb")

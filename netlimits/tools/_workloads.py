@@ -1,4 +1,4 @@
-"""The kinds of traffic that `netlimits diagnose` measures, and how tools make them."""
+"""The kinds of traffic that `netlimits diagnose` measures, and the tools' options for them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class TrafficKind:
-    """A kind of traffic: its name on the command line, its title, and how tools make it.
+    """A kind of traffic: its name on the command line, its title, and the tools that generate it.
 
-    `values` has for each tool that can make it the values of the tool's `Measuring.factors`.
+    `values` maps a tool's name to the values of its `Measuring.factors`.
     """
 
     name: str
@@ -21,7 +21,7 @@ class TrafficKind:
 
 @dataclass(frozen=True, slots=True)
 class Measuring:
-    """How a tool measures any of them: its factors, its options, and what stands around it."""
+    """A tool's factors, options and common keys (`around`) for all kinds of traffic."""
 
     factors: tuple[str, ...]
     options: Mapping[str, Any]
@@ -37,7 +37,7 @@ WORKLOADS: tuple[TrafficKind, ...] = (
                 {"netperf": ("UDP_STREAM", 1, 1472), "iperf3": ("udp", 1, 1472, 0)}),
     TrafficKind("rr", "TCP_RR, 1 B", {"netperf": ("TCP_RR", 1, None)}),
 )  # fmt: skip
-"""In the order of the table."""
+"""All kinds of traffic, in the order of the table."""
 
 MEASURING: Mapping[str, Measuring] = {
     "netperf": Measuring(
@@ -51,4 +51,4 @@ MEASURING: Mapping[str, Measuring] = {
         {},
     ),
 }
-"""The tools that measure, the one that makes most of them first."""
+"""The tools that measure; the first one generates the most kinds."""

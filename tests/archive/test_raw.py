@@ -4,16 +4,47 @@ from __future__ import annotations
 
 import shutil
 import signal
+import subprocess
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from killing import killed_after
 
 from netlimits.archive import packs
 from netlimits.archive.raw import RawEntry, RawOutput
 from netlimits.errors import ArchiveError
 from netlimits.model import Command, Completed
 from netlimits.model.folder import Folder
+
+PRELUDE = """\
+import os, signal, sys
+from pathlib import Path
+last, count = int(sys.argv[2]), 0
+def killing(act):
+    def step(*given, **named):
+        global count
+        count += 1
+        if count > last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return act(*given, **named)
+    return step
+for name in sys.argv[1].split(","):
+    setattr(os, name, killing(getattr(os, name)))
+place = Path(sys.argv[3])
+"""
+
+
+def killed_after(
+    last: int, calls: Iterable[str], code: str, place: object
+) -> subprocess.CompletedProcess[bytes]:
+    """Run code with `place` and kill it after `last` of these calls of `os`.
+
+    `code` may print `count`, the number of calls so far.
+    """
+    words = [sys.executable, "-c", PRELUDE + code, ",".join(calls), str(last), str(place)]
+    return subprocess.run(words, capture_output=True, check=False)
+
 
 ATTEMPTS = [(1, 1), (2, 1), (2, 2), (3, 1), (5, 1)]
 
