@@ -12,7 +12,7 @@ from netlimits.analysis import frames
 from netlimits.analysis.sources import sketches
 from netlimits.analysis.sources.relations import Relation, Runs
 from netlimits.metrics import COVERED_NOTED, OTHER_CPU_NOTED
-from netlimits.model import of_all
+from netlimits.model import tally_of_runs
 
 LOSS = 0.001
 """Above this share of packets lost, a reader must know what the receiver's figures divide by."""
@@ -46,7 +46,7 @@ def notes(runs: Runs, columns: Iterable[str]) -> tuple[str, ...]:
     if "status" in runs.columns:
         counts, left = _outcomes(runs)
         if left or {*counts} != {"ok"}:
-            sentences.append(f"{of_all(counts, left)}; figures are of those that are ok")
+            sentences.append(f"{tally_of_runs(counts, left)}; figures are of those that are ok")
     sentences += filter(
         None, [disturbance(runs), other_programs(runs), covered(runs), sessions(runs)]
     )

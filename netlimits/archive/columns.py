@@ -158,12 +158,12 @@ def _array(values: list[Any], label: bool) -> tuple[pa.Array, str]:
 def _kind(values: Iterable[Any], label: bool) -> str:
     kinds = {type(value) for value in values} - {type(None)}
     if kinds == {int, float} or kinds == {int}:
-        whole = {v for v in values if type(v) is int}
-        if any(not -_WIDEST <= v < _WIDEST for v in whole):
+        integers = {v for v in values if type(v) is int}
+        if any(not -_WIDEST <= v < _WIDEST for v in integers):
             return "json"
         if kinds == {int}:
             return "int"
-        alike = label and any(v in whole for v in values if type(v) is float)
+        alike = label and any(v in integers for v in values if type(v) is float)
         return "json" if alike else "number"
     if len(kinds) > 1:
         return "json"

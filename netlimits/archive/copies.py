@@ -51,7 +51,7 @@ _ATTRIBUTES, _COPY, _LAST = b"PANDAS_ATTRS", b"netlimits.copy", b"netlimits.last
 """Keys of a file's metadata: the `attrs` of pandas, the id of the copy, and, in the last file of a
 copy, the number of files."""
 
-_WHOLE = re.compile(r"runs-(\d{6})\.parquet")
+_RUNS = re.compile(r"runs-(\d{6})\.parquet")
 _SHARD = re.compile(r"shard-[^/]+\.parquet")
 _OWNER = ".netlimits"
 _FILE = "the file that it is in"
@@ -111,7 +111,7 @@ class RunsCopy:
             if self.local:
                 self.files.makedirs(self.path, exist_ok=True)
             owner = self._owner()
-            taken = owner != identity if owner else bool(self._names(_WHOLE))
+            taken = owner != identity if owner else bool(self._names(_RUNS))
             if not taken:
                 self._put(_OWNER, (identity or "").encode())
                 if not identity:
@@ -132,7 +132,7 @@ class RunsCopy:
         }
         with self._in_a_line("cannot be written"):
             tables = _tables(runs.rows.to_arrow_reader(ATTEMPTS))
-            for name in (*self._names(_SHARD), *self._names(_WHOLE)):
+            for name in (*self._names(_SHARD), *self._names(_RUNS)):
                 self.files.rm_file(f"{self.path}/{name}")
             for number, (table, last) in enumerate(tables, 1):
                 if last:
@@ -158,7 +158,7 @@ class RunsCopy:
         Raises InputError if there are none, or the copy is incomplete.
         """
         with self._in_a_line("cannot be read"):
-            copy, of_shards = self._names(_WHOLE), self._names(_SHARD)
+            copy, of_shards = self._names(_RUNS), self._names(_SHARD)
             names = [*copy, *of_shards]
             is_campaign = not names and self.files.exists(f"{self.path}/campaign.json")
         if is_campaign:
@@ -168,10 +168,10 @@ class RunsCopy:
                 f"{self.place}: holds no runs that `run --share` or `export` left there"
             )
         with self._in_a_line("cannot be read"):
-            whole = not copy or self._is_whole(copy)
-            about = [self._metadata(name) for name in (*copy[:1], *of_shards)] if whole else []
-            attrs = _together([json.loads(metadata[_ATTRIBUTES]) for metadata in about])
-        if not whole:
+            complete = not copy or self._is_complete(copy)
+            about = [self._metadata(name) for name in (*copy[:1], *of_shards)] if complete else []
+            attrs = _merged([json.loads(metadata[_ATTRIBUTES]) for metadata in about])
+        if not complete:
             raise InputError(
                 f"{self.place}: the copy is being written or was interrupted; write it again: "
                 f"netlimits export RESULTS --format parquet --out {self.place}"
@@ -188,7 +188,7 @@ class RunsCopy:
             rows = opened.sql(query, params=[paths])
             return Relation(answer(rows, _ONCE), opened, attrs)
 
-    def _is_whole(self, names: Sequence[str]) -> bool:
+    def _is_complete(self, names: Sequence[str]) -> bool:
         """Return True if these are all files of one copy."""
         first, last = self._metadata(names[0]), self._metadata(names[-1])
         return int(last.get(_LAST, 0)) == len(names) and first.get(_COPY) == last.get(_COPY)
@@ -263,7 +263,7 @@ def _tables(batches: pa.RecordBatchReader) -> Iterator[tuple[pa.Table, bool]]:
     yield table, True
 
 
-def _together(attributes: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _merged(attributes: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Merge the `attrs` of several files of one campaign."""
     if not attributes:
         return {}

@@ -422,10 +422,10 @@ def write(archive: Archive, experiment: Experiment) -> tuple[Path, Path]:
     try:
         folder.remove(name)  # it becomes invalid now
         name = "results.csv"
-        with folder.whole(name) as file:
+        with folder.atomic(name) as file:
             file.write(spreadsheets.to_csv(table).encode("utf-8", "backslashreplace"))
         name = "results.parquet"
-        with folder.whole(name) as file:
+        with folder.atomic(name) as file:
             pq.write_table(pa.Table.from_pandas(table, preserve_index=False), file)
         name = "results.json"
         sources = {"netlimits": __version__, "lines": lines, "files": _digests(archive)}

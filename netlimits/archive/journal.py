@@ -296,6 +296,6 @@ class Journal:
         self._pending = False
 
     def _refuse_lost(self) -> None:
-        """Raise ArchiveUnwritable if lines did not reach the disk; the kernel tells once."""
+        """Raise ArchiveUnwritable if the kernel once failed to write lines to disk."""
         if self._lost:
             raise ArchiveUnwritable(self._lost)

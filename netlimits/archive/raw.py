@@ -198,7 +198,7 @@ class RawOutput:
             return False
         number = max((pack.number for pack in packs.packs(names)), default=0) + 1
         pack = Pack(number, chosen[0][0], chosen[-1][0])
-        with self.folder.whole(pack.name) as file:
+        with self.folder.atomic(pack.name) as file:
             packs.write(file, self._bytes(chosen))
         self.folder.sync("raw")
         try:

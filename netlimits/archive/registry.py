@@ -26,7 +26,7 @@ from typing import Any
 from netlimits.archive.journal import BlockDigest
 from netlimits.model import decoding
 from netlimits.model.folder import Folder
-from netlimits.model.named_file import whole
+from netlimits.model.named_file import read_all
 
 LIMIT = 2**20
 """Maximum bytes of an entry, and of an ssh configuration."""
@@ -153,4 +153,4 @@ def _keep(entry: Registration) -> None:
 
 
 def _digest(path: Path) -> str:
-    return hashlib.sha256(whole(path, LIMIT)).hexdigest()
+    return hashlib.sha256(read_all(path, LIMIT)).hexdigest()

@@ -140,7 +140,7 @@ def _sources(
     placed: bool,
 ) -> Iterator[duckdb.DuckDBPyRelation]:
     """Yield the tail and damaged parts one by one, then the intact parts' files in groups."""
-    whole: dict[frozenset[tuple[str, str]], list[str]] = {}
+    intact: dict[frozenset[tuple[str, str]], list[str]] = {}
     alike = {
         id(chunk.kinds): frozenset((n, chunk.kinds[n]) for n in types if n in chunk.kinds)
         for chunk in {id(chunk.kinds): chunk for chunk in of_attempts}.values()
@@ -151,7 +151,7 @@ def _sources(
         kinds = alike[id(chunk.kinds)]
         names = [name for name in types if name in chunk.kinds]
         if part and chunk.rows and columns.intact(archive.journal, part, ATTEMPTS, names):
-            whole.setdefault(kinds, []).append(str(archive.path / part.name))
+            intact.setdefault(kinds, []).append(str(archive.path / part.name))
         elif chunk.rows:
             table = (columns.of_part(archive.journal, part) if part else chunk).table(names)
             places = pa.array(range(table.num_rows), pa.int64())
@@ -167,7 +167,7 @@ def _sources(
         raise ArchiveError(f"{archive.path}: parts were removed while they were read; try again")
     # without union_by_name planning a query reads the footer of one file only
     part_number = "parse_filename(filename, true)::bigint - 1"
-    for of_one_kind, files in _together(whole):
+    for of_one_kind, files in _grouped(intact):
         read = opened.read_parquet(
             files, union_by_name=of_one_kind is None, file_row_number=placed, filename=placed
         )
@@ -175,7 +175,7 @@ def _sources(
         yield _selected(read, here, types, placed, f"(({part_number}) << 32) + file_row_number")
 
 
-def _together(
+def _grouped(
     files: Mapping[frozenset[tuple[str, str]], list[str]],
 ) -> Iterator[tuple[frozenset[tuple[str, str]] | None, list[str]]]:
     """Group files by their columns' kinds; the rarest kinds form one group."""

@@ -332,7 +332,7 @@ def _fill(
             folder.write(name, content)
             digests[name] = folder.digest(name)
     if write_plan:
-        with folder.whole("plan.csv") as file:
+        with folder.atomic("plan.csv") as file:
             plan = TextIOWrapper(file, "utf-8", newline="", write_through=False)
             write_plan(plan)
             plan.flush()

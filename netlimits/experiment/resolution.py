@@ -37,7 +37,7 @@ def setup(experiment: Experiment, values: Values) -> Setup:
     Raises DocumentError for all options that cannot take the value that they get.
     """
 
-    experiment = experiment.of(values)
+    experiment = experiment.side_of(values)
     settings, errors = [], []
     for use in experiment.settings:
         try:

@@ -26,7 +26,7 @@ from netlimits.errors import ArchiveError, ArchiveUnwritable, DataError, one_lin
 from netlimits.experiment.configurations import identity
 from netlimits.importers.base import FACTORS, FILE_LIMIT, Given, ImportedRun, clean
 from netlimits.model import STATUSES
-from netlimits.model.named_file import bounded
+from netlimits.model.named_file import read_at_most
 
 KEPT = Path("raw") / "imported"
 
@@ -239,7 +239,7 @@ def _bytes(path: Path, name: str) -> bytes:
             raise DataError(
                 f"{name}: is larger than {FILE_LIMIT >> 20} MiB ({size / 2**20:.0f} MiB); split it"
             )
-        return bounded(path, FILE_LIMIT)
+        return read_at_most(path, FILE_LIMIT)
     except (OSError, ValueError) as error:
         raise DataError(f"{name}: {one_line(error)}") from None
 

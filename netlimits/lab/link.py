@@ -133,7 +133,7 @@ def shape(lab: Lab, host: str) -> Shape | None:
         return None
     except ValueError as error:
         raise LabError(
-            f"{record}: is damaged ({error}); remove it and shape the link anew"
+            f"{record}: is damaged ({error}); remove it and shape the link again"
         ) from None
 
 

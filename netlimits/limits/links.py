@@ -100,7 +100,7 @@ class DataLinks:
             return {}
         setup, rates = campaign.plan.setup(of.values), {}
         flows = setup.around.streams * int(setup.options.get("parallel", 1))
-        for end, roles in campaign.experiment.of(of.values).ends.items():
+        for end, roles in campaign.experiment.side_of(of.values).ends.items():
             for use in setup.settings:
                 options = use.options if use.name == "qdisc" and {*roles} & {*use.roles} else {}
                 kind = options.get("kind") if isinstance(options, Mapping) else None
@@ -119,7 +119,7 @@ class DataLinks:
         if campaign.imported or any(True for _ in self._set("channels", run)):
             return {}
         counts = {}
-        for end, roles in campaign.experiment.of(of.values).ends.items():
+        for end, roles in campaign.experiment.side_of(of.values).ends.items():
             text = str(self._fact(roles[0], "channels") or "").partition("Current")[2]
             rings = re.findall(r"^(?:RX|Combined):\s+([0-9]{1,5})$", text, re.MULTILINE)
             if rings:
@@ -139,7 +139,7 @@ class DataLinks:
             setup = campaign.plan.setup(of.values)
             uses = [use for use in setup.settings if use.name in OF_PATHS]
             told = tuple((use.name, use.roles, str(use.options)) for use in uses)
-            roles = tuple(campaign.experiment.of(of.values).roles)
+            roles = tuple(campaign.experiment.side_of(of.values).roles)
             streams = setup.around.streams * int(setup.options.get("parallel", 1))
             self._paths[of.config] = (roles, setup.around.family, streams, told)
         return self._paths[of.config]
@@ -152,7 +152,7 @@ class DataLinks:
 
     def _sender(self, run: int) -> str:
         """The sender of a run, which in a duet is its side's; "" in a campaign without roles."""
-        roles = self._campaign.experiment.of(self._campaign.runs[run].values).roles
+        roles = self._campaign.experiment.side_of(self._campaign.runs[run].values).roles
         return next(iter(roles), "")
 
     def _value(self, run: int, fact: str) -> Any:

@@ -280,7 +280,7 @@ def tally(outcomes: Mapping[str, int], left: int = 0) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "0 ok"
 
 
-def of_all(outcomes: Mapping[str, int], left: int = 0) -> str:
+def tally_of_runs(outcomes: Mapping[str, int], left: int = 0) -> str:
     """Return the total and its counts in words: "20 runs: 16 ok, 1 failed, 1 timeout, 2 left"."""
     total = sum(outcomes.get(name, 0) for name in OUTCOMES) + left
     return f"{total} run{'' if total == 1 else 's'}: {tally(outcomes, left)}"

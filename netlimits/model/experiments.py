@@ -118,14 +118,14 @@ class Experiment:
         if self.mesh:
             sender, receiver = (str(values[end]) for end in (Mesh.SENDER, Mesh.RECEIVER))
             return {"local": (sender,), "remote": (receiver,)}
-        return self.of(values).ends
+        return self.side_of(values).ends
 
     @property
     def derived(self) -> frozenset[str]:
         """The names of derived values, on all sides of a duet."""
         return frozenset(name for side in self.sides.values() or [self] for name in side.derive)
 
-    def of(self, values: Values) -> Experiment:
+    def side_of(self, values: Values) -> Experiment:
         """Return the experiment of the side that a configuration belongs to, else this one."""
         return self.sides[str(values[SIDE])] if self.sides else self
 

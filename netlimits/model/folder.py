@@ -87,28 +87,28 @@ class Folder:
                     raise OSError(errno.ENOTDIR, "is no folder", name) from None
 
     @contextmanager
-    def whole(self, name: str) -> Iterator[BinaryIO]:
+    def atomic(self, name: str) -> Iterator[BinaryIO]:
         """Yield a file to write, which replaces `name` on success and is removed on error."""
         with self._within(name) as (folder, last):
-            beside = f".{os.getpid()}.{last}"
+            temporary = f".{os.getpid()}.{last}"
             with suppress(FileNotFoundError):  # left by a process of this number that was killed
-                os.unlink(beside, dir_fd=folder)
+                os.unlink(temporary, dir_fd=folder)
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            number = os.open(beside, flags, 0o600, dir_fd=folder)
+            number = os.open(temporary, flags, 0o600, dir_fd=folder)
             try:
                 with os.fdopen(number, "w+b") as file:
                     os.fchmod(number, 0o600)  # whatever the umask
                     yield cast(BinaryIO, file)
                     file.flush()
                     os.fsync(number)
-                os.rename(beside, last, src_dir_fd=folder, dst_dir_fd=folder)
+                os.rename(temporary, last, src_dir_fd=folder, dst_dir_fd=folder)
             finally:
                 with suppress(FileNotFoundError):
-                    os.unlink(beside, dir_fd=folder)
+                    os.unlink(temporary, dir_fd=folder)
 
     def write(self, name: str, data: bytes | str) -> None:
         """Write a file atomically."""
-        with self.whole(name) as file:
+        with self.atomic(name) as file:
             file.write(data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data)
 
     def sync(self, name: str) -> None:

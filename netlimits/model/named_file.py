@@ -17,15 +17,15 @@ QUICK = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 """Do not wait for a pipe's other end, acquire a terminal, or leak into a child process."""
 
 
-def whole(path: Path, limit: int) -> bytes:
+def read_all(path: Path, limit: int) -> bytes:
     """Return all bytes of a file, b"" for an empty one and for /dev/null.
 
-    Raises OSError as `bounded` does, and for a file of more than `limit` bytes.
+    Raises OSError as `read_at_most` does, and for a file of more than `limit` bytes.
     """
     if str(path) == os.devnull:
         return b""
     try:
-        data = bounded(path, limit)
+        data = read_at_most(path, limit)
     except OSError as error:
         if error.errno == errno.ENODATA:
             return b""
@@ -35,7 +35,7 @@ def whole(path: Path, limit: int) -> bytes:
     return data
 
 
-def bounded(path: Path, limit: int) -> bytes:
+def read_at_most(path: Path, limit: int) -> bytes:
     """Return at most `limit + 1` bytes of a file. Links are followed.
 
     Raises OSError for a folder, a pipe, a device and an empty file, which kernel files seem to be.

@@ -188,7 +188,7 @@ def test_another_machine_is_a_role_of_its_own(file):
     experiment = duet.duet(before, after, roles=roles)
     assert experiment.roles == ("sender", "receiver", "after-sender")
     assert experiment.ends == {"local": ("sender",), "remote": ("receiver",)}
-    second = experiment.of({"side": "after"})
+    second = experiment.side_of({"side": "after"})
     assert second.ends == {"local": ("after-sender",), "remote": ("receiver",)}
     plan = Plan(experiment)
     places = {(run.values["side"], plan.setup(run.values).settings[0].roles) for run in plan.runs()}

@@ -16,7 +16,7 @@ from netlimits.archive import reader
 from netlimits.cli import group
 from netlimits.errors import NetlimitsError
 from netlimits.model.folder import Folder
-from netlimits.model.named_file import bounded
+from netlimits.model.named_file import read_at_most
 
 SECRET = b"somebody else's\n"
 FILES = (
@@ -144,7 +144,7 @@ def test_no_name_leaves_the_folder(tmp_path, name):
 def test_a_file_is_whole_or_as_it_was(tmp_path):
     folder = Folder(tmp_path)
     folder.write("a", "old")
-    with pytest.raises(TypeError), folder.whole("a") as file:
+    with pytest.raises(TypeError), folder.atomic("a") as file:
         file.write("no bytes")
     assert (tmp_path / "a").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
@@ -155,13 +155,13 @@ def test_what_a_user_names_is_read_within_bounds_and_never_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "large").write_bytes(bytes(100))
     (tmp_path / "link").symlink_to(tmp_path / "large")
-    assert len(bounded(tmp_path / "link", 9)) == 10
+    assert len(read_at_most(tmp_path / "link", 9)) == 10
     for name in ("pipe", "none", "."):
         with pytest.raises(OSError, match=r"."):
-            bounded(tmp_path / name, 9)
+            read_at_most(tmp_path / name, 9)
     for kernels in ("/proc/kmsg", "/proc/self/mounts", "/dev/zero", "/dev/kmsg"):
         with pytest.raises(OSError, match=r"empty|regular|No such"):
-            bounded(Path(kernels), 9)
+            read_at_most(Path(kernels), 9)
 
 
 def test_importing_the_kernel_s_log_does_not_wait(tmp_path):

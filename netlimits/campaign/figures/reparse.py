@@ -133,7 +133,7 @@ def _specification(campaign: Logbook, record: Record) -> Specification:
     facts = {role: campaign.archive.facts(role) for role in machines}
     setup = campaign.plan.setup(record.run.values)
     return specifications.specified(
-        setup, campaign.experiment.of(record.run.values).ends, machines, facts
+        setup, campaign.experiment.side_of(record.run.values).ends, machines, facts
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from netlimits.cli import echo
 from netlimits.errors import one_line
-from netlimits.model import of_all
+from netlimits.model import tally_of_runs
 
 if TYPE_CHECKING:
     from netlimits.checks import Finding
@@ -19,7 +19,7 @@ def counts(state: Mapping[str, Any]) -> str:
     cut_off = state["interrupted"]
     plural = "" if cut_off == 1 else "s"
     again = f" ({cut_off} attempt{plural} interrupted)" if cut_off else ""
-    return f"{of_all(state, state['left'])}{again}{beside}"
+    return f"{tally_of_runs(state, state['left'])}{again}{beside}"
 
 
 def skipped_lines(skipped: Iterable[Mapping[str, Any]]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from paramiko.hostkeys import HostKeyEntry, HostKeys, InvalidHostKey
 
 from netlimits.errors import ConnectError
 from netlimits.hosts.ssh.sshconfig import Endpoint
-from netlimits.model.named_file import whole
+from netlimits.model.named_file import read_all
 
 KNOWN_LIMIT = 64 * 2**20
 """Maximum size of a known_hosts file in bytes."""
@@ -78,7 +78,7 @@ def _lines(endpoint: Endpoint) -> Iterator[tuple[str, paramiko.PKey]]:
     """Yield (marker, key) of each line about the host. Unreadable lines are skipped."""
     for file in endpoint.known_hosts:
         try:
-            text = whole(file, KNOWN_LIMIT).decode("utf-8", "replace")
+            text = read_all(file, KNOWN_LIMIT).decode("utf-8", "replace")
         except FileNotFoundError:
             continue
         except OSError as error:

@@ -16,7 +16,7 @@ from paramiko.auth_strategy import AuthSource, AuthStrategy, InMemoryPrivateKey
 
 from netlimits.errors import one_line
 from netlimits.hosts.ssh.sshconfig import SIZE_LIMIT, Endpoint
-from netlimits.model.named_file import bounded
+from netlimits.model.named_file import read_at_most
 
 
 class OurKeys(AuthStrategy):
@@ -66,7 +66,7 @@ class OurKeys(AuthStrategy):
             if why := _too_open(file):
                 self.unfit[file] = why
                 return None
-            bounded(file, SIZE_LIMIT)
+            read_at_most(file, SIZE_LIMIT)
             if _can_be_read(Path(f"{file}-cert.pub")):
                 return paramiko.PKey.from_path(file)
         except FileNotFoundError:
@@ -158,7 +158,7 @@ def _too_open(file: Path) -> str:
 def _can_be_read(file: Path) -> bool:
     """Return True if a key file is safe to read: missing, or a regular file of a key's size."""
     try:
-        return len(bounded(file, SIZE_LIMIT)) <= SIZE_LIMIT
+        return len(read_at_most(file, SIZE_LIMIT)) <= SIZE_LIMIT
     except FileNotFoundError:
         return True
     except OSError:

@@ -28,7 +28,7 @@ from pathlib import Path
 import paramiko
 
 from netlimits.errors import ConnectError
-from netlimits.model.named_file import whole
+from netlimits.model.named_file import read_all
 
 _INCLUDE = re.compile(r"\s*include(?:\s*=\s*|\s+)(.+)", re.IGNORECASE)
 _BLOCK = re.compile(r"\s*(?:host|match)(?:\s*=\s*|\s+)", re.IGNORECASE)
@@ -159,7 +159,7 @@ class SshConfig:
         if depth > _INCLUDE_DEPTH:
             raise ConnectError(f"{path}: files include each other more than {_INCLUDE_DEPTH} deep")
         self.read.append(path)
-        text = whole(path, SIZE_LIMIT).decode("utf-8", "replace")
+        text = read_all(path, SIZE_LIMIT).decode("utf-8", "replace")
         base = path.parent if path.is_relative_to("/etc/ssh") else Path("~/.ssh").expanduser()
         for number, line in enumerate(text.splitlines(), 1):
             line = _plain(line, f"{path}: line {number}")

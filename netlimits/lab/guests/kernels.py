@@ -140,8 +140,8 @@ def _fetch(nic: str, work: Path, say: Callable[[str], None]) -> None:
         deadline=_DOWNLOAD,
     )
     for package in work.glob("*.deb"):
-        output("dpkg-deb", "-x", str(package), str(work / "whole"), deadline=_UPDATE)
-    _select(work / "whole", work / "kernel")
+        output("dpkg-deb", "-x", str(package), str(work / "unpacked"), deadline=_UPDATE)
+    _select(work / "unpacked", work / "kernel")
 
 
 def _packages(nic: str, own: tuple[str, ...]) -> list[str]:
@@ -187,10 +187,10 @@ def bootable(image: bytes) -> bytes:
     return b""
 
 
-def _select(whole: Path, kept: Path) -> None:
+def _select(unpacked: Path, kept: Path) -> None:
     """Move the kernel and the modules that hosts need to `kept`."""
-    usr = whole / "usr" if (whole / "usr/lib/modules").is_dir() else whole
-    (image,) = (whole / "boot").glob("vmlinuz-*")
+    usr = unpacked / "usr" if (unpacked / "usr/lib/modules").is_dir() else unpacked
+    (image,) = (unpacked / "boot").glob("vmlinuz-*")
     version = image.name.removeprefix("vmlinuz-")
     tree = usr / "lib/modules" / version
     merged = kept.parent / "merged"  # depmod and modprobe only search lib/modules
