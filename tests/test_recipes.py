@@ -113,7 +113,7 @@ RECIPES = (
         "piece of evidence",
         {"netlimits/evidence/counted/EVIDENCE.py": "toys"},
         [
-            ("metrics/catalogue.py", "_OF_BOTH_ENDS: ", '    ("toys_broken", "toys_broken", "Toys broken", "toys", "lower"),'),
+            ("metrics/catalogue.py", "_OF_BOTH_ENDS: ", '    _metric("toys_broken", "", "Toys broken", "toys", "lower"),'),
             ("evidence/counted/__init__.py", "from netlimits.evidence.counted.queues ", "from netlimits.evidence.counted.toys import Toys"),
             ("evidence/counted/__init__.py", "    Nic(),", "    Toys(),"),
         ],
@@ -127,7 +127,7 @@ RECIPES = (
     Recipe(
         "metric",
         {},
-        [("metrics/catalogue.py", "METRICS: ", '    Metric("toy_rate", "toy_rate_hz", "Toys a second", "Hz", "higher"),')],
+        [("metrics/catalogue.py", "METRICS: ", '    _metric("toy_rate", "hz", "Toys a second", "Hz", "higher"),')],
         [
             (("describe", "toy_rate"), r"toy_rate_hz(?s:.*)Toys a second(?s:.*)Hz"),
             (("table", "runs.csv", "--of", "toy_rate", "--rows", "send_size"), r"Toys a second \(Hz - Higher is Better\)"),

@@ -39,7 +39,7 @@ class Compaction:
     """
 
     def __init__(self, journal: Journal, output: RawOutput, sync: Callable[[], int]) -> None:
-        """Initialize; `sync` writes the journal to disk and returns its size, where parts end."""
+        """Initialize; `sync` writes the journal to disk and returns its size, a limit of parts."""
         self.last: Part | None = None
         self.problem = ""
         self.on_part: Callable[[str], None] = lambda _: None

@@ -116,7 +116,7 @@ class Logbook:
         return {run.number: run for run in self.plan.runs()}
 
     def records(self) -> list[Record]:
-        """Return all attempts in the order of their starts."""
+        """Return all attempts in the order of their starts. Raises ArchiveError if damaged."""
         attempts = records.records(self.archive)
         self.check_imported(len({record.run.number for record in attempts}))
         return attempts
@@ -131,9 +131,12 @@ class Logbook:
             )
 
     def state(self) -> dict[str, Any]:
-        """Return the progress: runs by outcome, runs left, open changes, the running process.
+        """Return the progress of the campaign as JSON types.
 
-        `running` is None if no process runs the campaign.
+        Returns:
+            Numbers of runs by outcome (`ok`, `failed`, …), `planned` and `left`; `not_put_back`,
+            the settings that are still changed; `reasons` of failed runs with their numbers;
+            `running`, the process that runs the campaign, or None.
         """
         now = standing.standing(self.archive)
         planned = len(self.runs) if self.imported else self.planned_runs()

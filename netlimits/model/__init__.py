@@ -50,7 +50,7 @@ class Machine:
     group: str = ""
 
     def over(self, family: Family | None) -> Machine:
-        """Return the machine with its first data address of a family, None if it has none."""
+        """Return the machine with its first address of a family as `address` (None without one)."""
         if family is None:
             return self
         colon = family == "ipv6"
