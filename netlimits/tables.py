@@ -1,8 +1,8 @@
-"""A table's frame as text, CSV, Markdown, HTML or JSON.
+"""Render a table's frame as text, CSV, Markdown, HTML or JSON.
 
-Text, Markdown and HTML are for people: a summary stands as in the reports (a block for each
-metric, rows by size, a column for each configuration, the improvement below) with rounded
-numbers. CSV and JSON are for programs: the tidy frame itself, nothing rounded.
+Text, Markdown and HTML are for people: a summary is laid out as in the reports (a block for each
+metric, rows by size, a column for each configuration, the improvement below) with rounded numbers.
+CSV and JSON are for programs: the tidy frame, not rounded.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ HTML = """\
 
 
 _SENTENCE = 72
-"""Characters from which on a cell of a text table is a sentence, which goes on below."""
+"""Width in characters at which a cell of a text table is wrapped."""
 
 VERDICT, LIMIT = "verdict", "Limited by"
-"""The column of a summary with what limited each cell, and its heading."""
+"""Column of a summary with the limit of each cell, and its heading."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One table as people read it: all cells text, the first column what a row is."""
+    """A table of text cells for people; the first column labels the rows."""
 
     title: str
     header: tuple[str, ...]
@@ -61,14 +61,20 @@ class Block:
 def render(
     table: pd.DataFrame, form: str = "text", intervals: bool = False, title: str = ""
 ) -> str:
-    """`table` in the format `form`, one of TABLE_FORMATS, ending in a newline.
+    """Render a table in the format `form`, ending in a newline.
 
-    A summary (`analysis.summary`) stands in blocks; any other frame as it is. `intervals` adds
-    each value's confidence interval in brackets. `table.attrs["notes"]` follow below. CSV and
-    JSON hold the tidy frame with every digit. Raises DataError for an unknown format.
+    Args:
+        table: A summary (`analysis.summary`), which is laid out in blocks, or any other frame. Its
+            notes (`attrs["notes"]`) follow it.
+        form: One of TABLE_FORMATS.
+        intervals: True to add each value's confidence interval in brackets.
+        title: The heading.
+
+    Raises:
+        DataError: The format is unknown.
     """
     if form not in TABLE_FORMATS:
-        raise DataError(f"no table format {form!r}; there are {', '.join(TABLE_FORMATS)}")
+        raise DataError(f"unknown table format {form!r}; there are {', '.join(TABLE_FORMATS)}")
     if form == "csv":
         return spreadsheets.to_csv(table)
     notes = tuple(table.attrs.get("notes", ()))
@@ -96,26 +102,26 @@ def render(
 
 
 def is_summary(table: pd.DataFrame) -> bool:
-    """Whether it is a frame of `analysis.summary`, and not one with a factor called `statistic`."""
+    """Return True for a frame of `analysis.summary`."""
     return list(table.columns[:2]) == ["metric", "statistic"] and "value" in table
 
 
 def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
-    """A block for each metric of a summary, as the reports' table has them.
+    """Return a block for each metric of a summary, as in the reports.
 
-    A median stands below its mean where runs are of more than one kind, or intervals are shown.
+    A median follows its mean if the runs are of several kinds, or with intervals.
     """
     layout, direction = _Layout.of(table, intervals), table.attrs.get("direction", "send")
-    table = pd.DataFrame(table)  # without attrs, which every part of it would copy
+    table = pd.DataFrame(table)  # without attrs, which pandas copies to every part
     table.attrs = {}
     blocks, limits = [], None
-    beside = _beside_the_means(table, layout)
-    for column, part in table[~beside].groupby("metric", sort=False):
-        of = metric(str(column)).towards(direction)
+    separate = _separate_improvements(table, layout)
+    for column, part in table[~separate].groupby("metric", sort=False):
+        quantity = metric(str(column)).towards(direction)
         means = part[part["statistic"] == "mean"]
         heads = [key for key, _ in frames.groups(means, layout.columns)]
         labels = [" ".join(wording.phrases(key, layout.names)) or wording.NULL for key in heads]
-        counted = means[[not layout.tells_not(cell) for _, cell in means.iterrows()]]
+        counted = means[[not layout.is_unreported(cell) for _, cell in means.iterrows()]]
         decimals = places(means["value"].dropna())
         if intervals:
             decimals = _finer(means, decimals)
@@ -123,23 +129,25 @@ def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
         body.append(("runs", *(_runs(counted, layout.columns, key) for key in heads)))
         header = (layout.corner, *(labels if layout.columns else ["all"]))
         if VERDICT in part.columns and len(heads) == 1:
-            header, body = _beside(header, body, part, layout)
-        about = " - ".join(x for x in (of.unit, of.direction.title().replace("Is", "is")) if x)
+            header, body = _with_verdicts(header, body, part, layout)
+        about = " - ".join(
+            x for x in (quantity.unit, quantity.direction.title().replace("Is", "is")) if x
+        )
         blocks.append(
             Block(
-                f"{of.title} ({about})" if about else of.title,
+                f"{quantity.title} ({about})" if about else quantity.title,
                 header,
                 tuple(body),
             )
         )
         if VERDICT in part.columns and len(heads) > 1:
             limits = _limits(means, layout, heads, header)
-    gains = _gains(table[beside], layout, direction)
+    gains = _gains(table[separate], layout, direction)
     return [*gains, *blocks, *([limits] if limits else [])]
 
 
-def _beside_the_means(table: pd.DataFrame, layout: _Layout) -> pd.Series[bool]:
-    """Mark the improvements that are no row of a metric's block: those of other factors."""
+def _separate_improvements(table: pd.DataFrame, layout: _Layout) -> pd.Series[bool]:
+    """Mark the improvements that are not rows of a metric's block: those of other factors."""
     means = table[table["statistic"] == "mean"]
     columns = {_texts(key) for key in means[list(layout.columns)].itertuples(index=False)}
     rows = set(means[layout.rows].map(wording.text)) if layout.rows else set()
@@ -156,16 +164,16 @@ def _beside_the_means(table: pd.DataFrame, layout: _Layout) -> pd.Series[bool]:
 
 
 def _gains(gains: pd.DataFrame, layout: _Layout, direction: Any) -> Iterator[Block]:
-    """A block for each comparison of values: a column for each metric and other column factor."""
+    """Yield a block for each comparison, with a column for each metric and other column factor."""
     for written, part in gains.groupby("contrast", sort=False) if len(gains) else ():
         common = [name for name in layout.columns if part[name].astype(str).nunique() == 1]
         across = [name for name in layout.columns if name not in common]
         cells: dict[str, dict[str, str]] = {}
         heads: dict[str, None] = {}
         for _, row in part.iterrows():
-            of = metric(row["metric"]).towards(direction)
+            quantity = metric(row["metric"]).towards(direction)
             words = wording.phrases([row[name] for name in across], across)
-            head = f"{of.title}, {' '.join(words)}" if words else of.title
+            head = f"{quantity.title}, {' '.join(words)}" if words else quantity.title
             label = wording.text(row[layout.rows]) if layout.rows else "all"
             heads[head] = None
             cells.setdefault(label, {})[head] = _written(row, 2, layout.intervals)
@@ -179,10 +187,10 @@ def _gains(gains: pd.DataFrame, layout: _Layout, direction: Any) -> Iterator[Blo
         )
 
 
-def _beside(
+def _with_verdicts(
     header: tuple[str, ...], body: list[tuple[str, ...]], part: pd.DataFrame, layout: _Layout
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """A block of one column with the verdict of each row behind it."""
+    """Add the verdict of each row to a block with one column."""
     means = part[part["statistic"] == "mean"]
     keys = [layout.rows] if layout.rows else []
     verdicts = {
@@ -195,7 +203,7 @@ def _beside(
 def _limits(
     means: pd.DataFrame, layout: _Layout, heads: Sequence[tuple[Any, ...]], header: tuple[str, ...]
 ) -> Block:
-    """The verdicts of a summary of several columns, a block of their own."""
+    """Return the verdicts of a summary with several columns as a block."""
     rows = []
     for key, cells in frames.groups(means, [layout.rows] if layout.rows else []):
         by_column = {_texts(k): p for k, p in frames.groups(cells, layout.columns)}
@@ -206,13 +214,13 @@ def _limits(
 
 
 def _verdict(cells: pd.DataFrame) -> str:
-    """The verdict of a cell; a dash where there is none."""
+    """Return the verdict of a cell, or a dash."""
     return ", ".join(dict.fromkeys(v for v in cells[VERDICT] if v)) or "–"
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """How a summary is laid out: the columns of its row factor and of its column factors."""
+    """The layout of a summary: its row factor and its column factors."""
 
     rows: str | None
     columns: tuple[str, ...]
@@ -220,7 +228,7 @@ class _Layout:
     corner: str
     intervals: bool
     mixed: frozenset[tuple[str, str]]
-    untold: frozenset[tuple[str, tuple[str, ...]]]
+    unreported: frozenset[tuple[str, tuple[str, ...]]]
 
     @classmethod
     def of(cls, table: pd.DataFrame, intervals: bool) -> _Layout:
@@ -237,13 +245,13 @@ class _Layout:
             frozenset(
                 (column, key[0] if key else "") for column, key in table.attrs.get("mixed", ())
             ),
-            frozenset((column, tuple(key)) for column, key in table.attrs.get("untold", ())),
+            frozenset((column, tuple(key)) for column, key in table.attrs.get("unreported", ())),
         )
 
-    def tells_not(self, cell: pd.Series[Any]) -> bool:
-        """Whether the runs of a cell are ok and their tool does not tell the figure."""
+    def is_unreported(self, cell: pd.Series[Any]) -> bool:
+        """Return True if the cell's runs are ok and their tool does not report the metric."""
         keys = [*([self.rows] if self.rows else []), *self.columns]
-        return (cell["metric"], tuple(wording.text(cell[key]) for key in keys)) in self.untold
+        return (cell["metric"], tuple(wording.text(cell[key]) for key in keys)) in self.unreported
 
 
 def _body(
@@ -253,16 +261,16 @@ def _body(
     heads: Sequence[tuple[Any, ...]],
     decimals: int,
 ) -> Iterator[tuple[str, ...]]:
-    """The rows of a metric: means, each with its medians where these are shown, improvements."""
+    """Yield the rows of a metric: means with their medians, then improvements."""
     by = {name: part[part["statistic"] == name] for name in ("mean", "median", "improvement")}
     keys = [layout.rows] if layout.rows else []
     medians = {_texts(key): cells for key, cells in frames.groups(by["median"], keys)}
     for key, cells in frames.groups(by["mean"], keys):
         label = wording.text(key[0]) if key else "all"
         yield _row(label, cells, layout, heads, decimals)
-        beside = medians.get(_texts(key), by["median"][:0])
-        if len(beside) and (layout.intervals or (column, label if key else "") in layout.mixed):
-            yield _row(f"{label}, median", beside, layout, heads, decimals)
+        median = medians.get(_texts(key), by["median"][:0])
+        if len(median) and (layout.intervals or (column, label if key else "") in layout.mixed):
+            yield _row(f"{label}, median", median, layout, heads, decimals)
     for key, cells in frames.groups(by["improvement"], keys) if keys else ():
         yield _row(f"improvement, {wording.text(key[0])}", cells, layout, heads, 2)
 
@@ -274,15 +282,16 @@ def _row(
     heads: Sequence[tuple[Any, ...]],
     decimals: int,
 ) -> tuple[str, ...]:
-    """One row of a block: a dash for a configuration that was not run, or whose tool tells nothing.
+    """Return a row of a block.
 
-    One whose runs all failed has their number too.
+    A configuration that was not run, or whose tool does not report the metric, gets a dash. If all
+    its runs failed, their number follows the dash.
     """
     by_column = {_texts(key): part.iloc[0] for key, part in frames.groups(cells, layout.columns)}
     texts = []
     for key in heads:
         cell = by_column.get(_texts(key))
-        if cell is None or layout.tells_not(cell):
+        if cell is None or layout.is_unreported(cell):
             texts.append("–")
             continue
         if math.isnan(cell["value"]):
@@ -293,7 +302,7 @@ def _row(
 
 
 def _written(cell: pd.Series[Any], decimals: int, intervals: bool) -> str:
-    """A value, with its interval where `intervals` are shown: "1.43 [1.19, 1.70]"."""
+    """Return a value, with its interval if `intervals`: "1.43 [1.19, 1.70]"."""
     written = f"{cell['value']:.{decimals}f}"
     if intervals and not math.isnan(cell["low"]):
         written += f" [{cell['low']:.{decimals}f}, {cell['high']:.{decimals}f}]"
@@ -301,21 +310,18 @@ def _written(cell: pd.Series[Any], decimals: int, intervals: bool) -> str:
 
 
 def _texts(key: Sequence[Any]) -> tuple[str, ...]:
-    """A key that compares equal to itself, whatever stands for a missing value in it."""
+    """Return the key as text, so that missing values are equal."""
     return tuple("" if wording.is_missing(value) else wording.text(value) for value in key)
 
 
 def _runs(means: pd.DataFrame, columns: Sequence[str], key: tuple[Any, ...]) -> str:
-    """How many runs stand behind each mean of a column, from – to; of how many, where some fell.
-
-    "18–20 of 20".
-    """
+    """Return the range of runs behind the means of a column, and of how many: "18–20 of 20"."""
     for other, part in frames.groups(means, columns):
         if _texts(other) == _texts(key):
             counted = _range(part["n"])
             fell = "runs" in part and bool((part["n"] < part["runs"]).any())
             return f"{counted} of {_range(part['runs'])}" if fell else counted
-    return "–"  # no run tells it
+    return "–"  # no run has the metric
 
 
 def _range(counts: pd.Series[Any]) -> str:
@@ -324,7 +330,7 @@ def _range(counts: pd.Series[Any]) -> str:
 
 
 def places(values: pd.Series[Any]) -> int:
-    """Decimals that show the smallest of the values with at least two significant digits."""
+    """Return the decimals that show the smallest value with two significant digits or more."""
     sizes = values.abs()[values != 0]
     if sizes.empty:
         return 0
@@ -335,7 +341,7 @@ def places(values: pd.Series[Any]) -> int:
 
 
 def _finer(means: pd.DataFrame, decimals: int) -> int:
-    """At most two decimals more, where the narrowest interval would not show without them."""
+    """Return at most two more decimals if the narrowest interval needs them."""
     halves = (means["high"] - means["low"])[means["high"] > means["low"]] / 2
     if halves.empty or not math.isfinite(halves.min()):
         return decimals
@@ -343,7 +349,7 @@ def _finer(means: pd.DataFrame, decimals: int) -> int:
 
 
 def plain_block(table: pd.DataFrame) -> Block:
-    """Any frame as a block: numbers to four significant digits, and never less than whole."""
+    """Return a frame as a block, with numbers of four significant digits, or all integer digits."""
     header = tuple(_heading(str(column)) for column in table.columns)
     rows = tuple(tuple(_cell(value) for value in row) for row in table.itertuples(index=False))
     return Block("", header, rows)
@@ -363,24 +369,21 @@ def _cell(value: Any) -> str:
 
 
 def _as_text(block: Block) -> str:
-    """Columns aligned: the first and sentences to the left, the others to the right.
-
-    Sentences go on below themselves.
-    """
+    """Return a text table: the first column and sentences aligned left, other columns right."""
     lines = [block.header, *block.rows]
     columns = range(len(block.header))
-    told = {i for i in columns if any(len(line[i]) > _SENTENCE for line in lines)}
+    wrapped = {i for i in columns if any(len(line[i]) > _SENTENCE for line in lines)}
     split = [
         list(
             zip_longest(
-                *(_wrapped(line[i]) if i in told else [line[i]] for i in columns),
+                *(_wrapped(line[i]) if i in wrapped else [line[i]] for i in columns),
                 fillvalue="",
             )
         )
         for line in lines
     ]
     widths = [max(len(row[i]) for rows in split for row in rows) for i in columns]
-    left = {0, *told}
+    left = {0, *wrapped}
     written = [
         "  ".join(
             cell.ljust(widths[i]) if i in left else cell.rjust(widths[i])
@@ -394,13 +397,13 @@ def _as_text(block: Block) -> str:
 
 
 def _wrapped(sentence: str) -> list[str]:
-    """A sentence in lines; words, which may be names or addresses, stay whole."""
+    """Wrap a sentence without breaking words, which may be names or addresses."""
     lines = textwrap.wrap(sentence, _SENTENCE, break_on_hyphens=False, break_long_words=False)
     return lines or [""]
 
 
 def _as_markdown(block: Block) -> str:
-    """A table as code hosts read it."""
+    """Return a Markdown table."""
     lines = [block.header, ("---", *["---:"] * (len(block.header) - 1)), *block.rows]
     table = "\n".join(
         "| " + " | ".join(cell if i == 1 else _markdown(cell) for cell in line) + " |"
@@ -410,7 +413,7 @@ def _as_markdown(block: Block) -> str:
 
 
 def _markdown(text: str) -> str:
-    """The text without what Markdown or HTML would read as markup."""
+    """Escape what Markdown or HTML would read as markup."""
     text = text.replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;")
     for sign in "|*_`[]":
         text = text.replace(sign, f"\\{sign}")

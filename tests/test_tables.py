@@ -85,7 +85,7 @@ def test_a_configuration_that_was_not_run_is_a_dash_and_notes_follow() -> None:
     text = tables.render(summary(frame, "local_sd", "mtu", "tso"))
     assert "MTU (bytes)  TSO false  TSO true" in text
     assert "9000                 –      1.50" in text
-    assert text.endswith("both roles on one kernel: CPU figures are one machine's\n")
+    assert text.endswith("CPU figures are those of one machine: both roles ran on one kernel\n")
 
 
 def test_any_other_frame_is_shown_as_it_is() -> None:

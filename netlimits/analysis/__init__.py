@@ -1,8 +1,8 @@
-"""Frames in, frames out: what the runs say, one file for each question.
+"""Analyses of runs: each takes a frame and returns a frame.
 
-Every function takes a frame of runs (a campaign's, or any table with the columns that
-`netlimits.metrics` names) and returns a frame; none keeps state, reads a file or draws.
-The modules are imported when first used:
+The input is a row for each run attempt: a campaign's frame, or any table with the columns that
+`netlimits.metrics` names. No function keeps state, reads a file (except `run_files` and `traces`)
+or draws. The modules are imported when first used:
 
     import netlimits as nl
     nl.analysis.goodput.bound(mtu=1500, timestamps=True, link="100G")

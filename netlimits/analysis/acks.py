@@ -1,18 +1,17 @@
-"""What acknowledgements cost: service demand against the segments that one ACK answers.
+"""The cost of acknowledgements: service demand against segments per ACK.
 
-The sender's CPU handles an ACK for every so many segments; the more segments, the less CPU
-("Data demonstrating the CPU overhead of ACKs", 2005). A change reads both ways: from 2 to 8
-segments per ACK is so many percent less, from 8 to 2 so many percent more.
+The sender's CPU handles one ACK for several segments; the more segments, the less CPU ("Data
+demonstrating the CPU overhead of ACKs", 2005).
 
-A run is a *throughput anomaly* when its throughput is below `1 − tolerance` (99 %) of the
-link's rate: the highest throughput of its series (another MSS has other headers), or the one
-given. There the sender does not fill its congestion window, the receiver's delayed ACKs come in,
-and segments per ACK are no longer what was set; such a run says nothing about the cost of ACKs.
-It is an exception, though, and needs a rule: where fewer than half of all runs reach their
-series' highest throughput, it is not a link that limited them, and none is called an anomaly.
+A run is a *throughput anomaly* if its throughput is below `1 − tolerance` (99 %) of the link's
+rate: the highest throughput of its series (another MSS has other headers), or the given rate. The
+sender then does not fill its congestion window, the receiver's delayed ACKs interfere, and segments
+per ACK differ from what was set, so the run says nothing about the cost of ACKs. An anomaly is an
+exception: if fewer than half of all runs reach their series' highest throughput, no link limited
+them, and no run is called an anomaly.
 
-Segments per ACK may be set, as in the mail, or measured in each run. Then no two runs have quite
-the same, and what belongs together is a configuration (`config`), here as in the chart.
+Segments per ACK are set, as in the mail, or measured in each run. Measured ratios are all
+different, so runs are then grouped by configuration (`config`).
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from netlimits.errors import DataError
 
 TOLERANCE = 0.01
 CONFIG = "config"
-"""The column that tells which runs are repetitions of each other."""
+"""Column that is equal in repetitions of a configuration."""
 
 
 def acks(
@@ -42,22 +41,35 @@ def acks(
     ratio: str = "segments_per_ack",
     pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Each run's service demand against its segments per ACK, beside those of the base.
+    """Compare each run's service demand with that at a base number of segments per ACK.
 
-    `base` is the segments per ACK to compare with; left out, the smallest of each series (where
-    runs have a configuration, all runs of that one).
-    Returns, for each series by segments per ACK: the series' factors, `ratio`'s column,
-    `throughput_mbps`, the metric, `change_pct` (against the base), `reverse_pct` (the base
-    against this), `anomaly`, and of all runs that belong together `mean_change_pct` with its 95 %
-    interval `change_low_pct` and `change_high_pct` (`statistics.contrasts`: within blocks where
-    there are any; NaN for lone runs); `config` where the frame has it. `attrs["link_limited"]` is
-    False where no link limited most runs. Raises DataError for what is not there, or a series
-    without the base.
+    Args:
+        frame: A row for each run.
+        of: The service demand.
+        series: Factors that are compared separately.
+        base: Segments per ACK to compare with, by default the smallest of each series (or, if runs
+            have a configuration, all runs of that one).
+        link_mbps: The link's rate in Mbit/s, by default the highest throughput of each series.
+        tolerance: How far below the link's rate an anomaly is, as a share.
+        ratio: Column with the segments per ACK.
+        pool: Factors that may differ within a series.
+
+    Returns:
+        A row for each run, by series and segments per ACK: the factors, `config` if present,
+        `ratio`'s column, `throughput_mbps`, the metric, `change_pct` (against the base),
+        `reverse_pct` (the base against this) and `anomaly`. `mean_change_pct` is that of all runs
+        of the configuration, with its 95 % interval `change_low_pct` and `change_high_pct`
+        (`analysis.statistics.contrasts`; NaN for a single run). `attrs["link_limited"]` is False if
+        no link limited most runs.
+
+    Raises:
+        DataError: A column is missing, a value is not above zero, a series has no run at the base,
+            or runs differ in a factor that is not in `series` or `pool`.
     """
-    frame, (keys, (ratio,), meant) = frames.apart(frame, series, ratio, pool)
+    frame, (keys, (ratio,), meant) = frames.resolve(frame, series, ratio, pool)
     _refuse_several(frame, keys, ratio, meant)
-    metric = frames.metric_beside(frame, of, [*keys, ratio]).column
-    rate = frames.metric_beside(frame, "throughput", [*keys, ratio]).column
+    metric = frames.metric_for(frame, of, [*keys, ratio]).column
+    rate = frames.metric_for(frame, "throughput", [*keys, ratio]).column
     runs = frames.complete(frames.usable(frame), list(dict.fromkeys((ratio, metric, rate))))
     if not (
         pd.api.types.is_numeric_dtype(runs[ratio]) and (runs[[ratio, metric]] > 0).all(axis=None)
@@ -94,40 +106,41 @@ def _refuse_several(
     moving = along(frame, [*keys, *pool], ratio)
     if len(moving) > (0 if was_set(frame, ratio) else 1):
         raise DataError(
-            f"runs that differ in {pooling.phrase(moving)} would be one curve, along which one "
-            "thing moves the segments per ACK: put the others into series, or say that it is "
-            f"meant: `pool` (--pool {list(moving)[-1]})"
+            f"runs that differ in {pooling.phrase(moving)} would be one curve, on which only one "
+            "factor may change the segments per ACK: name the others in series, or in pool to "
+            f"combine them (--pool {list(moving)[-1]})"
         )
 
 
 def along(frame: pd.DataFrame, keys: Sequence[str], ratio: str) -> dict[str, list[object]]:
-    """The factors that differ along a curve: name -> their values.
+    """Return the factors that differ along a curve, with their values.
 
-    The factors in `keys` are left out, and so is the ratio where it was set.
+    The factors in `keys` are left out, and so is a ratio that was set.
     """
     mine = [ratio] if was_set(frame, ratio) else []
     return pooling.left_out(frames.usable(frame), [*keys, *mine])
 
 
 def points(frame: pd.DataFrame, factors: Sequence[str], options: Mapping[str, Any]) -> list[str]:
-    """The one column by which the points of a curve differ: the ratio, or what moves it."""
+    """Return the column in which the points of a curve differ: the ratio, or what changes it."""
     ratio = options["ratio"]
     frames.factors(frame, [ratio, *factors])
     if was_set(frame, ratio):
         return [ratio]
-    moving = along(frame, factors, ratio)  # that of most values, as it makes most points
+    moving = along(frame, factors, ratio)
+    # the factor with most values makes most points
     return sorted(moving, key=lambda name: -len(moving[name]))[:1]
 
 
 def was_set(frame: pd.DataFrame, ratio: str) -> bool:
-    """Whether the ratio is a factor, rather than measured in each run."""
+    """Return True if the ratio is a factor, False if it was measured."""
     return CONFIG not in frame.columns or pooling.is_factor(frame, ratio)
 
 
 def _changes(
     ordered: pd.DataFrame, at_base: pd.DataFrame, metric: str, ratio: str
 ) -> dict[str, pd.Series[float]]:
-    """The mean change of each configuration (or ratio) from the base, with its 95 % interval."""
+    """Return the mean change of each configuration (or ratio) from the base, with its interval."""
     together = next(iter(_config(ordered)), ratio)
     blocks = frames.blocks(ordered)
     changes = pd.DataFrame(
@@ -151,7 +164,7 @@ def _config(runs: pd.DataFrame) -> list[str]:
 
 
 def _at_base(ordered: pd.DataFrame, ratio: str, base: float | None) -> pd.DataFrame:
-    """The runs to compare with: those whose ratio is `base`; empty where there are none."""
+    """Return the runs to compare with; empty if no run has `base` segments per ACK."""
     column = ratio if base is not None else next(iter(_config(ordered)), ratio)
     same: pd.Series[bool] = ordered[column] == (ordered[column].iloc[0] if base is None else base)
     return ordered[same]

@@ -1,10 +1,9 @@
-"""Parallel streams as one: their interim results added up where all of them ran.
+"""Add up parallel streams' interim results over the time in which all of them run.
 
 An interim result is a rate over [ending − interval, ending]. The streams' intervals do not
-coincide, so each is spread evenly over its own time and weighted by overlap: a stream's data up
-to time t is its cumulated data, straight between its interim results. Only the window common to
-all streams counts; before and after it a sum would lack a stream. (Adding the final throughputs
-instead overstates: streams that run alone at the ends had the link to themselves.)
+coincide, so a stream's data up to time t is interpolated linearly between its interim results. Only
+the window common to all streams counts, since outside it the sum would lack a stream. (The sum of
+the final throughputs is too high: a stream that runs alone at either end has the link to itself.)
 
 The sum is exact, not sampled: it changes only where some stream's interval ends.
 """
@@ -20,16 +19,16 @@ from netlimits.analysis import frames
 from netlimits.errors import DataError
 
 GAP = 0.1
-"""An interim result may begin this share of its interval before or after the last one's end."""
+"""Allowed gap or overlap of a stream's intervals, as a share of the interval."""
 
 CLOCK_S = 0.005
-"""Or so many seconds: netperf prints milliseconds, and its last result may be as short as that."""
+"""Allowed gap in seconds for short intervals: netperf prints milliseconds."""
 
 OF_AN_INTERVAL = ("ending_s", "interval_s")
-"""The columns of an interim result that are neither factor nor rate."""
+"""Columns of an interim result that are neither factor nor rate."""
 
 _Curve = tuple[np.ndarray, np.ndarray]
-"""A stream's times, s, and its data up to each, Mbit."""
+"""A stream's times in s, and its data up to each in Mbit."""
 
 
 def aggregate(
@@ -39,20 +38,24 @@ def aggregate(
     offsets: Mapping[Hashable, float] | None = None,
     step: float | None = None,
 ) -> pd.DataFrame:
-    """The streams' sum over their common window.
+    """Add up the streams over their common window.
 
-    `intervals` has a row an interim result: `ending_s` (epoch), `interval_s`, the rate, and the
-    columns that tell streams apart. Where there is no `stream` column the runs are the streams
-    (column `run`): netperf programs that ran side by side and were
-    imported are a run each; a run with parallel streams of its own tells their sum alone.
-    `offsets` are seconds to subtract from a stream's clock, by
-    its value (by tuple where `stream` is several columns). `step` averages over steps of so many
-    seconds, the last one shorter; without it there is a row wherever the sum changes.
+    Args:
+        intervals: A row for each interim result, with `ending_s` (since 1970), `interval_s`, the
+            rate, and the columns that distinguish streams.
+        of: The rate.
+        stream: Columns that distinguish the streams. Without a column `stream` the runs are the
+            streams (column `run`), as for netperf programs that ran side by side and were imported.
+        offsets: Stream (a tuple for several columns) -> seconds to subtract from its clock.
+        step: Seconds of a step, the last one shorter; by default a row wherever the sum changes.
 
-    Returns `start_s`, `end_s` (seconds of the window, from 0), the rate and `streams`. `attrs`
-    hold `begin_s` (epoch), `start_skew_s` and `end_skew_s` (how far the streams' starts and ends
-    lie apart), and `left_out` (the share of all data outside the window). Raises DataError for
-    streams that never ran together, and for interim results that leave a gap or overlap.
+    Returns:
+        `start_s` and `end_s` (seconds of the window, from 0), the rate and `streams`. `attrs` has
+        `begin_s` (since 1970), `start_skew_s` and `end_skew_s` (differences of the streams' starts
+        and ends), and `left_out` (share of the data outside the window).
+
+    Raises:
+        DataError: The streams never ran together, or a stream's intervals leave a gap or overlap.
     """
     column = frames.column(intervals, of).column
     curves = _curves(intervals, column, stream, offsets or {})
@@ -61,7 +64,7 @@ def aggregate(
     times = np.unique(np.concatenate([[begin], times[(times > begin) & (times < end)], [end]]))
     if step is not None:
         if step <= 0:
-            raise DataError(f"a step is above zero seconds, not {step:g}")
+            raise DataError(f"step: it must be above 0 seconds, not {step:g}")
         times = np.append(np.arange(begin, end - 1e-9 * step, step), end)
     data = _total(curves, times)
     table = pd.DataFrame(
@@ -83,12 +86,22 @@ def aggregate(
 
 
 def highest_window(series: pd.DataFrame, seconds: float, of: str = "throughput") -> pd.DataFrame:
-    """The highest average over any window of `seconds` within an aggregate's series.
+    """Find the window of `seconds` with the highest average in an aggregate's series.
 
-    "Aggregate outbound throughput was measured as the highest average bitrate achieved over a
-    two minute interval" ("Headers and Data and Bitrates!"). The best window begins or ends where
-    the sum changes, so only those are tried: the result is exact. Returns one row: `start_s`,
-    `end_s`, the rate. Raises DataError when the series is shorter.
+    "Aggregate outbound throughput was measured as the highest average bitrate achieved over a two
+    minute interval" ("Headers and Data and Bitrates!"). The result is exact: the best window begins
+    or ends where the sum changes, so only those windows are tried.
+
+    Args:
+        series: The frame of `aggregate`.
+        seconds: Length of the window.
+        of: The rate.
+
+    Returns:
+        One row with `start_s`, `end_s` and the rate.
+
+    Raises:
+        DataError: The series is shorter than `seconds`.
     """
     column = frames.column(series, of).column
     times = np.append(series["start_s"].to_numpy(dtype=float), float(series["end_s"].iloc[-1]))
@@ -112,15 +125,19 @@ def highest_window(series: pd.DataFrame, seconds: float, of: str = "throughput")
 
 
 def highest_averages(intervals: pd.DataFrame, seconds: float | None = None) -> pd.DataFrame:
-    """The highest average of each run of a campaign over any `seconds` of it, a row a run.
+    """Find the highest average of each run of a campaign over any `seconds`.
 
-    Without `seconds` over all the time that the streams of a run share.
+    Args:
+        intervals: `campaign.intervals()`; runs that are not ok are ignored.
+        seconds: Length of the window, by default all the time that a run's streams share.
 
-    `intervals` is `campaign.intervals()`; runs that are not ok do not count. Returns `run`,
-    `attempt`, the factors, `streams`, `highest_average_mbps`, `start_s` and `end_s` of that
-    window (since all streams ran), and of `aggregate`'s attributes `start_skew_s` and
-    `end_skew_s`. A run that has none is left out, with the reason in `attrs["left_out"]`, by its
-    number. Raises DataError, naming the first, where all are.
+    Returns:
+        A row for each run: `run`, `attempt`, the factors, `streams`, `highest_average_mbps`,
+        `start_s` and `end_s` of the window (since all streams ran), `start_skew_s` and
+        `end_skew_s`. `attrs["left_out"]` maps the number of a run without one to the reason.
+
+    Raises:
+        DataError: No run has a highest average; the message has the first one's reason.
     """
     rates = frames.column(intervals, "throughput").column
     keys = [name for name in ("run", "attempt") if name in intervals.columns]
@@ -131,8 +148,8 @@ def highest_averages(intervals: pd.DataFrame, seconds: float | None = None) -> p
     for key, part in frames.groups(of_ok_runs(intervals), keys):
         try:
             series = aggregate(part.assign(stream=part.get("stream", 1)))
-            whole = float(series["end_s"].iloc[-1] - series["start_s"].iloc[0])
-            best = highest_window(series, whole if seconds is None else seconds).iloc[0]
+            shared_s = float(series["end_s"].iloc[-1] - series["start_s"].iloc[0])
+            best = highest_window(series, shared_s if seconds is None else seconds).iloc[0]
         except DataError as error:
             left_out[int(str(key[0]))] = str(error)
             continue
@@ -158,9 +175,9 @@ def highest_averages(intervals: pd.DataFrame, seconds: float | None = None) -> p
 def with_highest_averages(
     runs: pd.DataFrame, intervals: pd.DataFrame, seconds: float | None = None
 ) -> pd.DataFrame:
-    """The frame of runs with the column `highest_average_mbps`; missing for what is not ok.
+    """Add the column `highest_average_mbps` to a frame of runs.
 
-    And for ok runs that have none, which `attrs["partial"]` tells of, by the column.
+    It is missing for runs that are not ok or have none; `attrs["partial"]` explains the latter.
     """
     averages = highest_averages(intervals, seconds)
     left_out = {run: f"run {run}: {why}" for run, why in averages.attrs["left_out"].items()}
@@ -171,19 +188,19 @@ def with_highest_averages(
     without = counted["run"][counted["highest_average_mbps"].isna()]
     if count := len(without):
         first = int(without.iloc[0])
-        why = left_out.get(first, f"run {first}: it has no interim results (interim_seconds)")
-        told = f"{count} of {len(counted)} runs have none and count for nothing here; {why}"
-        table.attrs["partial"] = {"highest_average_mbps": told}
+        why = left_out.get(first, f"run {first} has no interim results (set interim_seconds)")
+        note = f"{count} of {len(counted)} runs are left out, because they have none; {why}"
+        table.attrs["partial"] = {"highest_average_mbps": note}
     return table
 
 
 def of_ok_runs(intervals: pd.DataFrame) -> pd.DataFrame:
-    """The interim results of runs that count. Raises DataError when there are none."""
+    """Return the interim results of runs that count. Raises DataError if there are none."""
     rows = intervals
     if "status" in rows.columns:
         rows = rows[rows["status"] == "ok"]
     if rows.empty:
-        raise DataError("no run that is ok has interim results: set interim_seconds")
+        raise DataError("no run that is ok has interim results; set interim_seconds")
     if "attempt" in rows.columns:
         rows = rows[rows["attempt"] == rows.groupby("run")["attempt"].transform("max")]
     return rows
@@ -195,7 +212,7 @@ def _curves(
     stream: str | Sequence[str],
     offsets: Mapping[Hashable, float],
 ) -> list[_Curve]:
-    """Each stream's cumulated data against time."""
+    """Return each stream's cumulated data against time."""
     if stream == "stream" and "stream" not in intervals.columns and "run" in intervals.columns:
         stream = "run"
     keys = frames.factors(intervals, stream)
@@ -210,7 +227,7 @@ def _curves(
         ends = part["ending_s"].to_numpy(dtype=float) - offsets.get(name, 0.0)
         lengths = part["interval_s"].to_numpy(dtype=float)
         if (lengths <= 0).any():
-            raise DataError(f"stream {name}: an interim result over no time")
+            raise DataError(f"stream {name}: an interim result covers no time")
         gaps = ends[1:] - lengths[1:] - ends[:-1]
         wide = np.flatnonzero(np.abs(gaps) > np.maximum(GAP * lengths[1:], CLOCK_S))
         if len(wide):
@@ -218,7 +235,7 @@ def _curves(
             what = "a gap" if gaps[at] > 0 else "an overlap"
             raise DataError(
                 f"stream {name}: {what} of {abs(gaps[at]):.3g} s after its interim result "
-                f"{at + 1}; are its columns those that tell streams apart?"
+                f"{at + 1}; name the columns that distinguish the streams"
             )
         rates = part[column].to_numpy(dtype=float)
         sums = np.append(0.0, np.cumsum(rates * lengths))
@@ -227,19 +244,19 @@ def _curves(
 
 
 def _window(curves: Sequence[_Curve]) -> tuple[float, float]:
-    """From the last stream's start to the first one's end."""
+    """Return the last stream's start and the first one's end."""
     begin = max(float(times[0]) for times, _ in curves)
     end = min(float(times[-1]) for times, _ in curves)
     if end <= begin:
         raise DataError(
             f"the {len(curves)} streams never ran all together: one ended {begin - end:.3g} s "
-            "before another began; are their clocks apart? Give offsets"
+            "before another began; if their clocks differ, give offsets"
         )
     return begin, end
 
 
 def _total(curves: Sequence[_Curve], times: np.ndarray) -> np.ndarray:
-    """The data of all streams up to each time, Mbit."""
+    """Return the data of all streams up to each time, Mbit."""
     total = np.zeros_like(times)
     for at, sums in curves:
         total += np.interp(times, at, sums)

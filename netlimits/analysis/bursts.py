@@ -1,15 +1,15 @@
 """Bursts: how many segments, or ACKs, one end sends before it hears from the other.
 
-The rule, the same for segments and for ACKs: *a burst is the longest run of packets of one kind
-from one end of a connection that no packet of the other end interrupts.* The sender's pure ACKs
-and control packets neither count nor interrupt. It is taken in the order of the trace, so it
-holds where the trace was taken: at the sender it says what went out before an ACK came in.
-With `gap_s`, a silence longer than that ends a burst too.
+*A burst is the longest run of packets of one kind from one end of a connection that no packet of
+the other end interrupts.* The rule is the same for segments and ACKs; the sender's pure ACKs and
+control packets neither count nor interrupt. It follows the order of the trace, so it holds where
+the trace was taken: at the sender it shows what was sent before an ACK arrived. With `gap_s`, a
+longer silence ends a burst too.
 
-The sender is the end that sent more bytes of data (the server, where they are equal). The
-requester is the end that opened the connection or, if that is not in the trace, the first to
-send data; a transaction starts with its first data after the other's. The ACK mail's bursts of
-7, 8 and 9 segments (and 6 and 9) are the first of a transaction: `first_of_transactions`.
+The sender is the end that sent more bytes of data (the server if equal). The requester is the end
+that opened the connection or, if that is not in the trace, the first to send data. A transaction
+starts with its first data after the other's. The ACK mail's bursts of 7, 8 and 9 segments (and 6
+and 9) are the first of a transaction: `first_of_transactions`.
 """
 
 from __future__ import annotations
@@ -32,17 +32,24 @@ KEYS = ["connection", "transaction", "burst"]
 def bursts(
     packets: pd.DataFrame, *, gap_s: float | None = None, first_transaction: int = 1
 ) -> pd.DataFrame:
-    """The bursts of data segments in a trace, one row each, in order of time.
+    """Find the bursts of data segments in a trace.
 
-    `packets` is a frame of `trace`. `first_transaction` numbers the first that is in the trace.
-    Columns: `connection`, `transaction`, `burst` (within its transaction, from 1), `source`,
-    `source_port`, `start_s`, `end_s` (times of its first and last packet), `segments`,
-    `bytes`, `seq_start`, `seq_end`, `first` and `last` (rows of `packets`).
-    Raises DataError when no data segment is there.
+    Args:
+        packets: The frame of `trace`.
+        gap_s: A silence in seconds that ends a burst, by default none.
+        first_transaction: Number of the trace's first transaction.
+
+    Returns:
+        A row for each burst by time: `connection`, `transaction`, `burst` (within its transaction,
+        from 1), `source`, `source_port`, `start_s`, `end_s` (of its first and last packet),
+        `segments`, `bytes`, `seq_start`, `seq_end`, `first` and `last` (rows of `packets`).
+
+    Raises:
+        DataError: The trace has no data segment.
     """
     runs = _runs(packets, "segment", gap_s, first_transaction)
     if runs.empty:
-        raise DataError("the trace holds no data segments, so there are no bursts")
+        raise DataError("the trace has no data segments, so there are no bursts")
     return _collapse(
         runs,
         segments=("length_bytes", "size"),
@@ -55,32 +62,46 @@ def bursts(
 def ack_bursts(
     packets: pd.DataFrame, *, gap_s: float | None = None, first_transaction: int = 1
 ) -> pd.DataFrame:
-    """The bursts of pure ACKs that the receiver of the data sends, one row each.
+    """Find the bursts of pure ACKs that the receiver of the data sends.
 
-    As `bursts`, with `acks` and, for the bytes they acknowledge that nothing before in the
-    trace did, `acked_bytes` (missing for the trace's first where it does not know). A request
-    that acknowledges carries data and is no pure ACK. May be empty: a receiver that
-    acknowledges with its data alone sends none.
+    A request that acknowledges carries data and is no pure ACK. A receiver that acknowledges only
+    with its own data sends none, and the frame is empty.
+
+    Args:
+        packets: The frame of `trace`.
+        gap_s: A silence in seconds that ends a burst, by default none.
+        first_transaction: Number of the trace's first transaction.
+
+    Returns:
+        The columns of `bursts` without the segments', and `acks` and `acked_bytes`: the bytes that
+        they acknowledge and nothing before them did (missing if unknown for the trace's first).
     """
     runs = _runs(packets, "ack", gap_s, first_transaction)
     return _collapse(runs, acks=("length_bytes", "size"), acked_bytes=("acked", _sum))
 
 
 def first_of_transactions(table: pd.DataFrame) -> pd.DataFrame:
-    """The first burst of each transaction: what goes out before the first ACK comes in."""
+    """Return the first burst of each transaction: what is sent before the first ACK arrives."""
     return table[table["burst"] == 1].reset_index(drop=True)
 
 
 def over_transactions(
     packets: pd.DataFrame, series: str | Sequence[str] = (), first_transaction: int = 1
 ) -> pd.DataFrame:
-    """The first burst of each transaction, over the runs of each combination of `series`.
+    """Summarize the first burst of each transaction over the runs of each combination of `series`.
 
-    `packets` is a frame of `trace`, or of several with a column `run` and the factors beside it
-    (`campaign.traces()`); of each run the connection with most data counts. Returns the series'
-    factors, `transaction`, the `min`, `median` and `max` of the burst's segments, and `runs`.
-    The last transaction of a trace may be cut off by its bound, so it is left out. Raises DataError
-    where no transaction is left, for a series that is no column, and as `bursts` does.
+    Args:
+        packets: The frame of `trace`, or several with a column `run` and the factors
+            (`campaign.traces()`). The connection with most data counts of each run.
+        series: Factors whose combinations are summarized.
+        first_transaction: Number of each trace's first transaction.
+
+    Returns:
+        The factors, `transaction`, `min`, `median` and `max` of the burst's segments, and `runs`.
+        The last transaction of a trace is left out, since the trace's limit may have cut it off.
+
+    Raises:
+        DataError: No transaction is left, or as `bursts`.
     """
     keys = frames.factors(packets, series)
     each = [*keys, "run"] if "run" in packets.columns else keys
@@ -93,17 +114,23 @@ def over_transactions(
         tables.append(table.assign(**dict(zip(each, key, strict=True))))
     firsts = pd.concat(tables)
     if firsts.empty:
-        raise DataError("the trace holds no transaction to its end; take more packets")
+        raise DataError("the trace has no complete transaction; capture more packets")
     sizes = firsts.groupby([*keys, "transaction"], sort=False, dropna=False)["segments"]
     spread: pd.DataFrame = sizes.agg(min="min", median="median", max="max", runs="size")
     return spread.reset_index()
 
 
 def burst_sizes(table: pd.DataFrame) -> pd.DataFrame:
-    """How many bursts there are of each size: `size`, `bursts`, `share_pct`, `cumulative_pct`.
+    """Count the bursts of each size.
 
-    `table` is a frame of `bursts` (size in segments) or of `ack_bursts` (in ACKs). Raises DataError
-    for one without rows, or of another kind.
+    Args:
+        table: The frame of `bursts` (sizes in segments) or `ack_bursts` (in ACKs).
+
+    Returns:
+        `size`, `bursts`, `share_pct` and `cumulative_pct`.
+
+    Raises:
+        DataError: The frame is empty or another one.
     """
     size = "segments" if "segments" in table else "acks"
     if size not in table or table.empty:
@@ -121,7 +148,7 @@ def burst_sizes(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def roles(packets: pd.DataFrame) -> pd.DataFrame:
-    """Who is who on each connection: `requester` and `sender`, as "address port" text."""
+    """Return the `requester` and the `sender` of each connection, as "address port"."""
     ends = _ends(packets)
     parties = []
     for connection, rows in packets.assign(end=ends).groupby("connection", sort=True):
@@ -146,9 +173,9 @@ def _ends(packets: pd.DataFrame) -> pd.Series[str]:
 
 
 def _runs(packets: pd.DataFrame, kind: str, gap_s: float | None, first: int) -> pd.DataFrame:
-    """The packets that bursts of `kind` are made of, each with its transaction and burst."""
+    """Return the packets of bursts of `kind`, each with its transaction and burst."""
     if gap_s is not None and gap_s <= 0:
-        raise DataError(f"a gap that ends a burst is longer than 0 s, not {gap_s}")
+        raise DataError(f"gap_s: it must be above 0 s, not {gap_s}")
     frame = packets.reset_index(drop=True)
     frame = frame.assign(row=frame.index, end=_ends(frame)).merge(
         roles(frame), on="connection", validate="many_to_one"
@@ -161,7 +188,7 @@ def _runs(packets: pd.DataFrame, kind: str, gap_s: float | None, first: int) -> 
 
 
 def _connection(rows: pd.DataFrame, kind: str, gap_s: float | None, first: int) -> pd.DataFrame:
-    """As `_runs`, for the packets of one connection in order."""
+    """Do the work of `_runs` for the packets of one connection, in order."""
     sending = rows["end"] == rows["sender"]
     data = rows["length_bytes"] > 0
     asks = (rows["end"] == rows["requester"])[data]
@@ -183,13 +210,13 @@ def _connection(rows: pd.DataFrame, kind: str, gap_s: float | None, first: int) 
 
 
 def _opening(rows: pd.DataFrame, sent: pd.Series[bool]) -> pd.Series[bool]:
-    """The packets of a handshake that is in the trace: its ACK acknowledges no data."""
+    """Mark the packets of a handshake in the trace: its ACK acknowledges no data."""
     opened = bool(rows["flags"].str.contains("S", regex=False).any())
     return ~sent.cummax() & opened
 
 
 def _collapse(runs: pd.DataFrame, **columns: tuple[str, object]) -> pd.DataFrame:
-    """One row for each burst of `_runs`, in order of its first packet."""
+    """Return a row for each burst of `_runs`, in the order of its first packet."""
     table = runs.groupby(KEYS, sort=False).agg(
         source=("source", "first"),
         source_port=("source_port", "first"),

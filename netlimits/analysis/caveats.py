@@ -1,4 +1,4 @@
-"""What a reader of figures must know: runs left out or disturbed, sessions, losses, shared CPUs."""
+"""Notes that a reader of figures must know: runs left out or disturbed, losses, shared CPUs."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from netlimits.metrics import COVERED_NOTED, OTHER_CPU_NOTED
 from netlimits.model import tally_of_runs
 
 LOSS = 0.001
-"""Above this share of packets lost, a reader must know what the receiver's figures divide by."""
+"""Share of lost packets above which a note names the divisor of the receiver's figures."""
 
 OTHERS = ("local_other_cpu_pct", "remote_other_cpu_pct")
 
 BREAK = 600.0
-"""Seconds without a run after which those that follow are another session."""
+"""Seconds without a run after which the next run belongs to another session."""
 
-SHARED_KERNEL = "both roles on one kernel: CPU figures are one machine's"
+SHARED_KERNEL = "CPU figures are those of one machine: both roles ran on one kernel"
 
 
 WHOLE = 0.99
-"""Share of a run's time from which on a window is all of it."""
+"""Share of a run's time from which on a window counts as all of it."""
 
 SENT = frozenset(("local_send_throughput_mbps", "remote_send_throughput_mbps"))
 ARRIVED = frozenset(
@@ -35,10 +35,7 @@ ARRIVED = frozenset(
 
 
 def notes(runs: Runs, columns: Iterable[str]) -> tuple[str, ...]:
-    """Sentences that a reader of a table of `columns` must know.
-
-    Runs left out, or disturbed; roles on one kernel; means without variance.
-    """
+    """Return the notes for a table of `columns`."""
     sentences = []
     columns = [*columns]
     if not isinstance(runs, Relation):
@@ -60,20 +57,20 @@ def notes(runs: Runs, columns: Iterable[str]) -> tuple[str, ...]:
 
 
 def _of_rows(ok: pd.DataFrame) -> Iterator[str]:
-    """Sentences on how the runs that count were paced, and on rows that are means of several."""
+    """Yield notes on how ok runs were paced, and on rows that are means of several runs."""
     if "paced_by" in ok.columns and (ways := sorted(ok["paced_by"].dropna().unique())):
         yield f"paced by {' and '.join(ways)}"
     several = frames.weights(ok).loc[lambda n: n > 1]
     if len(several):
         low, high = several.min(), several.max()
         yield (
-            f"a row is the mean of {low if low == high else f'{low} to {high}'} runs, whose "
-            "variance is not known: it has no confidence interval"
+            "no confidence interval for a row that is the mean of "
+            f"{low if low == high else f'{low} to {high}'} runs, whose variance is unknown"
         )
 
 
 def _outcomes(runs: Runs) -> tuple[dict[str, int], int]:
-    """How many runs came to what, and how many of the campaign have not."""
+    """Return status -> number of runs, and how many runs of the campaign have no outcome."""
     if isinstance(runs, Relation):
         return sketches.outcomes(runs), sketches.without_outcome(runs)
     counts = {str(k): int(v) for k, v in runs["status"].value_counts().items() if v}
@@ -81,16 +78,16 @@ def _outcomes(runs: Runs) -> tuple[dict[str, int], int]:
 
 
 def of_sides(sides: Iterable[tuple[str, Runs]], columns: Iterable[str]) -> tuple[str, ...]:
-    """Sentences that a reader of a comparison of `columns` must know, each with its side's name.
+    """Return the notes for a comparison of `columns`, each with its side's name.
 
-    What is so on every side is said once.
+    A note that holds for every side is returned once, without a name.
     """
     sides, columns = [*sides], [*columns]
     named: dict[str, list[str]] = {}
     for name, frame in sides:
         runs = frame if isinstance(frame, Relation) else frames.last_attempts(frame)
-        beside = disturbance(runs), other_programs(runs)
-        for sentence in filter(None, [*beside, *_of_cpu(runs, columns)]):
+        of_hosts = disturbance(runs), other_programs(runs)
+        for sentence in filter(None, [*of_hosts, *_of_cpu(runs, columns)]):
             named.setdefault(sentence, []).append(name)
     return tuple(
         sentence if len(names) == len(sides) else f"{' and '.join(names)}: {sentence}"
@@ -99,33 +96,34 @@ def of_sides(sides: Iterable[tuple[str, Runs]], columns: Iterable[str]) -> tuple
 
 
 def _of_cpu(runs: Runs, columns: Iterable[str]) -> Iterator[str]:
-    """Sentences on what columns of CPU time mean: shared CPUs, and what they are divided by."""
+    """Yield notes on columns of CPU time: shared CPUs, and what they are divided by."""
     columns = [*columns]
     of_cpu = any("_sd_" in c or "_cpu_" in c for c in columns)
     if of_cpu and "shared_kernel" in runs.columns and _shared(runs):
         yield SHARED_KERNEL
     if any("remote_sd_" in c for c in columns) and (lossy := losses(runs)):
-        yield f"{lossy}: the receiver's service demand is per KiB sent, as netperf's is"
+        yield f"the receiver's service demand is per KiB sent, as netperf's: {lossy}"
 
 
 def _shared(runs: Runs) -> bool:
-    """Whether some run had both roles on one kernel; where nobody knows counts as no."""
+    """Return True if a run is known to have had both roles on one kernel."""
     if isinstance(runs, Relation):
         runs = sketches.sketch(runs)
     return bool((runs["shared_kernel"] == True).any())  # noqa: E712 - None counts as no
 
 
 def _of(frame: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
-    """These columns of a frame, as far as it has them, and those that say which runs count."""
+    """Return these columns, as far as present, and those that say which runs count."""
     names = {*columns, "campaign", "run", "attempt", "status", "reason"}
     return frame[[name for name in frame.columns if name in names]]
 
 
 def windows(frame: Runs) -> str:
-    """A sentence on runs whose sent and received rates are of different times; "" for none.
+    """Note runs whose sent and received rates cover different times; "" for none.
 
-    Where a tool does not tell what arrived of several streams, the receiving host does, over the
-    time that all of them share (campaign.parallel); what was sent is of the run as a whole.
+    For several streams of a tool that does not report what arrived, the receiving host measures it
+    over the time that all streams share (campaign.parallel), while what was sent is that of the
+    whole run.
     """
     if not {"window_s", "elapsed_s"} <= set(frame.columns):
         return ""
@@ -139,17 +137,18 @@ def windows(frame: Runs) -> str:
         return ""
     low, high = (f"{100 * share:.0f}" for share in (least, most))
     return (
-        f"in {of} of {runs} runs what was sent is counted over the whole time, and "
-        f"what arrived over the {low if low == high else f'{low} to {high}'} % of it in which all "
-        "their streams ran (window_s): the difference is no loss"
+        "the difference between sent and received rates is not loss: "
+        f"in {of} of {runs} runs sent data are counted over the whole time, and received data over "
+        f"the {low if low == high else f'{low} to {high}'} % of it in which all streams ran "
+        "(window_s)"
     )
 
 
 def losses(frame: Runs) -> str:
-    """How many runs lost packets: "2 of 6 runs lost packets"; "" for none.
+    """Return how many runs lost packets, as "2 of 6 runs lost packets"; "" for none.
 
-    A run counts when the share of its datagrams that did not arrive is above LOSS. What TCP loses
-    it sends again: what it sent and did not arrive yet only waited.
+    A run counts if the share of its datagrams that did not arrive is above LOSS. TCP resends what
+    it loses, so its difference between sent and received was only delayed.
     """
     sent, arrived = "local_send_throughput_mbps", "remote_recv_throughput_mbps"
     if "loss_pct" not in frame.columns and not {sent, arrived} <= {*frame.columns}:
@@ -165,8 +164,10 @@ def losses(frame: Runs) -> str:
             runs=f"count(*) filter (where {frame.ok})",
         ).values()
         return f"{of} of {count} runs lost packets" if of else ""
-    told = ("loss_pct",) if "loss_pct" in frame.columns else (sent, arrived, "transport_mss_bytes")
-    runs = frames.usable(_of(frame, told))
+    columns = (
+        ("loss_pct",) if "loss_pct" in frame.columns else (sent, arrived, "transport_mss_bytes")
+    )
+    runs = frames.usable(_of(frame, columns))
     if "loss_pct" in frame.columns:
         lost = pd.to_numeric(runs["loss_pct"], errors="coerce") > 100 * LOSS
     else:
@@ -177,10 +178,10 @@ def losses(frame: Runs) -> str:
 
 
 def sessions(runs: Runs) -> str:
-    """A sentence on how many sessions the runs were made in; "" for one, or without times.
+    """Note several sessions of runs; "" for one session, or without times.
 
-    A session ends where nothing ran for longer than BREAK: a campaign went on later, or was added
-    to. A block lies within one session, or nearly so; a mean is over all of them.
+    A session ends after BREAK seconds without a run: the campaign was resumed or extended later. A
+    block lies almost always within one session, but a mean is over all of them.
     """
     if not {"started", "duration_s"} <= set(runs.columns):
         return ""
@@ -208,7 +209,7 @@ def sessions(runs: Runs) -> str:
 
 
 def _close(started: pd.Series[Any], seconds: pd.Series[Any]) -> bool:
-    """Whether runs start within BREAK of one another: then no more can lie between them."""
+    """Return True if runs start within BREAK of each other, so that no break fits between them."""
     begins, lengths = started.to_numpy("datetime64[ns]"), seconds.to_numpy()
     timed = ~(np.isnat(begins) | np.isnan(lengths))
     begins, between = begins[timed], np.diff(begins[timed])
@@ -220,13 +221,13 @@ def _close(started: pd.Series[Any], seconds: pd.Series[Any]) -> bool:
 
 def _sessions(count: int, longest: float) -> str:
     return (
-        f"runs were made in {count} sessions, with up to "
-        f"{longest / 3600:.2g} h between them: means hold what drifted meanwhile"
+        f"means include drift between sessions: the runs were made in {count} sessions, with up to "
+        f"{longest / 3600:.2g} h between them"
     )
 
 
 def disturbance(runs: Runs) -> str:
-    """A sentence on how many ok runs had other traffic on their link, and how much; "" for none."""
+    """Note how many ok runs had other traffic on their link, and how much; "" for none."""
     if "disturbed_pct" not in runs.columns:
         return ""
     of, count, _, most = _flagged(
@@ -241,7 +242,7 @@ def disturbance(runs: Runs) -> str:
 
 
 def other_programs(runs: Runs) -> str:
-    """Say how many ok runs shared a host's CPUs with other programs; "" for none."""
+    """Note how many ok runs shared a host's CPUs with other programs; "" for none."""
     columns = [name for name in OTHERS if name in runs.columns]
     if not columns:
         return ""
@@ -261,7 +262,7 @@ def other_programs(runs: Runs) -> str:
 
 
 def covered(runs: Runs) -> str:
-    """Say in how many ok runs the throughput is of a part of the time; "" for none."""
+    """Note how many ok runs have a throughput over part of the time; "" for none."""
     if "covered_pct" not in runs.columns:
         return ""
     of, count, least, _ = _flagged(
@@ -275,7 +276,7 @@ def covered(runs: Runs) -> str:
         return ""
     return (
         f"in {of} of {count} runs the throughput is of a part of the time, down to {least:.0f} %, "
-        "in which data arrived of all streams (covered_pct)"
+        "in which data of all streams arrived (covered_pct)"
     )
 
 

@@ -1,7 +1,7 @@
-"""The cells of a table: for each combination of some factors the runs that stand in it.
+"""The cells of a table: the runs of each combination of some factors.
 
-All that came to something counts as `runs` of its cell, and what is ok gives the figures, so that
-a configuration whose runs all failed has its cell too.
+All runs with an outcome count as `runs` of a cell, and the ok ones give its figures, so a
+configuration whose runs all failed has a cell too.
 """
 
 from __future__ import annotations
@@ -21,18 +21,23 @@ from netlimits.metrics import Metric
 from netlimits.model import OUTCOMES
 
 Key = tuple[Any, ...]
-"""The factors' values of one cell."""
+"""The factors' values of a cell."""
 
 Places = dict[Key, tuple[Key, np.ndarray]]
-"""A key as it hashes (a missing value is None) -> the key itself, and the places of its rows."""
+"""Hashable key (a missing value is None) -> the key, and the positions of its rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One combination of row and columns: its runs' figures, their weights and blocks.
+    """A combination of row and columns.
 
-    `runs` is how many came to something, ok or not; `key` is what they have in common. `untold`
-    says that runs were ok and none of them has the figure, as with a tool that does not tell it.
+    Attributes:
+        key: The factors' values.
+        sample: The metric of each row.
+        weights: How many runs each row stands for.
+        blocks: The block of each row, if any.
+        runs: Number of runs with an outcome.
+        unreported: True if there are ok runs and none has the metric.
     """
 
     key: Key
@@ -40,29 +45,35 @@ class Cell:
     weights: np.ndarray
     blocks: np.ndarray | None
     runs: int
-    untold: bool = False
+    unreported: bool = False
 
     @property
     def n(self) -> int:
-        """How many runs stand behind the figure."""
+        """Number of runs behind the figure."""
         return int(self.weights.sum())
 
     @property
     def aggregated(self) -> bool:
-        """Whether some row is the mean of several runs."""
+        """True if a row is the mean of several runs."""
         return bool((self.weights > 1).any())
 
     @property
     def mean(self) -> float:
-        """The mean over the runs; NaN where there is none."""
+        """Mean over the runs, NaN for none."""
         return float(np.average(self.sample, weights=self.weights)) if len(self.sample) else np.nan
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A frame's runs laid out by factors: those that came to something, and where each cell's are.
+    """A frame's runs with an outcome by factors.
 
-    `ok` are the places of a cell's runs that count; `weights` and `blocks` are of all runs.
+    Attributes:
+        keys: The factors.
+        tried: The runs with an outcome.
+        places: Positions of each cell's runs.
+        ok: Positions of each cell's ok runs.
+        weights: How many runs each row stands for.
+        blocks: The block of each run.
     """
 
     keys: tuple[str, ...]
@@ -74,9 +85,9 @@ class Grid:
 
 
 class CellRuns(NamedTuple):
-    """The runs of one combination: their values (NaN: none), weights and blocks, and how many.
+    """The ok runs of a combination: values (NaN for missing), weights and blocks.
 
-    `runs` are those that came to something, ok or not.
+    `runs` is the number of runs with an outcome.
     """
 
     key: Key
@@ -88,9 +99,9 @@ class CellRuns(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """A relation's runs laid out by factors: read when a metric is asked for, that metric alone.
+    """A relation's runs by factors, of which only the requested metric is read.
 
-    Blocks are read where somebody `compares` within them.
+    Blocks are read if `compares` is true.
     """
 
     keys: tuple[str, ...]
@@ -99,7 +110,7 @@ class Streamed:
 
 
 def grid(runs: Runs, keys: Sequence[str], *, compares: bool = True) -> Grid | Streamed:
-    """The runs by the factors `keys`. Raises DataError where none is ok."""
+    """Return the runs by the factors `keys`. Raises DataError if none is ok."""
     if isinstance(runs, Relation):
         frames.ok(sketches.sketch(runs))  # raises
         return Streamed(tuple(keys), runs, compares)
@@ -117,7 +128,7 @@ def grid(runs: Runs, keys: Sequence[str], *, compares: bool = True) -> Grid | St
 
 
 def _blocks(tried: pd.DataFrame, good: np.ndarray) -> np.ndarray | None:
-    """The blocks of the runs, as far as they are good; None where these stand in none."""
+    """Return the blocks of the ok runs, None without blocks."""
     names = [name for name in ("campaign", "run", "block") if name in tried.columns]
     numbered = frames.blocks(tried[names][good])
     if numbered is None:
@@ -129,7 +140,7 @@ def _blocks(tried: pd.DataFrame, good: np.ndarray) -> np.ndarray | None:
 
 
 def rows(grid: Grid | Streamed, metric: Metric) -> list[CellRuns]:
-    """The runs' values of a metric, for each combination that some run has come to something of."""
+    """Return the runs' values of a metric, for each combination with an outcome."""
     if isinstance(grid, Streamed):
         return _streamed(grid, metric)
     values = grid.tried[metric.column].to_numpy(dtype=float, na_value=np.nan)
@@ -144,7 +155,9 @@ def rows(grid: Grid | Streamed, metric: Metric) -> list[CellRuns]:
 
 def _streamed(grid: Streamed, metric: Metric) -> list[CellRuns]:
     if frames.AGGREGATED in grid.relation.columns:
-        raise DataError(f"{frames.AGGREGATED}: rows that are means of runs come in a frame alone")
+        raise DataError(
+            f"{frames.AGGREGATED}: a relation cannot have rows that are means; use a frame"
+        )
     blocked = grid.compares and grid.relation.in_blocks
     columns = [metric.column, *(["block"] if blocked else [])]
     every_sample = streams.samples(grid.relation, grid.keys, columns)
@@ -159,14 +172,15 @@ def _streamed(grid: Streamed, metric: Metric) -> list[CellRuns]:
 
 
 def cells(grid: Grid | Streamed, metric: Metric, *, partial: bool = False) -> list[Cell]:
-    """Each cell with its figures of `metric`, in the order of `wording.rank`.
+    """Return each cell of a metric, in the order of `wording.rank`.
 
-    Raises DataError for a metric that is infinite in some run, that no run has, or that some runs
-    of a cell have and others lack, unless it is known to be `partial`: then the others count.
+    Raises:
+        DataError: The metric is infinite in a run or missing in all, or some runs of a cell lack it
+            and it is not `partial`.
     """
     every = rows(grid, metric)
     if any(np.isinf(each.values).any() for each in every):
-        raise DataError(f"{metric.column} is infinite in some run")
+        raise DataError(f"{metric.column} is infinite in a run")
     if all(np.isnan(each.values).all() for each in every):
         raise DataError(f"{metric.column} has no value in any run")
     ordered = []
@@ -174,18 +188,19 @@ def cells(grid: Grid | Streamed, metric: Metric, *, partial: bool = False) -> li
         lacking = np.isnan(values)
         if lacking.any() and not lacking.all() and not partial:
             raise DataError(_lacking(grid, key, metric, lacking))
-        untold = bool(lacking.size and lacking.all())
+        unreported = bool(lacking.size and lacking.all())
         if lacking.any():
             values, weights = values[~lacking], weights[~lacking]
             blocks = None if blocks is None else blocks[~lacking]
-        ordered.append(Cell(key, values, weights, blocks, runs, untold))
+        ordered.append(Cell(key, values, weights, blocks, runs, unreported))
     return sorted(ordered, key=lambda cell: tuple(wording.rank(value) for value in cell.key))
 
 
 def complete(runs: Runs, keys: Sequence[str], metric: Metric) -> list[tuple[Key, np.ndarray]]:
-    """The figures of the runs that are ok, by the keys, in the order of `wording.rank`.
+    """Return the metric of the ok runs by the keys, in the order of `wording.rank`.
 
-    Raises DataError, with their number, where runs lack the metric or have an infinite one.
+    Raises:
+        DataError: Runs lack the metric or have an infinite one.
     """
     every = rows(grid(runs, keys, compares=False), metric)
     of_keys = {each.key: each.values for each in every if len(each.values)}
@@ -206,7 +221,7 @@ def _lacking(grid: Grid | Streamed, key: Key, metric: Metric, lacking: np.ndarra
 
 
 def _places(runs: pd.DataFrame, keys: Sequence[str]) -> Places:
-    """Where the rows of each combination of the keys' values stand."""
+    """Return the positions of the rows of each combination of the keys' values."""
     if not keys:
         return {(): ((), np.arange(len(runs)))} if len(runs) else {}
     codes = np.zeros(len(runs), np.int64)
@@ -214,7 +229,7 @@ def _places(runs: pd.DataFrame, keys: Sequence[str]) -> Places:
         numbers, values = pd.factorize(runs[name], use_na_sentinel=False)
         codes *= len(values)
         codes += numbers
-        if codes.max(initial=0) < 2**15:  # which numpy sorts by its digits
+        if codes.max(initial=0) < 2**15:  # numpy sorts 16-bit integers by radix
             continue
         codes = pd.factorize(codes)[0]
     if codes.max(initial=0) < 2**15:

@@ -1,22 +1,21 @@
-"""Campaigns against a baseline: for each configuration and metric the ratio, and what it means.
+"""Compare campaigns with a baseline: a ratio for each configuration and metric, and a verdict.
 
-Two finished campaigns are two sessions: the machines may differ by more than their runs' spread
-tells, so a ratio of two says that these sessions differ, no more, unless something bounds how much
-sessions do (`sessions`). The sides of a duet are interleaved in the same blocks: their ratios are
-taken within blocks (`duet`). Runs that did not end ok may be the slow ones (`survivors`). Many
-ratios at 95 % are not all right at once: verdicts hold at a false discovery rate of 5 % over the
-whole table (Benjamini and Hochberg 1995).
+Two campaigns are two sessions. The machines may differ between them by more than the runs vary, so
+a ratio shows only that these sessions differ, unless a bound on sessions is known (`sessions`). The
+sides of a duet are interleaved in the same blocks, and their ratios are taken within blocks
+(`duet`). Runs that are not ok may be the slow ones (`survivors`). Many ratios at 95 % are not all
+right at once, so verdicts hold at a false discovery rate of 5 % over the whole table (Benjamini and
+Hochberg 1995).
 
-    same      the whole interval lies within the threshold, whatever its p-value
-    better    the ratio is beyond the threshold and more than chance, in the metric's own direction
-    worse     the same the other way
-    differ    the ratio is beyond the threshold and more than chance; of two sessions, which is all
-              that is known
-    unclear   none of these: with so many `runs` of each side it would be, if ratio and spread stay
-    fewer     fewer runs ended ok after than before, and more than chance: as bad as worse
-    more      the other way round
-    failed    runs were ok before, and of those after none is: no ratio, and as bad as worse
-    recovered the other way round
+    same      the whole interval is within the threshold, whatever its p-value
+    better    the ratio is beyond the threshold and significant, in the metric's better direction
+    worse     the ratio is beyond the threshold and significant, in the other direction
+    differ    the ratio is beyond the threshold and significant, between two sessions
+    unclear   none of these; `runs` of each side would decide, if ratio and variation stay
+    fewer     significantly fewer runs ended ok after than before: as bad as worse
+    more      significantly more runs ended ok after than before
+    failed    runs were ok before, and none after: no ratio, and as bad as worse
+    recovered runs were ok after, and none before
 """
 
 from __future__ import annotations
@@ -47,11 +46,11 @@ from netlimits.model import SIDE, SIDES
 BETTER, WORSE, SAME, UNCLEAR, DIFFER = "better", "worse", "same", "unclear", "differ"
 VERDICTS = (BETTER, WORSE, SAME, UNCLEAR, DIFFER, FEWER, MORE, FAILED, RECOVERED)
 BAD = (WORSE, FEWER, FAILED)
-"""Verdicts for which a comparison, or a gate, does not pass."""
+"""Verdicts with which a comparison or a gate fails."""
 THRESHOLD = 0.03
-"""The share of a figure below which a difference does not matter, unless another is named."""
+"""Default of the share by which a difference begins to matter."""
 MOST_RUNS = 10_000
-"""Runs of a side beyond which nobody is told that they would decide."""
+"""Maximum number of runs of a side that a row recommends."""
 
 
 def compare(
@@ -66,30 +65,38 @@ def compare(
     called: tuple[str, str] = SIDES,
     sessions_differ_by: float | None = None,
 ) -> pd.DataFrame:
-    """Compare each configuration's figures `before` and `after`: return a row for each metric.
+    """Compare each configuration's metrics `before` and `after`.
 
-    Columns: the factors, with a `_` behind a name that is one of the others; `metric`; `before`
-    and `after`, the means of the runs that are ok, in the metric's unit; `ratio` (after to before,
-    or where lower is better before to after: above 1 is better) with `low` and `high`; `p`;
-    `n_before` and `n_after`, the runs that have the figure, `ok_before` and `ok_after`, those that
-    are ok, `of_before` and `of_after`, those that came to something;
-    `verdict`; `runs` of each side that would decide an unclear one. `attrs["notes"]` names the
-    configurations that are on one side only, and those of which runs failed on one side or both.
-    `threshold` is a share, 0.03 for 3 %; `among` are the columns that may be factors, where that is
-    known. Runs that are `paired` by their blocks, which both sides have in common, have a column
-    `blocks` too: how many hold both. Notes call the sides what they are `called`. Either side may
-    be a relation (`campaign.relation()`).
+    Each campaign is a session. Several sessions of a side have a column `campaign`
+    (`netlimits.joined`) and are the unit. With one session a side no verdict is better or worse,
+    unless `sessions_differ_by` bounds how much two sessions differ.
 
-    Each campaign is a session: several of a side, told apart by a column `campaign`, are the unit
-    (`netlimits.joined`). With one session a side nothing is better or worse, unless
-    `sessions_differ_by` says by which share two sessions differ at most without any change.
+    Args:
+        before: A row for each run, or a relation (`campaign.relation()`).
+        after: The same of the other side.
+        of: Metrics, by default those of a default table.
+        threshold: The smallest difference that matters, as a share.
+        confidence: Of the intervals.
+        among: Columns that may be factors, if known.
+        paired: True if both sides share their blocks; ratios are then taken within blocks.
+        called: Names of the sides in notes.
+        sessions_differ_by: By which share two sessions differ at most without any change.
 
-    Raises DataError if no configuration is on both sides, no run of either side is ok, a metric is
-    missing or has no better direction, the threshold is invalid, or a bound on sessions is given
-    beside several sessions.
+    Returns:
+        A row for each configuration and metric: the factors (with a trailing `_` if the name is one
+        of the others); `metric`; `before` and `after`, means of the ok runs in the metric's unit;
+        `ratio` (above 1 is better, also where lower is better) with `low`, `high` and `p`;
+        `n_before` and `n_after` (runs with the metric), `ok_before` and `ok_after`, `of_before` and
+        `of_after` (runs with an outcome); `verdict`; `runs` of each side that would decide an
+        unclear one; and, if paired, `blocks` with runs of both sides. `attrs["notes"]` has the
+        notes.
+
+    Raises:
+        DataError: No configuration is on both sides, no run is ok, a metric is missing or has no
+            better direction, or the threshold or the bound on sessions is invalid.
     """
     if not 0 < threshold < 1:
-        raise DataError(f"a threshold is a share between 0 and 1 (3 % is 0.03), not {threshold}")
+        raise DataError(f"threshold: it must be between 0 and 1 (3 % is 0.03), not {threshold}")
     runs_of = (before, after)
     unit = None if paired else _sessions(runs_of, sessions_differ_by)
     sketches = [sketched(side, of or defaults.TABLES) for side in runs_of]
@@ -110,11 +117,11 @@ def compare(
             f"{listed(tried[1], factors)} {called[1]}"
         )
     metrics = _metrics(good[1] if good[0].empty else good[0], of)
-    told = [
+    inputs = [
         runs if isinstance(runs, Relation) else side
         for runs, side in zip(runs_of, good, strict=True)
     ]
-    _refuse_infinite(told, metrics, called)
+    _refuse_infinite(inputs, metrics, called)
     rows = []
     for metric in metrics:
         for key in keys:
@@ -148,7 +155,9 @@ def compare(
     how = sessions.notes(unit, called) if unit else remarks.INTERLEAVED
     verdicts = remarks.verdict_notes(len(chances), threshold, how)
     some = [
-        (name, runs) for name, runs, side in zip(called, told, good, strict=True) if not side.empty
+        (name, runs)
+        for name, runs, side in zip(called, inputs, good, strict=True)
+        if not side.empty
     ]
     known = caveats.of_sides(some, [metric.column for metric in metrics])
     table.attrs["notes"] = (*gaps, *ended, *verdicts, *known, *cautions)
@@ -156,13 +165,14 @@ def compare(
 
 
 def _sessions(runs: tuple[Runs, Runs], differ_by: float | None) -> Sessions:
-    """Return how many sessions each side has. Raises DataError for a bound that cannot be."""
+    """Return the number of sessions of each side. Raises DataError for an invalid bound."""
     if differ_by is not None and not 0 < differ_by < 1:
-        raise DataError(f"sessions differ by a share between 0 and 1, not by {differ_by}")
+        raise DataError(f"sessions_differ_by: it must be between 0 and 1, not {differ_by}")
     first, second = map(sessions.number, runs)
     if differ_by is not None and first + second > 2:
         raise DataError(
-            f"{first} and {second} sessions tell how much sessions differ: leave the bound out"
+            f"sessions_differ_by: leave it out, since {first} and {second} sessions show how much "
+            "sessions differ"
         )
     return Sessions(first, second, differ_by)
 
@@ -175,10 +185,21 @@ def duet(
     among: Sequence[str] | None = None,
     called: tuple[str, str] = SIDES,
 ) -> pd.DataFrame:
-    """How the second side of a duet differs from the first, within blocks; as `compare` has it.
+    """Compare the second side of a duet with the first, within blocks.
 
-    `frame` holds the runs of both, told apart by the column `side`. Raises DataError where that is
-    not there, or has other values.
+    Args:
+        frame: The runs of both sides, with the column `side`, or a relation.
+        of: Metrics, by default those of a default table.
+        threshold: The smallest difference that matters, as a share.
+        confidence: Of the intervals.
+        among: Columns that may be factors, if known.
+        called: Values of `side`.
+
+    Returns:
+        The frame of `compare`.
+
+    Raises:
+        DataError: The column `side` is missing or has other values, or as `compare`.
     """
     values = set(sketched(frame)[SIDE].dropna()) if SIDE in frame.columns else set()
     if not values or not values <= set(called):
@@ -205,7 +226,7 @@ def _metrics(frame: pd.DataFrame, of: str | Sequence[str]) -> list[Metric]:
     metrics = [frames.column(frame, name) for name in names or defaults.metrics(frame)]
     for metric in metrics if names else ():
         if not metric.better:
-            raise DataError(f"{metric.name} is neither better higher nor better lower")
+            raise DataError(f"{metric.name} has no better direction, so it cannot be compared")
     return [metric for metric in metrics if metric.better]
 
 
@@ -220,7 +241,7 @@ def _configured(
 def _refuse_infinite(
     good: Sequence[Runs], metrics: Sequence[Metric], called: Sequence[str]
 ) -> None:
-    """Raise DataError for a metric that is infinite in some run."""
+    """Raise DataError for a metric that is infinite in a run."""
     for metric in metrics:
         for name, side in zip(called, good, strict=True):
             if metric.column not in side.columns:
@@ -231,11 +252,11 @@ def _refuse_infinite(
             else:
                 infinite = side[metric.column].isin([math.inf, -math.inf]).any()
             if infinite:
-                raise DataError(f"{metric.column} is infinite in some run {name}")
+                raise DataError(f"{metric.column} is infinite in a run {name}")
 
 
 def _tells(runs: Sequence[Configured | None], metric: Metric) -> bool:
-    """Whether a run of either side has a figure of the metric."""
+    """Return True if a run of either side has the metric."""
     return any(
         bool(part[metric.column].notna().any())
         for part in runs
@@ -251,10 +272,10 @@ def _row(
     confidence: float,
     unit: Sessions | None,
 ) -> dict[str, Any]:
-    """Return the row of one metric of one configuration; `runs` is None for a side without ok runs.
+    """Return the row of a metric and configuration; `runs` is None for a side without ok runs.
 
-    `unit` is None for a duet. `trimmed` is the contrast of some of the runs of `after`, if `before`
-    ended fewer ok.
+    `unit` is None for a duet. If fewer runs of `before` ended ok, `trimmed` is the contrast with
+    some of the runs of `after`.
     """
     figures = [
         pd.to_numeric(part[metric.column], errors="coerce").dropna()
@@ -293,7 +314,7 @@ def _row(
         "kinds": [intervals.of_several_kinds(sample) for sample in samples],
         "verdict": RECOVERED if runs[0] is None else FAILED if runs[1] is None else "",
     }
-    if survivors.side(row) == 0:  # what after makes of as few runs
+    if survivors.side(row) == 0:  # compare with as few runs of after
         kept = survivors.trimmed(row, samples[1], metric.better)
         some = [samples[0], samples[1][kept]]
         kept_places = [places[0], places[1][kept]]
@@ -317,7 +338,7 @@ _OURS = (
     *("n_before", "n_after", "ok_before", "ok_after", "of_before", "of_after"),
     *("blocks", "verdict", "runs", "statistic"),
 )
-"""The columns of a comparison beside the factors, and one by which a summary is known."""
+"""Columns of a comparison other than the factors, and the column that marks a summary."""
 
 
 def _contrast(
@@ -328,10 +349,10 @@ def _contrast(
     *,
     turned: bool,
 ) -> Contrast:
-    """Return the ratio of after to before, or of before to after where it is `turned`.
+    """Return the ratio of after to before, or of before to after if `turned`.
 
-    No interval for one run, or for values without a log. `places` are the runs' blocks in a duet,
-    where `unit` is None, and else their sessions.
+    A single run, or values without a logarithm, have no interval. `places` are the runs' blocks in
+    a duet, where `unit` is None, and otherwise their sessions.
     """
     order = (0, 1) if turned else (1, 0)
     top, bottom = (samples[side] for side in order)
@@ -355,13 +376,13 @@ def _contrast(
 
 
 def band(better: str, threshold: float) -> tuple[float, float]:
-    """Return the ratios up to which a figure changed by no more than the threshold."""
+    """Return the ratios between which a change is within the threshold."""
     low, high = 1 - threshold, 1 + threshold
     return (1 / high, 1 / low) if better == "lower" else (low, high)
 
 
 def _shared(blocks: Sequence[np.ndarray]) -> int:
-    """How many blocks hold runs of both sides."""
+    """Return how many blocks have runs of both sides."""
     first, second = blocks
     return len(np.intersect1d(first, second))
 
@@ -375,8 +396,8 @@ def _verdict(
 ) -> str:
     """Return the verdict of a ratio; `limits` are the better direction, threshold and greatest p.
 
-    `lost` says that fewer runs ended on one side beyond chance, `trimmed` compares with the best
-    runs of after alone.
+    `lost` says that significantly fewer runs ended on one side. `trimmed` compares with the best
+    runs of after only.
     """
     fewer = survivors.side(row)
     if lost and fewer == 1:
@@ -392,7 +413,7 @@ def _verdict(
 
 
 def _of_ratio(ratio: tuple[float, float, float, float], limits: tuple[str, float, float]) -> str:
-    """Return what a ratio with its interval and p-value means, among runs that all ended."""
+    """Return the verdict of a ratio with its interval and p-value, if all runs ended."""
     value, low, high, p = ratio
     better, threshold, discovered = limits
     least, most = band(better, threshold)
@@ -405,22 +426,23 @@ def _of_ratio(ratio: tuple[float, float, float, float], limits: tuple[str, float
 
 
 def worsened(row: Mapping[Any, Any]) -> bool:
-    """Return True if a row's figure is less good after than before."""
+    """Return True if the metric is worse after than before."""
     return bool(row["ratio"] < 1)
 
 
 def _runs(row: Mapping[str, Any], threshold: float, ratios: int, unit: Sessions | None) -> float:
-    """How many runs of each side, or blocks, decide, if the spread and the ratio stay as they are.
+    """Return how many runs of each side, or blocks, would decide if ratio and variation stay.
 
-    A ratio within the threshold is `same` once its interval is as narrow as the threshold, or,
-    where it is that narrow and holds the threshold itself, as the ratio is far from that. One
-    beyond it is a discovery once its interval, at the confidence that one of so many `ratios` may
-    need, leaves out 1. More than there are; NaN for more than anybody would make.
+    A ratio within the threshold becomes `same` once its interval is as narrow as the threshold or,
+    if it is that narrow already and contains the threshold, as the ratio's distance from it. A
+    ratio beyond the threshold becomes a discovery once its interval excludes 1, at the confidence
+    that one of so many `ratios` may need. The result exceeds the present number; it is NaN above
+    MOST_RUNS.
     """
     if row["verdict"] != UNCLEAR or math.isnan(row["low"]) or (unit and unit.bounded):
         return math.nan
     if survivors.side(row) is not None and not row["low"] <= 1 <= row["high"]:
-        return math.nan  # it is unclear for the runs that did not end
+        return math.nan  # it is unclear because of the runs that did not end
     half = math.log(row["high"] / row["low"]) / 2
     runs = min(row["n_before"], row["n_after"], row.get("blocks", math.inf))
     narrow, off = math.log1p(threshold), abs(math.log(row["ratio"]))
@@ -439,14 +461,14 @@ def _runs(row: Mapping[str, Any], threshold: float, ratios: int, unit: Sessions 
 
 
 def _width(runs: Any, row: Mapping[str, Any]) -> Any:
-    """What an interval's width is in proportion to, of so many runs a side or blocks."""
+    """Return a number proportional to the width of an interval of so many runs a side or blocks."""
     freedom = runs - 1 if "blocks" in row else 2 * (runs - 1)
     return stdtrit(freedom, 0.975) / np.sqrt(runs)
 
 
 def _least(ratios: int) -> int:
-    """Blocks without which Wilcoxon's test finds one of so many ratios in no case.
+    """Return the minimum number of blocks with which Wilcoxon's test can be a discovery.
 
-    With n blocks its least p-value is 2 / 2ⁿ, which has to be a discovery alone among the others.
+    With n blocks its smallest p-value is 2 / 2ⁿ, which must be significant among so many ratios.
     """
     return math.ceil(1 + math.log2(max(1, ratios) / FALSE_DISCOVERIES))

@@ -1,28 +1,27 @@
-"""The cost of a packet and of a byte: service demand split in two.
+"""Split service demand into the cost of a packet and the cost of a byte.
 
 Per-packet costs do not depend on a packet's size, per-byte costs not on the number of packets
 ("A Brief Look at Network Performance Limiters"). So the CPU time of a packet of k KiB is
 
     t = a + b k,    with t = service demand × k
 
-a per packet, b per KiB. `time_per_send` takes the wall time of a send instead, 8 × size / send
-throughput: where one CPU is the limit it is that CPU's time.
+a per packet, b per KiB. `time_per_send` is the wall time of a send instead, 8 × size / send
+throughput: if one CPU is the limit it is that CPU's time.
 
-Fit: weighted least squares over the runs. A run's error is taken to be the same fraction of t
-at every size, so its weight is 1 / (mean t of its size)². Runs of one block share its speed and are
-no independent ones, so the unit of the intervals is the block: a delete-a-block jackknife (Tukey
-1958), Student's t with one degree of freedom less than there are blocks. Runs without blocks have
-robust standard errors (HC3, MacKinnon and White 1985) with n − 2. The condition number is that of
-the weighted design with columns of unit length (Belsley, Kuh and Welsch 1980), who call figures
-above 30 harmful.
+Fit: weighted least squares over the runs. A run's error is assumed to be the same fraction of t at
+every size, so its weight is 1 / (mean t of its size)². Runs of one block share its speed and are
+not independent, so the unit of the intervals is the block: a delete-a-block jackknife (Tukey 1958),
+Student's t with one degree of freedom less than there are blocks. Runs without blocks have robust
+standard errors (HC3, MacKinnon and White 1985) with n − 2. The condition number is that of the
+weighted design with columns of unit length (Belsley, Kuh and Welsch 1980), who call figures above
+30 harmful.
 
-Whether it is a straight line at all is tested where three sizes and more were repeated. The sizes'
-means, of the logarithms and less what each block's runs have in common, are held against the line
-and against how the runs of each size differ, each by its own (Welch 1951, James 1951; critical
-values by Johansen 1980), since one noisy size would else make a misfit of a straight line in one
-campaign of six. A block that lacks some sizes moves only those that it has against one another.
-`benchmarks/coverage.py` prints how often the test alarms falsely. Where the line does not fit, the
-intervals of a and b hold for neither, and a note says so.
+The straight line is tested if three or more sizes were repeated. The means of the sizes'
+logarithms, less what each block's runs have in common, are tested against the line, with a variance
+for each size (Welch 1951, James 1951; critical values by Johansen 1980), because one noisy size
+would else look like a misfit in one campaign of six. A block that lacks some sizes counts only for
+those that it has. `benchmarks/coverage.py` prints the rate of false alarms. If the line does not
+fit, the intervals of a and b do not hold, and a note says so.
 """
 
 from __future__ import annotations
@@ -43,15 +42,14 @@ from netlimits.metrics import metric
 HARMFUL = 30.0
 TIME_PER_SEND = "time_per_send"
 UNFIT = 0.05
-"""A p-value of the test for lack of fit at which the straight line is not believed."""
+"""The p-value of the test for lack of fit up to which a note rejects the straight line."""
 STEPS = 4
-"""Times that variances and the line are estimated anew from each other; more change nothing."""
+"""Iterations of variances and line; more change nothing."""
 FEW_BLOCKS = (
     f"intervals are wide: a jackknife of fewer than {ENOUGH} blocks; `netlimits extend` adds blocks"
 )
 LEAST = 0.3
-"""A size's variance is at least this share of the sizes' median, and so are its degrees of freedom
-of those that it had without blocks."""
+"""Minimum of a size's variance, as a share of the sizes' median, and of its degrees of freedom."""
 
 
 def cost(
@@ -62,24 +60,32 @@ def cost(
     confidence: float = 0.95,
     pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Per-packet and per-byte cost of each metric and series.
+    """Estimate the cost of a packet and of a KiB for each metric and series.
 
-    `of` are service demands per KiB, or `time_per_send`; `size` is the factor that holds the
-    bytes of data in a packet (`mss` for TCP without segmentation offload). Returns `of`, the
-    series' factors, `n`, `sizes`, `packet_ns` with `packet_ns_low` and `packet_ns_high`,
-    `kib_ns` with its own, `condition` and `r2` (of the weighted fit), and `lack_of_fit_p` (NaN
-    where it cannot be tested). `pool` names factors that may differ within a fit.
+    Args:
+        frame: A row for each run.
+        of: Service demands per KiB, or `time_per_send`.
+        size: Factor with the bytes of data in a packet (`mss` for TCP without segmentation
+            offload).
+        series: Factors whose combinations are fitted separately.
+        confidence: Of the intervals.
+        pool: Factors that may differ within a fit.
 
-    Raises DataError, with the reason, when the data cannot separate the two costs: one size
-    only, sizes too close together, too few runs, or a run that alone decides one of them.
+    Returns:
+        `of`, the factors, `n`, `sizes`, `packet_ns` and `kib_ns`, each with `…_low` and `…_high`,
+        `condition` and `r2` of the weighted fit, and `lack_of_fit_p` (NaN if it cannot be tested).
+
+    Raises:
+        DataError: The data cannot separate the two costs: one size only, sizes too similar, too few
+            runs, or a single run that decides one of them.
     """
     names = [of] if isinstance(of, str) else list(of)
-    frame, (keys, (size,), meant) = frames.apart(frame, series, size, pool)
+    frame, (keys, (size,), meant) = frames.resolve(frame, series, size, pool)
     pooling.refuse(frames.usable(frame), [*keys, size], meant)
     rows = []
     unfit = []
     few = False
-    alike: list[str] = []
+    dependent: list[str] = []
     for name in names:
         table = packet_times(frame, name, size, keys)
         for key, part in frames.groups(table, keys):
@@ -91,37 +97,46 @@ def cost(
             few |= blocks is not None and int(blocks.max()) + 1 < ENOUGH
             p = lack_of_fit(kib, ns, blocks)
             if blocks is not None:
-                alike += _alike(part, size, about)
+                dependent += _dependence_notes(part, size, about)
             if p < UNFIT:
                 unfit.append(f"{about}: {_unfit(p)}")
             rows.append(
                 {"of": name, **dict(zip(keys, key, strict=True)), **fitted, "lack_of_fit_p": p}
             )
     table = pd.DataFrame(rows)
-    table.attrs["notes"] = (*_notes(frame, names), *unfit, *alike, *([FEW_BLOCKS] if few else []))
+    table.attrs["notes"] = (
+        *_notes(frame, names),
+        *unfit,
+        *dependent,
+        *([FEW_BLOCKS] if few else []),
+    )
     return table
 
 
 def packet_times(
     frame: pd.DataFrame, of: str, size: str = "send_size", series: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Each run's time per packet: the series' factors, `size`, `kib` (of data) and `ns`.
+    """Return each run's time per packet.
 
-    And its `campaign` and `block`, where it has them. Raises DataError for a metric that is not
-    there or is no service demand per KiB, for sizes that are no numbers, for runs without a value,
-    and for times that are not above zero.
+    Returns:
+        The series' factors, `size`, `kib` (of data) and `ns`, and `campaign` and `block` if
+        present.
+
+    Raises:
+        DataError: The metric is missing or not a service demand per KiB, a size is not a number, or
+            a time is missing or not above zero.
     """
-    frame, (keys, (size,)) = frames.apart(frame, list(series), size)
+    frame, (keys, (size,)) = frames.resolve(frame, list(series), size)
     runs = frames.usable(frame)
     kib = _kib(runs, size)
     if of == TIME_PER_SEND:
-        sent = frames.metric_beside(frame, frames.sent(frame), [*keys, size]).column
+        sent = frames.metric_for(frame, frames.sent(frame), [*keys, size]).column
         frames.complete(runs, [sent, size])
         ns = 8e3 * 1024 * kib / runs[sent]
     else:
         if not metric(of).column.endswith("_us_per_kib"):
-            raise DataError(f"{of} is no service demand per KiB; nor is it {TIME_PER_SEND}")
-        demand = frames.metric_beside(frame, of, [*keys, size]).column
+            raise DataError(f"of: {of} is not a service demand per KiB, nor {TIME_PER_SEND}")
+        demand = frames.metric_for(frame, of, [*keys, size]).column
         frames.complete(runs, [demand, size])
         ns = 1e3 * runs[demand] * kib
     table = runs[keys].assign(**{size: runs[size], "kib": kib, "ns": ns})
@@ -129,14 +144,14 @@ def packet_times(
         if name in runs.columns and name not in table.columns:
             table[name] = runs[name]
     if not ((table["ns"] > 0) & np.isfinite(table["ns"]) & (table["kib"] > 0)).all():
-        raise DataError(f"{of}: a time per packet must be above zero, and so must {size}")
+        raise DataError(f"{of}: each time per packet and {size} must be above zero")
     return table
 
 
 def _kib(runs: pd.DataFrame, size: str) -> pd.Series[float]:
-    """The sizes in KiB. Raises DataError where they are no numbers."""
+    """Return the sizes in KiB. Raises DataError if they are not numbers."""
     if pd.api.types.is_bool_dtype(runs[size]):
-        raise DataError(f"{size} is true or false: a size is a number of bytes")
+        raise DataError(f"{size} is true or false; a size is a number of bytes")
     try:
         kib: pd.Series[float] = runs[size].astype(float) / 1024
     except (TypeError, ValueError):
@@ -145,15 +160,15 @@ def _kib(runs: pd.DataFrame, size: str) -> pd.Series[float]:
 
 
 def _numbered(blocks: pd.Series[Any] | None) -> np.ndarray | None:
-    """Return the blocks of the runs, numbered from 0; None for runs without, or all of one."""
+    """Return the runs' blocks, numbered from 0; None without blocks, or with one."""
     if blocks is None:
         return None
     names, numbers = np.unique(blocks.to_numpy(), return_inverse=True)
     return numbers if len(names) > 1 else None
 
 
-def _alike(times: pd.DataFrame, size: str, about: str) -> Iterator[str]:
-    """Yield a note if blocks that follow one another are alike, which no interval allows for."""
+def _dependence_notes(times: pd.DataFrame, size: str, about: str) -> Iterator[str]:
+    """Yield a note if consecutive blocks are dependent, which no interval allows for."""
     order = dependence.order(times)
     values = times["ns"].to_numpy()
     sizes = times.groupby(size, sort=False).indices.values()
@@ -167,11 +182,15 @@ def _alike(times: pd.DataFrame, size: str, about: str) -> Iterator[str]:
 
 
 def lack_of_fit(kib: np.ndarray, ns: np.ndarray, blocks: np.ndarray | None = None) -> float:
-    """Return the p-value of the test for lack of fit; NaN where it cannot be computed.
+    """Return the p-value of the test for lack of fit; NaN if it cannot be computed.
 
-    A small value says that time per packet is not a straight line in size. `blocks` are numbered
-    from 0. Sizes that ran once say nothing of how they spread, and are left out; so are blocks
-    that ran one size.
+    A small value says that time per packet is not a straight line in size. Sizes that ran once, and
+    blocks that ran one size, are left out.
+
+    Args:
+        kib: Each run's size.
+        ns: Each run's time per packet.
+        blocks: Each run's block, numbered from 0.
     """
     from scipy.stats import f
 
@@ -205,9 +224,9 @@ def lack_of_fit(kib: np.ndarray, ns: np.ndarray, blocks: np.ndarray | None = Non
 def _line(
     logs: np.ndarray, kib: np.ndarray, information: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the logarithms of the line that fits best, and how they change with its two costs.
+    """Return the logarithms of the best line, and their derivatives by its two costs.
 
-    These columns span the logarithms' level too, which the line's scale is.
+    These columns also span the level of the logarithms, which is the line's scale.
     """
     design = np.column_stack([np.ones(len(kib)), kib])
     level = np.exp(logs - logs.mean())
@@ -228,12 +247,12 @@ def _line(
 def _effects(
     logs: np.ndarray, place: np.ndarray, block: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Return the sizes' effects beside the blocks', their information, and degrees of freedom.
+    """Return the sizes' effects next to the blocks', their information, and degrees of freedom.
 
-    log t ~ size + block, each size with a variance of its own, so that a noisy one does not make
-    noise of the others. A variance from few runs may be far too small by chance: it is at least
-    LEAST of the sizes' median. The effects are of means: half a variance is added to each mean of
-    logarithms. None where some runs do not differ at all.
+    The model is log t ~ size + block, with a variance for each size, so that a noisy size does not
+    widen the others. A variance from few runs may be far too small by chance: it is at least LEAST
+    of the sizes' median. The effects are of means: half a variance is added to each mean of
+    logarithms. None if some runs do not differ at all.
     """
     sizes, counts = int(place.max()) + 1, np.bincount(place)
     table = np.zeros((int(block.max()) + 1, sizes))
@@ -249,7 +268,7 @@ def _effects(
         level = np.bincount(block, each * logs) / of_blocks
         effects = unknown @ np.bincount(place, each * (logs - level[block]))
         own = logs - effects[place] - (level - shares @ effects)[block]
-        # a run's leverage: of its size's effect against its block's level, and of that level
+        # a run's leverage: its size's effect relative to its block's level, and the level
         cross = unknown @ shares.T
         lever = np.diag(unknown)[place] - 2 * cross[place, block]
         lever += np.einsum("bi,ib->b", shares, cross)[block] + 1 / of_blocks[block]
@@ -265,15 +284,15 @@ def _effects(
 def _unfit(p: float) -> str:
     chance = f"p = {p:.2g}" if p >= 1e-4 else "p < 0.0001"
     return (
-        f"a straight line does not fit (lack of fit, {chance}): there is more than a cost of a "
-        "packet and one of a byte, and the intervals do not hold"
+        f"the intervals do not hold, because a straight line does not fit (lack of fit, {chance}): "
+        "there are more costs than those of a packet and a byte"
     )
 
 
 def _fit(
     kib: np.ndarray, ns: np.ndarray, blocks: np.ndarray | None, confidence: float, about: str
 ) -> dict[str, Any]:
-    """The weighted fit of ns on 1 and kib, refused where it would mean nothing."""
+    """Return the weighted fit of ns on 1 and kib. Raises DataError if it would mean nothing."""
     sizes, place = np.unique(kib, return_inverse=True)
     if len(sizes) < 2:
         raise DataError(
@@ -281,7 +300,7 @@ def _fit(
             "need at least two sizes"
         )
     if len(kib) < 4:
-        raise DataError(f"{about}: {len(kib)} runs are too few to tell two costs and their error")
+        raise DataError(f"{about}: {len(kib)} runs are too few for two costs and their error")
     means = np.bincount(place, ns) / np.bincount(place)
     design = np.column_stack([np.ones_like(kib), kib])
     root = design / means[place][:, None]
@@ -289,18 +308,19 @@ def _fit(
     condition = float(np.linalg.cond(scaled))
     if condition > HARMFUL:
         raise DataError(
-            f"{about}: packets of {sizes[0] * 1024:g} to {sizes[-1] * 1024:g} bytes are too alike "
-            f"to tell the two costs apart (condition number {condition:.0f}, above {HARMFUL:.0f})"
+            f"{about}: packets of {sizes[0] * 1024:g} to {sizes[-1] * 1024:g} bytes are too "
+            f"similar to separate the two costs (condition number {condition:.0f}, above "
+            f"{HARMFUL:.0f})"
         )
     inverse = np.linalg.pinv(root)
     hat = np.einsum("ij,ji->i", root, inverse)
     if hat.max() > 1 - 1e-9:
         lone = kib[int(hat.argmax())] * 1024
-        raise DataError(f"{about}: one run alone has {lone:g} bytes and decides a cost; repeat it")
+        raise DataError(f"{about}: a single run has {lone:g} bytes and decides a cost; repeat it")
     shares, weights = ns / means[place], means[place] ** -2.0
     costs = inverse @ shares
     errors = shares - root @ costs
-    without = None if blocks is None else _without(root, shares, blocks)
+    without = None if blocks is None else _leave_one_out(root, shares, blocks)
     if without is not None:
         each = zip(costs, without.T, strict=True)
         limits = [intervals.jackknife(whole, part, confidence)[1:3] for whole, part in each]
@@ -323,8 +343,8 @@ def _fit(
     }
 
 
-def _without(design: np.ndarray, shares: np.ndarray, blocks: np.ndarray) -> np.ndarray | None:
-    """Return both costs without each block; None where what is left of some has one size alone."""
+def _leave_one_out(design: np.ndarray, shares: np.ndarray, blocks: np.ndarray) -> np.ndarray | None:
+    """Return both costs without each block; None if the rest of some has one size only."""
     order = np.argsort(blocks, kind="stable")
     starts = np.flatnonzero(np.diff(blocks[order], prepend=-1))
     products = design[order][:, :, None] * design[order][:, None, :]
@@ -340,12 +360,9 @@ def _without(design: np.ndarray, shares: np.ndarray, blocks: np.ndarray) -> np.n
 
 
 def _notes(frame: pd.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
-    """What a reader must know, in sentences.
-
-    Of loss too, since netperf divides both sides' cost by the bytes that were sent.
-    """
+    """Return the notes; with losses also that both sides' cost is per packet sent, as netperf's."""
     notes = list(caveats.notes(frame, [f"_{name}_" for name in names]))
     if any(name.startswith("remote") for name in names) and (lossy := caveats.losses(frame)):
         notes = [note for note in notes if lossy not in note]
-        notes.append(f"{lossy}: the receiver's cost is per packet sent")
+        notes.append(f"the receiver's cost is per packet sent: {lossy}")
     return tuple(notes)

@@ -1,7 +1,7 @@
-"""The default table and chart of runs, where no `report:` or option names others.
+"""The default table and chart of runs, if no `report:` or option names others.
 
-Any campaign has them, without `report:` and without factors too: what a run is judged by first,
-then what it cost; the factor with most values down, the others across.
+They need neither `report:` nor factors. The metrics are the headline first and then the costs; the
+factor with most values makes the rows, and the others the columns.
 """
 
 from __future__ import annotations
@@ -18,22 +18,23 @@ BESIDE = (
     *("latency_p50", "latency_p99", "loss"),
     *("local_sd", "remote_sd", "local_sd_tran", "remote_sd_tran"),
 )
+"""Metrics that follow the headlines."""
 DIRECTIONS = ("remote_recv_throughput", "local_recv_throughput")
-"""What a bidirectional test has one of for each way."""
+"""The throughputs of a bidirectional test, one for each direction."""
 
 TABLES = (*HEADLINES, *DIRECTIONS, *BESIDE)
-"""What a table is of, of the metrics that there are."""
+"""The metrics of a default table, as far as the runs have them."""
 
 SWEEP = 5
-"""Sizes from which on a curve over them tells more than percentiles of each."""
+"""Minimum number of sizes for a curve over them, instead of percentiles of each."""
 
 
 def metrics(frame: pd.DataFrame) -> list[str]:
-    """What a table of these runs is of. Raises DataError where there is no metric, or no ok run."""
+    """Return the metrics of a default table. Raises DataError if there is none, or no ok run."""
     runs = frames.usable(frame)
     here = [name for name in frames.measured(runs) if _known(runs, name)]
     if not here:
-        raise DataError(f"there is no metric here; columns: {wording.listed(list(frame.columns))}")
+        raise DataError(f"no column is a metric; columns: {wording.listed(list(frame.columns))}")
     chosen = [name for name in HEADLINES if name in here]
     if frames.direction(runs) in ("both", ""):
         chosen += [name for name in DIRECTIONS if name in here]
@@ -42,7 +43,7 @@ def metrics(frame: pd.DataFrame) -> list[str]:
 
 
 def layout(frame: pd.DataFrame) -> tuple[str | None, list[str]]:
-    """The factor whose values are rows, and those across: as many as tell all runs apart."""
+    """Return the row factor, and the column factors that distinguish all runs."""
     varied = pooling.left_out(frames.with_outcome(frame), [])
     if not varied:
         return None, []
@@ -51,13 +52,13 @@ def layout(frame: pd.DataFrame) -> tuple[str | None, list[str]]:
 
 
 def table(frame: pd.DataFrame) -> dict[str, Any]:
-    """An entry of `report:` for a table of these runs."""
+    """Return an entry of `report:` for a table of these runs."""
     rows, columns = layout(frame)
     return {"table": "summary", "of": metrics(frame), "rows": rows, "columns": columns}
 
 
 def chart(frame: pd.DataFrame) -> dict[str, Any]:
-    """An entry of `report:` for charts of these runs."""
+    """Return an entry of `report:` for a chart of these runs."""
     rows, columns = layout(frame)
     of = metrics(frame)
     names = [of[0], *(name for name in of if "_sd" in name)]
@@ -68,7 +69,7 @@ def chart(frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def _known(runs: pd.DataFrame, name: str) -> bool:
-    """Whether every run of some kind has the metric: a table can be of it."""
+    """Return True if every run of some kind has the metric."""
     try:
         return bool(runs[frames.column(runs, name).column].notna().any())
     except DataError:

@@ -1,8 +1,8 @@
-"""What every analysis asks of a frame: which runs count, where a metric is, what the factors are.
+"""The basics of every analysis: which runs count, where a metric is, and which columns are factors.
 
-A frame is one row a run attempt, as a campaign makes it, or any published table with the same
-column names. Bookkeeping columns (`run`, `attempt`, `status`, …) may be absent; a metric or a
-factor that is asked for may not: then DataError names it and what is there.
+A frame has a row for each run attempt, as a campaign makes it, or is any table with the same column
+names. Bookkeeping columns (`run`, `attempt`, `status`, …) may be absent. A missing metric or factor
+is a DataError that names it and the existing ones.
 """
 
 from __future__ import annotations
@@ -20,31 +20,37 @@ from netlimits.metrics import IDENTITY, METRICS, Direction, Metric, metric, tool
 from netlimits.model import OUTCOMES
 
 AGGREGATED = "aggregated_runs"
-"""The column that says of how many runs a row is the mean (an imported file of the Turin scripts).
+"""Column with the number of runs of which a row is the mean (the Turin scripts' files).
 
-The least and the greatest of them stand beside the mean, in `metrics.Metric.extreme`'s columns.
+Their minimum and maximum are in the columns of `metrics.Metric.extreme`.
 """
 
 LIMITED_BY = "limited_by"
-"""The column that says what limited a run's configuration, where that was joined to the runs."""
+"""Column with the limit of a run's configuration, if it was joined to the runs."""
 
 SHOWN = 20
-"""Metrics that an error names."""
+"""Maximum number of metrics in an error."""
 
 TELLING = ("campaign", "config", "run", "attempt", "status", "reason")
-"""Columns that say of which configuration a run is, and whether it counts."""
+"""Columns that say which configuration a run belongs to, and whether it counts."""
 
 PROCESS_CPU = ("local_process_cpu_pct", "remote_process_cpu_pct")
-"""CPU of one process, which every tool that knows it tells under its own name."""
+"""CPU of one process, which each tool reports under a name of its own."""
 
 
 def usable(frame: pd.DataFrame) -> pd.DataFrame:
-    """The runs that count: the last attempt of each run, where its status is `ok`.
+    """Return the runs that count: the last attempt of each run, if its status is `ok`.
 
-    Frames of several campaigns put together need a column `campaign`, since each of them has a
-    run 1. A frame without `attempt` or `status` (a published table) counts as it is. A process's
-    CPU is in one column for all tools: where a row lacks `local_process_cpu_pct`, its tool's own
-    (`iperf3_local_process_cpu_pct`) stands there. Raises DataError when no run is left.
+    Frames of several campaigns need a column `campaign`, since each has a run 1. A frame without
+    `attempt` or `status` (a published table) is returned whole. A process's CPU is in one column
+    for all tools: a row without `local_process_cpu_pct` gets its tool's own figure
+    (`iperf3_local_process_cpu_pct`).
+
+    Args:
+        frame: A row for each run attempt.
+
+    Raises:
+        DataError: No run is ok.
     """
     frame = last_attempts(frame)
     good = ok(frame)
@@ -52,26 +58,28 @@ def usable(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def usable_of_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """`usable` of a table that somebody made, which could be one of anything.
+    """Return the runs of a table of unknown origin that count.
 
-    Raises DataError where no column is a figure of runs, or a throughput is below 0.
+    Raises:
+        DataError: No column is a metric, or a throughput is below 0.
     """
     if not {metric.column for metric in METRICS} & {*frame.columns}:
         raise DataError(
-            "none of its columns is a figure of runs, such as throughput_mbps; what tools print is "
-            "read by netlimits import"
+            "no column is a metric, such as throughput_mbps; to read what a tool printed, use "
+            "netlimits import"
         )
     frame = usable(frame)
     for row, rate in enumerate(frame.get("throughput_mbps", ()), 1):
         if isinstance(rate, Real) and float(rate) < 0:
-            raise DataError(f"throughput_mbps is {rate} in run {row}: no rate is below 0")
+            raise DataError(f"run {row}: throughput_mbps is {rate}; a rate cannot be below 0")
     return frame
 
 
 def ok(frame: pd.DataFrame) -> np.ndarray:
-    """Which of the last attempts are ok, a bool a row; all without `status`.
+    """Return which of the last attempts are ok, a bool for each row; all without `status`.
 
-    Raises DataError when none is.
+    Raises:
+        DataError: None is ok.
     """
     if not len(frame):
         raise DataError("there are no runs in this frame")
@@ -86,7 +94,7 @@ def ok(frame: pd.DataFrame) -> np.ndarray:
 
 
 def with_process_cpu(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with each of PROCESS_CPU, of whatever tool its rows are."""
+    """Return the frame with the columns PROCESS_CPU filled from the tools' own."""
     for name in PROCESS_CPU:
         for own_name in tools_own_of(frame.columns, name):
             own = pd.to_numeric(frame[own_name], errors="coerce")  # words are no figure
@@ -96,11 +104,12 @@ def with_process_cpu(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row for each run: its last attempt that came to something, or else its last one.
+    """Return the last attempt of each run that has an outcome, or else its last attempt.
 
-    What was interrupted after that, or is under way, has no outcome to take its place. Raises
-    DataError where an attempt stands there twice, as in campaigns put together without a column
-    `campaign`.
+    An attempt that was interrupted or is running does not replace an earlier one with an outcome.
+
+    Raises:
+        DataError: An attempt occurs twice, as in joined campaigns without a column `campaign`.
     """
     if not _tried_again(frame):
         return frame
@@ -108,19 +117,19 @@ def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
     if not several.any():
         return frame
     frame = frame.reset_index(drop=True)  # frames put together repeat their index
-    again = frame[several]  # few of many
-    if again.duplicated([*_run(frame), "attempt"]).any():
+    repeated = frame[several]  # few of many
+    if repeated.duplicated([*_run(frame), "attempt"]).any():
         raise DataError(
-            "some attempt stands there twice: frames of several campaigns need a column campaign "
-            "(netlimits.joined makes it)"
+            "an attempt occurs twice: frames of several campaigns need a column campaign; join "
+            "them with netlimits.joined"
         )
-    place = again["attempt"]
+    place = repeated["attempt"]
     if "status" in frame.columns:
-        place = place.where(again["status"] != "interrupted", place - place.max() - 1)
-    groups = place.groupby([again[n] for n in _run(frame)], sort=False)
+        place = place.where(repeated["status"] != "interrupted", place - place.max() - 1)
+    groups = place.groupby([repeated[n] for n in _run(frame)], sort=False)
     last, first = groups.idxmax().to_numpy(), groups.head(1).index.to_numpy()
     places = np.arange(len(frame))
-    places[again.index] = -1
+    places[repeated.index] = -1
     places[last] = first  # a run stands where its first attempt stood
     kept = np.flatnonzero(places >= 0)
     if (np.diff(places[kept]) < 0).any():
@@ -129,7 +138,7 @@ def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def to_last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same, of a frame that nobody needs any more: no column is held twice."""
+    """Return `last_attempts` of a frame that the caller gives up: no column is held twice."""
     names = [name for name in ("campaign", "run", "attempt", "status") if name in frame.columns]
     numbered = frame[names].reset_index(drop=True)
     last = last_attempts(numbered)
@@ -143,7 +152,7 @@ def to_last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _several(frame: pd.DataFrame) -> np.ndarray:
-    """Which rows are of a run that another row is of, too; neighbours where no number falls."""
+    """Mark the rows of a run that has other rows too."""
     runs = frame["run"].to_numpy()
     if "campaign" in frame.columns or not (runs[1:] >= runs[:-1]).all():
         return frame.duplicated(_run(frame), keep=False).to_numpy(bool)
@@ -153,10 +162,10 @@ def _several(frame: pd.DataFrame) -> np.ndarray:
 
 
 def without_outcome(runs: pd.DataFrame) -> int:
-    """How many runs of a campaign have none of OUTCOMES, those included that never began.
+    """Return how many runs of a campaign have no outcome, including those that never began.
 
-    `runs` has a row each. `attrs["planned"]` holds how many a campaign planned, and how many of
-    them its frame has: of a part of its frame nobody knows which others were meant.
+    `attrs["planned"]` has the number of planned runs and the number of rows of the whole frame. For
+    a part of the frame the planned runs are unknown.
     """
     done = int(runs["status"].isin(OUTCOMES).sum())
     planned, rows = runs.attrs.get("planned", (0, 0))
@@ -164,7 +173,7 @@ def without_outcome(runs: pd.DataFrame) -> int:
 
 
 def with_outcome(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row for each run that has an outcome, ok or not; an interrupted run has none."""
+    """Return a row for each run that has an outcome, ok or not; an interrupted run has none."""
     rows = last_attempts(frame)
     if "status" not in rows.columns:
         return rows
@@ -173,30 +182,32 @@ def with_outcome(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def one_run(rows: pd.DataFrame, run: int | None) -> pd.DataFrame:
-    """The rows of one run of a campaign's, or all where none is named.
+    """Return the rows of one run, or all if `run` is None.
 
-    Raises DataError for a run that is not there.
+    Raises:
+        DataError: There is no such run.
     """
     if run is None:
         return rows
     factors(rows, "run")
     chosen = rows[rows["run"] == run]
     if chosen.empty:
-        raise DataError(f"run {run} is not there, or keeps nothing of this kind")
+        raise DataError(f"run {run} does not exist, or has no data of this kind")
     return chosen
 
 
 def tools_own_of(columns: Iterable[str], column: str) -> list[str]:
-    """The columns with the tools' own figures for `column`: its name behind a tool's prefix."""
+    """Return the columns with the tools' own figures for `column`, which have a tool's prefix."""
     if column not in PROCESS_CPU:
         return []
     return [name for name, quantity in tools_own(columns).items() if quantity.column == column]
 
 
 def weights(runs: pd.DataFrame) -> pd.Series[Any]:
-    """How many runs each row stands for: its `aggregated_runs` if it is a mean of several, else 1.
+    """Return how many runs each row stands for: `aggregated_runs`, or 1.
 
-    Raises DataError for a value that is no number of runs.
+    Raises:
+        DataError: A value is not a number of runs.
     """
     if AGGREGATED not in runs.columns:
         return pd.Series(1, index=runs.index)
@@ -207,22 +218,32 @@ def weights(runs: pd.DataFrame) -> pd.Series[Any]:
 
 
 def _tried_again(frame: pd.DataFrame) -> bool:
-    """Whether the frame holds several attempts of some run."""
+    """Return True if the frame has several attempts of a run."""
     return {"run", "attempt"} <= set(frame.columns) and bool((frame["attempt"] > 1).any())
 
 
 def _run(frame: pd.DataFrame) -> list[str]:
-    """The columns that tell one run from another."""
+    """Return the columns that identify a run."""
     return [name for name in ("campaign", "run") if name in frame.columns]
 
 
 def column(frame: pd.DataFrame, name: str) -> Metric:
-    """The metric called `name` (short name or column), which `frame` must hold.
+    """Find a metric in a frame.
 
-    Where a frame has no service demand or CPU of our own computing (imported results), netperf's
-    stands in, whole-machine figures by the same formula, and its title says so. A process's CPU
-    is found under any tool's own name, and `usable` puts it into the column. Raises DataError
-    naming the metric and those that are there; InputError for a name that is no metric's.
+    Without a service demand or CPU figure of our own (imported results), netperf's replaces it,
+    which is computed by the same formula, and its title says so. A process's CPU is found under any
+    tool's own name; `usable` copies it into the column.
+
+    Args:
+        frame: A row for each run.
+        name: Short name or column.
+
+    Returns:
+        The metric, with its title for the frame's direction.
+
+    Raises:
+        DataError: The frame lacks the metric; the message lists those that it has.
+        InputError: There is no metric of this name.
     """
     quantity = metric(name)
     if quantity.column not in frame.columns and not tools_own_of(frame.columns, quantity.column):
@@ -238,15 +259,15 @@ def column(frame: pd.DataFrame, name: str) -> Metric:
                 f"no column {quantity.column} for {name!r}; metrics here: {first}{more}"
             )
     if quantity.column in frame.columns and _holds_words(frame[quantity.column]):
-        raise DataError(f"{quantity.column} holds words here, not figures")
+        raise DataError(f"{quantity.column} contains text instead of numbers")
     return quantity.towards(direction(frame))
 
 
-def metric_beside(frame: pd.DataFrame, name: str, keys: Sequence[str]) -> Metric:
-    """The metric as `column` returns it. Raises DataError where it is one of the factors `keys`."""
+def metric_for(frame: pd.DataFrame, name: str, keys: Sequence[str]) -> Metric:
+    """Return the metric as `column` does. Raises DataError if it is one of the factors `keys`."""
     quantity = column(frame, name)
     if quantity.column in keys:
-        raise DataError(f"{quantity.column} is what is shown: it cannot tell the series apart too")
+        raise DataError(f"{quantity.column} is the metric shown; it cannot be a factor too")
     return quantity
 
 
@@ -255,7 +276,7 @@ def _holds_words(column: pd.Series[Any]) -> bool:
 
 
 def direction(frame: pd.DataFrame) -> Direction:
-    """Which way the data of these runs went, judged by the columns; "" where the runs differ."""
+    """Return the direction of the runs' data by their columns, "" if the runs differ."""
 
     def counted(column: str) -> pd.Series[bool]:
         if column not in frame.columns:
@@ -278,23 +299,23 @@ def direction(frame: pd.DataFrame) -> Direction:
 
 
 def sent(frame: pd.DataFrame) -> str:
-    """The name of the sender's rate: the client's, or the server's where the test is reversed."""
+    """Return the sender's rate: the client's, or the server's in a reversed test."""
     return "remote_send_throughput" if direction(frame) == "recv" else "local_send_throughput"
 
 
 def measured(frame: pd.DataFrame) -> list[str]:
-    """The short names of the metrics that `frame` holds, in the order of METRICS."""
+    """Return the short names of the frame's metrics, in the order of METRICS."""
     here = set(frame.columns)
     own = (metric(column).name for column in tools_own(frame.columns))
     return [*(quantity.name for quantity in METRICS if quantity.column in here), *own]
 
 
 def varied(frame: pd.DataFrame) -> list[str]:
-    """The columns that are neither metric nor bookkeeping: factors and derived values.
+    """Return the columns that are neither metric nor bookkeeping: factors and derived values.
 
-    A campaign's frame says itself what it measured (`attrs["columns"]`); of any other table what
-    no metric is called after is taken to have been varied, but for what a tool says under its
-    own name beside a metric (`netperf_protocol`).
+    A campaign's frame lists what it measured (`attrs["columns"]`). In any other table a column
+    counts as varied unless it has the name of a metric, or the prefix of a tool whose metrics are
+    present (`netperf_protocol`).
     """
     here = [metric(name) for name in measured(frame)]
     metrics = {name for m in here for name in (m.column, m.extreme("min"), m.extreme("max"))}
@@ -308,13 +329,13 @@ def varied(frame: pd.DataFrame) -> list[str]:
 
 
 def labelled(frame: pd.DataFrame, *others: str) -> pd.DataFrame:
-    """The columns that tell runs apart, and `others`, without all else that was measured."""
+    """Return the columns that distinguish runs, and `others`, without the other metrics."""
     names = {*varied(frame), *TELLING, *others}
     return frame[[name for name in frame.columns if name in names]]
 
 
 def factors(frame: pd.DataFrame, names: str | Sequence[str] | None) -> list[str]:
-    """`names` as a list. Raises DataError, naming the factors, for one that is no column."""
+    """Return `names` as a list. Raises DataError with the factors for a name that is no column."""
     chosen = [names] if isinstance(names, str) else list(names or ())
     for name in chosen:
         if name not in frame.columns:
@@ -322,7 +343,7 @@ def factors(frame: pd.DataFrame, names: str | Sequence[str] | None) -> list[str]
     return chosen
 
 
-TAKEN = frozenset(
+RESERVED = frozenset(
     (
         *("metric", "statistic", "value", "n", "runs", "low", "high", "mean", "median", "var"),
         *("min", "max", "range", "sd", "cv_pct", "sum", "most", "percentile", "of", "sizes"),
@@ -332,19 +353,22 @@ TAKEN = frozenset(
         *("pooled_cv_pct", "packet_ns", "kib_ns", "x", "y", "index"),
     )
 )
-"""Names that columns of analyses have: a factor that is called so gets a `_` behind its name."""
+"""Column names of analyses. A factor of such a name gets a trailing `_`."""
 
 
-def apart(frame: pd.DataFrame, *names: str | Sequence[str]) -> tuple[pd.DataFrame, list[list[str]]]:
-    """The frame and `names`, with factors renamed that share a name with a column of an analysis.
+def resolve(
+    frame: pd.DataFrame, *names: str | Sequence[str]
+) -> tuple[pd.DataFrame, list[list[str]]]:
+    """Return the frame and `names`, with factors renamed whose names are in RESERVED.
 
-    Raises DataError for a name that is no column, or named twice.
+    Raises:
+        DataError: A name is not a column, or occurs twice.
     """
     lists = [factors(frame, some) for some in names]
     every = [name for some in lists for name in some]
     if twice := [name for name in dict.fromkeys(every) if every.count(name) > 1]:
         raise DataError(f"{twice[0]} is named twice; once is enough")
-    renamed = {name: f"{name}_" for name in frame.columns if name in TAKEN}
+    renamed = {name: f"{name}_" for name in frame.columns if name in RESERVED}
     renamed = {old: new for old, new in renamed.items() if new not in frame.columns}
     if renamed:
         attrs = frame.attrs
@@ -354,10 +378,7 @@ def apart(frame: pd.DataFrame, *names: str | Sequence[str]) -> tuple[pd.DataFram
 
 
 def complete(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """`frame` unchanged. Raises DataError, with their number, if runs lack a value in `columns`.
-
-    An infinite value is none either.
-    """
+    """Return `frame`. Raises DataError if a run lacks a value in `columns` or it is infinite."""
     for name in columns:
         lacking = int(frame[name].isna().sum())
         if lacking:
@@ -370,7 +391,7 @@ def complete(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 def groups(
     frame: pd.DataFrame, names: Sequence[str]
 ) -> list[tuple[tuple[Hashable, ...], pd.DataFrame]]:
-    """The runs of each combination of `names`' values, in the order of `wording.rank`."""
+    """Return the runs of each combination of `names`' values, in the order of `wording.rank`."""
     if not names:
         return [((), frame)]
     grouped = frame.groupby(list(names), sort=False, dropna=False, observed=True)

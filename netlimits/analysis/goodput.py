@@ -1,12 +1,12 @@
 """How much of a link's bit rate can carry data: the bound that headers set.
 
 MaxDataTransferRate <= DataPerPacket / (DataPerPacket + HeaderPerPacket) × PhysicalBitRate
-("Headers and Data and Bitrates!"), for any stack of headers of `analysis.headers`, any MTU and
-any link. Headers on an Ethernet include preamble, start of frame delimiter, frame check
-sequence and inter-packet gap: no other frame can use those bit times. With IPv4, TCP without
-options and no tunnel it is the Turin report's MSS / (MSS + 20 + 20 + 38) × C.
+("Headers and Data and Bitrates!"), for any stack of headers of `headers`, any MTU and any link.
+Headers on an Ethernet include preamble, start of frame delimiter, frame check sequence and
+inter-packet gap, since no other frame can use those bit times. With IPv4, TCP without options and
+no tunnel it is the Turin report's MSS / (MSS + 20 + 20 + 38) × C.
 
-That report's example says 1432 bytes of data at an MTU of 1500 with timestamps; it is
+That report's example gives 1432 bytes of data at an MTU of 1500 with timestamps; it is
 1500 − 20 − 32 = 1448. Its ratio, about 94 %, holds for both.
 """
 
@@ -27,7 +27,7 @@ MTU_RANGE = (68, 65535)
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """One header of a packet, from the wire inward, and where it counts."""
+    """A header of a packet, and whether it counts within the MTU."""
 
     name: str
     bytes: int
@@ -36,9 +36,14 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What a link can carry of user data, packet by packet of the same size.
+    """The user data that a link can carry in packets of one size.
 
-    `mtu` is the link's or guest's as asked, `inner_mtu` that of the sender's own IP packets.
+    Attributes:
+        mtu: The MTU of the link or the guest, as given, in bytes.
+        inner_mtu: The MTU of the sender's own IP packets.
+        data_bytes: User data in a packet.
+        headers: All headers, from the wire inward.
+        link_bps: The link's bit rate in bit/s.
     """
 
     mtu: int
@@ -49,12 +54,12 @@ class Bound:
 
     @property
     def header_bytes(self) -> int:
-        """All bytes of a packet's time on the wire that are not data."""
+        """Bytes of a packet's time on the wire that are not data."""
         return sum(header.bytes for header in self.headers)
 
     @property
     def wire_bytes(self) -> int:
-        """The bytes of time that a packet takes on the wire, gap and preamble included."""
+        """Bytes of time that a packet takes on the wire, with gap and preamble."""
         return self.data_bytes + self.header_bytes
 
     @property
@@ -64,7 +69,7 @@ class Bound:
 
     @property
     def goodput_bps(self) -> float:
-        """The bound on the rate of user data, bit/s."""
+        """Bound on the rate of user data, bit/s."""
         return self.ratio * self.link_bps
 
     @property
@@ -73,7 +78,7 @@ class Bound:
         return self.link_bps / (8 * self.wire_bytes)
 
     def frame(self) -> pd.DataFrame:
-        """A row a header from the wire inward: `header`, `bytes`, `counts`; the data last."""
+        """Return the headers from the wire inward, and the data: `header`, `bytes`, `counts`."""
         rows = [
             (h.name, h.bytes, "inside MTU" if h.inside_mtu else "outside MTU") for h in self.headers
         ]
@@ -97,17 +102,30 @@ def bound(
     mtu_of: Literal["link", "guest"] = "link",
     data: int | None = None,
 ) -> Bound:
-    """The bound on goodput for full packets, or for packets of `data` bytes each.
+    """Compute the bound on goodput for full packets, or for packets of `data` bytes.
 
-    `link` is a bit rate ("2.5G", "100M", or bit/s), `stack` what stands around the sender's own
-    packet, from the wire inward. `mtu_of="link"` gives the physical link's MTU, into which
-    tunnels must fit; "guest" the sender's own, around which they stand. `ipv6` is the sender's
-    own IP, `outer_ipv6` that of tunnels. Raises DataError when the data does not fit.
+        bound(mtu=1500, link="100G", timestamps=True).goodput_bps
+
+    Args:
+        mtu: In bytes.
+        link: Bit rate, as "2.5G", "100M", or in bit/s.
+        stack: Layers around the sender's own packet, from the wire inward, such as `vlan` or
+            `vxlan`.
+        transport: Protocol of the data.
+        timestamps: True for TCP timestamps.
+        ipv6: True if the sender's own IP is IPv6.
+        outer_ipv6: True if the tunnels' IP is IPv6.
+        mtu_of: "link": `mtu` is the physical link's, into which tunnels must fit; "guest": it is
+            the sender's own, to which tunnels are added.
+        data: Bytes of data in a packet, by default as many as fit.
+
+    Raises:
+        DataError: The data does not fit, or an argument is invalid.
     """
     if not MTU_RANGE[0] <= mtu <= MTU_RANGE[1]:
-        raise DataError(f"an MTU is {MTU_RANGE[0]} to {MTU_RANGE[1]} bytes, not {mtu}")
+        raise DataError(f"mtu: it must be {MTU_RANGE[0]} to {MTU_RANGE[1]} bytes, not {mtu}")
     if mtu_of not in ("link", "guest"):
-        raise DataError(f"mtu_of is link or guest, not {mtu_of!r}")
+        raise DataError(f"mtu_of: it must be link or guest, not {mtu_of!r}")
     layers = [layer(name) for name in stack]
     outer = "IPv6" if outer_ipv6 else "IPv4"
     tunnels = [x for x in layers if x.place == "tunnel"]
@@ -131,7 +149,7 @@ def bound(
         raise NoRoom(f"an MTU of {mtu} leaves no room for data under {under}")
     size = room if data is None else data
     if not 1 <= size <= room:
-        raise DataError(f"{data} bytes do not fit into one packet: at most {room} do at MTU {mtu}")
+        raise DataError(f"{data} bytes do not fit into a packet; at most {room} do at MTU {mtu}")
     tags = [x for x in layers if x.place == "tag"]
     around = list(zip(tunnels, interfaces, strict=True))
     headers = _wrap(size, tags, around, own, outer, mtu_of == "link")
@@ -139,11 +157,11 @@ def bound(
 
 
 def _own(transport: str, timestamps: bool, ipv6: bool, inner: list[Layer]) -> list[Layer]:
-    """The layers of the sender's own packet, from its IP header inward."""
+    """Return the layers of the sender's own packet, from its IP header inward."""
     if transport not in ("tcp", "udp"):
         raise DataError(f"no transport {transport!r}: tcp or udp")
     if timestamps and transport != "tcp":
-        raise DataError("timestamps are an option of TCP: UDP has none")
+        raise DataError("timestamps are an option of TCP; leave them out for UDP")
     last = ("UDP",) if transport == "udp" else ("TCP", "TCP timestamps") if timestamps else ("TCP",)
     network = Layer("ip", "inner", ("IPv6" if ipv6 else "IPv4",))
     return [network, *inner, Layer(transport, "inner", last)]
@@ -157,7 +175,7 @@ def _wrap(
     outer: str,
     tunnels_inside: bool,
 ) -> tuple[Header, ...]:
-    """Put the layers around the data; the headers from the wire inward."""
+    """Return the headers of the layers around the data, from the wire inward."""
     headers: list[Header] = []
     size = data
     around: list[tuple[Layer, int | None, bool]] = [(part, None, True) for part in reversed(own)]
@@ -180,7 +198,7 @@ def _wrap(
 def _headers(
     part: Layer, inside: int, outer: str, inside_mtu: bool, mtu: int | None = None
 ) -> list[Header]:
-    """The headers of one layer around `inside` bytes, its padding and trailer as one of them."""
+    """Return the headers of one layer around `inside` bytes; padding and trailer count as one."""
     names = [outer if name == "IP" else name for name in part.headers]
     around = {"Ethernet": "inner Ethernet"} | {n: f"outer {n}" for n in ("IPv4", "IPv6", "UDP")}
     called = around if part.place == "tunnel" else {}
@@ -201,11 +219,20 @@ def curve(
     link: str | float = "1G",
     **options: object,
 ) -> pd.DataFrame:
-    """The bound at each MTU under each stack.
+    """Compute the bound at each MTU under each stack.
 
-    Returns `stack` (its names with commas, "plain Ethernet" for none), `mtu`, `data_bytes`,
-    `header_bytes`, `ratio` and `goodput_mbps`. `options` are those of `bound`. An MTU too small
-    for a stack's headers is left out. Raises DataError where that leaves none, and as `bound` does.
+    Args:
+        mtus: MTUs in bytes; one that is too small for a stack's headers is left out.
+        stacks: Stacks of layers, as in `bound`.
+        link: Bit rate, as in `bound`.
+        options: Other arguments of `bound`.
+
+    Returns:
+        `stack` (its names with commas, "plain Ethernet" for none), `mtu`, `data_bytes`,
+        `header_bytes`, `ratio` and `goodput_mbps`.
+
+    Raises:
+        DataError: Every MTU is too small, or as `bound`.
     """
     rows = []
     for stack in stacks:
@@ -220,13 +247,13 @@ def curve(
             )
     columns = ["stack", "mtu", "data_bytes", "header_bytes", "ratio", "goodput_mbps"]
     if not rows:
-        raise DataError("no MTU of these has room for data under these headers")
+        raise DataError("none of the MTUs has room for data under these headers; give larger ones")
     return pd.DataFrame(rows, columns=columns)
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Which of the two holds an aggregate back: the link's headers or the machine's egress cap."""
+    """The limit of an aggregate, the link's headers or the machine's egress cap, and both rates."""
 
     binds: Literal["link", "egress cap"]
     rate_bps: float
@@ -234,11 +261,15 @@ class Limit:
 
 
 def limit(bound: Bound, egress_cap: str | float) -> Limit:
-    """Egress cap against physical limit: the lower of the two binds.
+    """Return the lower of an egress cap and a link's bound.
 
-    The cap is taken as a rate of user data, as the report found it: 50 Gbit/s of data passed at
-    an MTU of 1500 where the link had room for the headers. Source: "Headers and Data and
-    Bitrates!", "But What About Clouds?".
+    The cap is a rate of user data, as the report found it: 50 Gbit/s of data passed at an MTU of
+    1500 where the link had room for the headers ("Headers and Data and Bitrates!", "But What About
+    Clouds?").
+
+    Args:
+        bound: The link's bound.
+        egress_cap: Bit rate, as in `bound`.
     """
     cap = bits_per_second(egress_cap)
     binds: Literal["link", "egress cap"] = "egress cap" if cap < bound.goodput_bps else "link"
@@ -246,25 +277,30 @@ def limit(bound: Bound, egress_cap: str | float) -> Limit:
 
 
 def turin(mss: int, link: str | float) -> float:
-    """MSS / (MSS + 20 + 20 + 38) × C in bit/s: TCP without options on plain Ethernet.
+    """Return MSS / (MSS + 20 + 20 + 38) × C in bit/s: TCP without options on plain Ethernet.
 
-    Source: "Performance Measurements, Report 3" (Politecnico di Torino), equation 1. It is
+    Source: "Performance Measurements, Report 3" (Politecnico di Torino), equation 1. It equals
     `bound(mss + 40, link).goodput_bps`.
+
+    Args:
+        mss: In bytes.
+        link: Bit rate C, as in `bound`.
     """
     return bound(mss + 40, link).goodput_bps
 
 
 def bits_per_second(rate: str | float) -> float:
-    """A bit rate: a number is bit/s; "2.5G", "100M", "2.5 Gbit/s" count in thousands.
+    """Parse a bit rate: a number is bit/s; "2.5G", "100M" and "2.5 Gbit/s" use powers of 1000.
 
-    Raises DataError for anything else, and for what is not above zero.
+    Raises:
+        DataError: It is not a bit rate, or not above zero.
     """
     if isinstance(rate, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kKMGT]?)(?:bit/s|bps|b/s)?\s*", rate)
         if not match:
-            raise DataError(f"{rate!r} is no bit rate: write 2.5G, 100M or bit/s as a number")
+            raise DataError(f"{rate!r} is not a bit rate; write 2.5G, 100M or bit/s as a number")
         powers = {"": 0, "K": 3, "M": 6, "G": 9, "T": 12}
         rate = float(f"{match[1]}e{powers[match[2].upper()]}")
     if not 0 < rate < float("inf"):
-        raise DataError(f"a bit rate is above zero, not {rate:g}")
+        raise DataError(f"a bit rate must be above zero, not {rate:g}")
     return float(rate)

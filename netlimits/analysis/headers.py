@@ -1,9 +1,9 @@
 """The table of headers: how many bytes each protocol adds to a packet, and where they count.
 
-One place for every size. A `Layer` is what a reader may put into a stack (`vlan`, `vxlan`,
-`esp-tunnel`, …), made of headers. A tag stands outside the MTU of a link. A tunnel's headers
-count inside the MTU of the physical link, and outside the MTU of the guest whose packets it
-carries. An inner layer stands between the sender's own IP and TCP or UDP header.
+A `Layer` is an entry of a stack (`vlan`, `vxlan`, `esp-tunnel`, …), made of headers. A tag stands
+outside the MTU of a link. A tunnel's headers count inside the MTU of the physical link, and outside
+the MTU of the guest whose packets it carries. An inner layer stands between the sender's own IP
+header and its TCP or UDP header.
 """
 
 from __future__ import annotations
@@ -43,21 +43,27 @@ BYTES: Mapping[str, tuple[int, str]] = {
     "WireGuard": (16, "type, receiver and counter"),
     "WireGuard tag": (16, "Poly1305"),
 }
-"""Header -> its bytes, and where that is written."""
+"""Header -> bytes, and source."""
 
 MINIMUM_FRAME = 64
-"""Bytes of the shortest Ethernet frame, header and frame check sequence included (IEEE 802.3)."""
+"""Bytes of the shortest Ethernet frame, with header and frame check sequence (IEEE 802.3)."""
 
 Place = Literal["tag", "tunnel", "inner"]
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One name of a stack: its headers from the wire inward; `IP` is IPv4 or IPv6 as asked.
+    """An entry of a stack.
 
-    What it encloses is followed by `trailer` bytes, and padded with them to a multiple of `align`.
-    One that `pads` fills what it encloses up to a multiple of so many bytes, as far as the MTU of
-    its own interface has room: a full packet stays as it is.
+    Attributes:
+        name: Name in a stack.
+        place: Where it stands.
+        headers: From the wire inward; `IP` is IPv4 or IPv6.
+        trailer: Header that follows the enclosed bytes, "" for none.
+        align: The enclosed bytes and the trailer are padded to a multiple of this.
+        extra: Bytes of options.
+        pads: The enclosed bytes are padded to a multiple of this, up to the MTU of the layer's
+            interface.
     """
 
     name: str
@@ -69,16 +75,16 @@ class Layer:
     pads: int = 1
 
     def fixed(self, ip: str) -> int:
-        """The bytes of its headers, the trailer and padding not counted."""
+        """Return the bytes of the headers, without trailer and padding."""
         return sum(BYTES[ip if h == "IP" else h][0] for h in self.headers) + self.extra
 
     def room(self, outside: int, ip: str) -> int:
-        """The most bytes that it can enclose when it may take `outside` bytes."""
+        """Return how many bytes it can enclose within `outside` bytes."""
         tail = BYTES[self.trailer][0] if self.trailer else 0
         return (outside - self.fixed(ip)) // self.align * self.align - tail
 
     def padding(self, inside: int, mtu: int | None = None) -> int:
-        """The bytes that pad `inside` bytes and the trailer; `mtu` is its own interface's."""
+        """Return the bytes of padding for `inside` bytes; `mtu` is that of its own interface."""
         tail = BYTES[self.trailer][0] if self.trailer else 0
         filled = -inside % self.pads
         if mtu is not None:
@@ -86,7 +92,7 @@ class Layer:
         return filled + -(inside + tail) % self.align
 
     def size(self, inside: int, ip: str, mtu: int | None = None) -> int:
-        """The bytes that it takes, `inside` included."""
+        """Return its size with `inside` bytes enclosed."""
         tail = BYTES[self.trailer][0] if self.trailer else 0
         return self.fixed(ip) + inside + tail + self.padding(inside, mtu)
 
@@ -114,16 +120,16 @@ LAYERS: tuple[Layer, ...] = (
     Layer("ah", "inner", ("AH",)),
     Layer("other", "tunnel", ()),
 )
-"""What a stack may hold. `NAME+BYTES` adds options, such as `geneve+8`; `other+24` is any header.
+"""All layers. `NAME+BYTES` adds options, as in `geneve+8`; `other+24` is any header.
 
-MPLS and MACsec count as tags, as on links whose frames may be that much longer. ESP is
-with AES-GCM (`esp`: transport mode; `esp-udp`: tunnel mode through NAT). WireGuard pads each packet
-to 16 bytes, but never above the MTU of its interface, so a full one has no padding.
+MPLS and MACsec count as tags, as on links whose frames may be longer by them. ESP uses AES-GCM
+(`esp` is transport mode, `esp-udp` tunnel mode through NAT). WireGuard pads each packet to 16
+bytes, but not above the MTU of its interface, so a full packet has no padding.
 """
 
 
 def layer(written: str) -> Layer:
-    """The layer that a stack's entry names. Raises DataError with the names there are."""
+    """Return the layer that a stack's entry names. Raises DataError with the existing names."""
     name, plus, more = written.strip().lower().partition("+")
     for candidate in LAYERS:
         if candidate.name == name and (not plus or re.fullmatch(r"\d{1,4}", more)):
@@ -132,4 +138,4 @@ def layer(written: str) -> Layer:
                 break
             return replace(candidate, extra=extra)
     names = ", ".join(candidate.name for candidate in LAYERS)
-    raise DataError(f"no header stack has {written!r}; it may hold {names}, and NAME+BYTES")
+    raise DataError(f"unknown layer {written!r}; there are {names}, and NAME+BYTES")

@@ -1,27 +1,26 @@
-"""A mesh's hosts and links: how far each lies from the others, and which are outliers.
+"""Hosts and links of a mesh: how far each is from the others, and which are outliers.
 
-The unit is the logarithm of a run's figure, less the median of its block and configuration, in
-which each pair ran once: so neither drift nor a factor that is pooled is taken for a host's. Of
-what is left,
+The unit is the logarithm of a run's metric, less the median of its block and configuration, in
+which each pair ran once. So neither drift nor a pooled factor looks like a host's effect. Then
 
     median over a pair's runs = sender + receiver + rest
 
-by Tukey's median polish ("Exploratory Data Analysis", 1977, chapter 11), which a few odd links
-do not bend. Effects of hosts as senders, as receivers, and rests of links are three groups. Within
-each a member's distance from the group's median is divided by 1.4826 median absolute deviations
-(Iglewicz and Hoaglin, "How to Detect and Handle Outliers", 1993) and taken for Student's t. As many
-of the least deviations as there are effects are left out of that median: polishing makes them zero.
-So much for how it stands among the others. Hosts differ in how steady they are, so it has to stand
-out from its own runs, too: of each block the rest (of a host the median over its pairs) is one
-value, and these are tested by Student's t. It is an outlier where
+by Tukey's median polish ("Exploratory Data Analysis", 1977, chapter 11), which a few odd links do
+not bend. Effects of hosts as senders, as receivers, and rests of links are three groups. A member's
+distance from the median of its group is divided by 1.4826 median absolute deviations (Iglewicz and
+Hoaglin, "How to Detect and Handle Outliers", 1993) and tested by Student's t. That median leaves
+out as many of the smallest deviations as there are effects, since polishing makes them zero.
+
+A member must also differ from the others in its own runs, because hosts vary by different amounts:
+the rest of each block (for a host the median over its pairs) is one value, and these are tested by
+Student's t. It is an outlier if
 
 - both p-values, adjusted for all links, or all hosts at both ends (Holm), are at most LEVEL,
-- it lies LEAST or more apart: of hosts that are all alike the least difference stands out, and
-  matters to nobody,
-- and each run of a link lies on that side: slow runs that come and go are no property of a link.
+- its distance is at least LEAST, because a tiny difference is significant among hosts that are all
+  alike, but does not matter,
+- and each run of a link lies on that side, since slow runs that come and go are not the link's.
 
-From fewer than BLOCKS blocks none is named, nor is one of fewer than FEWEST members, or as many
-free ones.
+Fewer than BLOCKS blocks, or than FEWEST members or free members, name none.
 """
 
 from __future__ import annotations
@@ -39,30 +38,39 @@ from netlimits.model import Mesh
 SENDER, RECEIVER = Mesh.SENDER, Mesh.RECEIVER
 
 LEVEL = 0.05
-"""About this share of meshes without outliers has a host named, and a link."""
+"""About this share of meshes without outliers has a host named, or a link."""
 
 LEAST = 0.05
-"""As a ratio less 1: what lies closer to the others is no outlier."""
+"""Smallest distance of an outlier, as a ratio less 1."""
 
 CONSISTENT = 1.4826
-"""Times a median absolute deviation is the standard deviation of normal values."""
+"""Factor from a median absolute deviation to the standard deviation of normal values."""
 
 FEWEST = 6
-"""Members of a group from which on one may stand out from the others."""
+"""Minimum number of members of a group with outliers."""
 
 BLOCKS = 6
-"""Blocks from which on a host or a link may be named: fewer do not show how its own runs spread."""
+"""Minimum number of blocks; fewer do not show how much a host's own runs vary."""
 
 POLISHED, STEPS = 1e-9, 50
 
 
 def links(frame: pd.DataFrame, of: str, pool: str | Sequence[str] = ()) -> pd.DataFrame:
-    """Return a row for each pair: `sender`, `receiver`, `runs`, the metric's median, its ratios.
+    """Compare the links of a mesh.
 
-    `ratio` is to the median of all pairs, `rest_ratio` to what its two hosts let expect; `z` and
-    `p` (adjusted, the greater of two) are the latter's, and `outlier` says whether it is one.
-    Raises DataError for a frame without pairs, a figure that is not above zero, and what is pooled
-    without being meant.
+    Args:
+        frame: A row for each run of a mesh.
+        of: The metric.
+        pool: Factors that may differ within a pair.
+
+    Returns:
+        A row for each pair: `sender`, `receiver`, `runs`, the metric's median, `ratio` (to the
+        median of all pairs), `rest_ratio` (to what its two hosts predict) with `z` and `p`
+        (adjusted, the greater of the two), and `outlier`.
+
+    Raises:
+        DataError: The runs are not a mesh's, a value is not above zero, or runs of a pair differ in
+            a factor that is not in `pool`.
     """
     metric, logs = _logs(frame, of, pool)
     table = _links(metric, logs)
@@ -70,7 +78,7 @@ def links(frame: pd.DataFrame, of: str, pool: str | Sequence[str] = ()) -> pd.Da
 
 
 def _links(metric: str, logs: pd.DataFrame) -> pd.DataFrame:
-    """Return the links as `links` does, with their `log` and what their hosts make of it."""
+    """Return the table of `links`, with `log` and the effects of its hosts on it."""
     table = logs.groupby([SENDER, RECEIVER], sort=False, observed=True).agg(
         runs=("log", "size"),
         middle=(metric, "median"),
@@ -99,27 +107,37 @@ def _links(metric: str, logs: pd.DataFrame) -> pd.DataFrame:
 def _own(
     by_block: Any, table: pd.DataFrame, keys: Sequence[str] = (SENDER, RECEIVER)
 ) -> np.ndarray:
-    """Return the p-value of each row's rest in its own blocks: of a mean of zero, Student's t.
+    """Return the p-value of each row's rest within its own blocks: Student's t of a mean of zero.
 
     `by_block` groups `left` by the rows' keys and block. 1 for fewer than BLOCKS blocks.
     """
     from scipy.special import stdtr
 
     values = by_block["left"].median().groupby(level=list(keys), sort=False)
-    told = pd.DataFrame({"n": values.size(), "mean": values.mean(), "sd": values.std()})
-    told = told.reindex(
+    statistics = pd.DataFrame({"n": values.size(), "mean": values.mean(), "sd": values.std()})
+    statistics = statistics.reindex(
         pd.MultiIndex.from_frame(table[list(keys)]) if len(keys) > 1 else table[keys[0]]
     )
-    n, mean, sd = (told[name].to_numpy(float) for name in ("n", "mean", "sd"))
+    n, mean, sd = (statistics[name].to_numpy(float) for name in ("n", "mean", "sd"))
     t = np.divide(np.abs(mean), sd, out=np.where(mean == 0, 0.0, np.inf), where=sd > 0) * n**0.5
     return np.where(n >= BLOCKS, 2 * stdtr(np.maximum(n - 1, 1), -t), 1.0)
 
 
 def hosts(frame: pd.DataFrame, of: str, pool: str | Sequence[str] = ()) -> pd.DataFrame:
-    """One row a host and end: `host`, `end` (sender or receiver), `pairs`, and how it compares.
+    """Compare the hosts of a mesh at each end.
 
-    The metric's column is the median over its pairs, `ratio` its effect, to the middle of all hosts
-    at that end; `z`, `p` and `outlier` as in `links`, which raises what this raises.
+    Args:
+        frame: A row for each run of a mesh.
+        of: The metric.
+        pool: Factors that may differ within a pair.
+
+    Returns:
+        A row for each host and end: `host`, `end` (sender or receiver), `pairs`, the metric's
+        median over its pairs, `ratio` (its effect, relative to the median of all hosts at that
+        end), `z`, `p` and `outlier` as in `links`.
+
+    Raises:
+        DataError: As `links`.
     """
     metric, logs = _logs(frame, of, pool)
     table = _links(metric, logs)
@@ -139,13 +157,13 @@ def hosts(frame: pd.DataFrame, of: str, pool: str | Sequence[str] = ()) -> pd.Da
 
 
 def too_few(frame: pd.DataFrame, of: str, pool: str | Sequence[str] = ()) -> bool:
-    """Return True if no pair has the blocks from which on something may be named."""
+    """Return True if no pair has enough blocks to name outliers."""
     _, logs = _logs(frame, of, pool)
     return bool(logs.groupby([SENDER, RECEIVER])["within"].nunique().max() < BLOCKS)
 
 
 def outliers(frame: pd.DataFrame, of: str, pool: str | Sequence[str] = ()) -> list[str]:
-    """The outliers, hosts first: "hosts-3 as receiver −41 %", "hosts-1 → hosts-2 +12 %"."""
+    """Return the outliers, hosts first: "hosts-3 as receiver −41 %", "hosts-1 → hosts-2 +12 %"."""
     by_host = hosts(frame, of, pool)
     by_link = links(frame, of, pool)
     return [
@@ -165,11 +183,11 @@ def _percent(ratio: float) -> str:
 
 
 def _logs(frame: pd.DataFrame, of: str, pool: str | Sequence[str]) -> tuple[str, pd.DataFrame]:
-    """The metric's column, and each run's pair, figure and logarithm less its block's median."""
+    """Return the metric's column, and each run's pair, value and log less the block's median."""
     runs = frames.usable(frame)
     if missing := [end for end in (SENDER, RECEIVER) if end not in runs.columns]:
         raise DataError(
-            f"there is no column {missing[0]}: these are not the runs of a mesh "
+            f"no column {missing[0]}: these are not runs of a mesh "
             "(`roles: {hosts: 8, pairs: all}`)"
         )
     metric = frames.column(runs, of)
@@ -177,7 +195,7 @@ def _logs(frame: pd.DataFrame, of: str, pool: str | Sequence[str]) -> tuple[str,
     runs = frames.complete(runs, [metric.column])
     values = runs[metric.column].astype(float)
     if not (values > 0).all():
-        raise DataError(f"{metric.column} is not above zero in every run: it has no ratio")
+        raise DataError(f"{metric.column} must be above zero in every run for a ratio")
     pooled = [pool] if isinstance(pool, str) else list(pool)
     same = [name for name in (*pooled, "block", "campaign") if name in runs.columns]
     logs = pd.Series(np.log(values.to_numpy()), runs.index)
@@ -193,7 +211,7 @@ def _logs(frame: pd.DataFrame, of: str, pool: str | Sequence[str]) -> tuple[str,
 
 
 def _polished(table: pd.DataFrame) -> tuple[pd.Series[float], pd.Series[float]]:
-    """The effects of senders and receivers on `log`, each around a median of 0."""
+    """Return the effects of senders and receivers on `log`, each with a median of 0."""
     rest = table["log"].to_numpy(dtype=float).copy()
     ends = [pd.factorize(table[end]) for end in (SENDER, RECEIVER)]
     effects = [np.zeros(len(names)) for _, names in ends]
@@ -221,8 +239,8 @@ def _judged(
 ) -> pd.DataFrame:
     """Return the table with `name` (a ratio), `z`, `p` and `outlier` of its rows' effects.
 
-    They are one of so many `groups` that are judged together, with so much `freedom`; `own` are
-    their p-values among their own runs.
+    They are one of `groups` that are judged together. `freedom` is their degrees of freedom, and
+    `own` their p-values within their own runs.
     """
     from scipy.special import stdtr
 
@@ -243,7 +261,7 @@ def _judged(
 
 
 def _holm(p: np.ndarray) -> np.ndarray:
-    """p-values adjusted for their number, so that any false one has the chance that it names."""
+    """Adjust p-values so that the chance of any false one is at most its level (Holm)."""
     order = np.argsort(p)
     stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
     adjusted = np.empty(len(p))
@@ -252,18 +270,18 @@ def _holm(p: np.ndarray) -> np.ndarray:
 
 
 def points(frame: pd.DataFrame, factors: list[str], options: Mapping[str, Any]) -> list[str]:
-    """What the points of a mesh's charts differ in: the two ends of a pair."""
+    """Return the columns in which the points of a mesh's charts differ: the ends of a pair."""
     return [SENDER, RECEIVER]
 
 
 def number(host: object) -> tuple[str, int]:
-    """What hosts are sorted by: hosts-2 before hosts-10."""
+    """Return a sort key that puts hosts-2 before hosts-10."""
     name, _, digits = str(host).rpartition("-")
     return (name, int(digits)) if digits.isdigit() else (str(host), 0)
 
 
 def _in_order(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows by end, and by host as it is numbered."""
+    """Return the rows by end, and by number of the host."""
     keys = [name for name in ("end", "host", SENDER, RECEIVER) if name in table.columns]
     ends = {SENDER: ("", 0), RECEIVER: ("", 1)}
     rows = [

@@ -1,6 +1,6 @@
-"""A constant bit rate: did the pacing hold, and what did the same bits cost in other packets?
+"""Constant bit rate: how accurate the pacing was, and what the same bits cost in other packets.
 
-A qdisc paces whole frames, so for a rate R of user data in messages of M bytes it is asked for
+A qdisc paces whole frames, so for a rate R of user data in messages of M bytes it must be set to
 R × (M + 42) / M ("What about at a constant bitrate?"): 42 bytes are the Ethernet, IPv4 and UDP
 headers that it sees; over IPv6 they are 62. netperf's `-q` and SO_MAX_PACING_RATE take bytes per
 second.
@@ -20,33 +20,42 @@ from netlimits.analysis.summary import IMPROVEMENT, summary
 from netlimits.errors import DataError
 
 SEEN_BY_QDISC = sum(BYTES[header][0] for header in ("Ethernet", "IPv4", "UDP"))
-"""The bytes of headers that a qdisc counts on each UDP datagram over IPv4: 42."""
+"""Bytes of headers that a qdisc counts on each UDP datagram over IPv4: 42."""
 
 IPV6_MORE = BYTES["IPv6"][0] - BYTES["IPv4"][0]
-"""By how much they are more over IPv6: 20."""
+"""Additional bytes over IPv6: 20."""
 
 PACE = "pace_mbps"
-"""The column of the rate that a run was paced at, Mbit/s of user data."""
+"""Column with the rate that a run was paced at, Mbit/s of user data."""
 
 
 def frame_rate(requested: str | float, size: float, ipv6: bool = False) -> float:
-    """The rate to ask a qdisc for, bit/s, so that user data leaves at `requested`.
+    """Return the qdisc's rate in bit/s for which user data is sent at `requested`.
 
-    Both count bits a second; `size` is bytes of user data in a packet. Raises DataError for a
-    `requested` that is no bit rate above zero, and for a size that is not above zero.
+    Args:
+        requested: Bit rate of user data, as "1G" or in bit/s.
+        size: Bytes of user data in a packet.
+        ipv6: True for IPv6.
+
+    Raises:
+        DataError: The rate or the size is not above zero.
     """
     if size <= 0:
-        raise DataError(f"a message has at least one byte, not {size:g}")
+        raise DataError(f"size: a message has at least one byte, not {size:g}")
     headers = SEEN_BY_QDISC + (IPV6_MORE if ipv6 else 0)
     return bits_per_second(requested) * (size + headers) / size
 
 
 def paced(frame: pd.DataFrame, requested: str | float | None = None) -> tuple[pd.DataFrame, float]:
-    """The runs that count of one rate, and that rate in Mbit/s.
+    """Return the runs that count at one rate, and that rate in Mbit/s.
 
-    Runs that netlimits paced carry theirs (`pace_mbps`): then `requested` chooses among several.
-    Other frames (the report's table) are taken to be of `requested`, 1 Gbit/s when left out.
-    Raises DataError for several rates with none chosen, and for one that no run was paced at.
+    Args:
+        frame: A row for each run. Runs that netlimits paced have their rate in `pace_mbps`; other
+            runs (the report's table) are assumed to have run at `requested`.
+        requested: One of several rates, as "1G" or in bit/s; by default the only one, or 1 Gbit/s.
+
+    Raises:
+        DataError: There are several rates and none is chosen, or no run was paced at it.
     """
     runs = frames.usable(frame)
     requested_mbps = None if requested is None else bits_per_second(requested) / 1e6
@@ -59,7 +68,7 @@ def paced(frame: pd.DataFrame, requested: str | float | None = None) -> tuple[pd
     if requested_mbps is None or chosen.empty:
         raise DataError(
             f"the runs were paced at {', '.join(f'{rate:g}' for rate in rates) or 'no rate'} "
-            "Mbit/s; give one of these as `requested` (in bit/s, or such as 1G)"
+            "Mbit/s; give one of these as `requested` (in bit/s, or as 1G)"
         )
     return chosen, requested_mbps
 
@@ -72,17 +81,27 @@ def pacing(
     pool: str | Sequence[str] = (),
     ipv6: bool = False,
 ) -> pd.DataFrame:
-    """How near each size came to the rate asked for; `requested` as in `paced`.
+    """Compare the achieved rate at each size with the requested one.
 
-    Returns `size`'s column, `n`, `requested_mbps`, `frame_rate_mbps` (what the qdisc is asked
-    for), `mean_mbps`, `achieved` (mean over requested) with its 95 % interval `achieved_low` and
-    `achieved_high` (Student's t), `achieved_min`, `achieved_max` and `packet_rate_pps`. `of` is
-    the sender's rate where left out;
-    `ipv6` says what the runs went over. Raises DataError for what is not there, and for runs of a
-    size that differ in what is not meant to (`pool`).
+    Args:
+        frame: A row for each run.
+        requested: As in `paced`.
+        of: The sender's rate, by default that of the direction.
+        size: Factor with the send size in bytes.
+        pool: Factors that may differ within a size.
+        ipv6: True if the runs used IPv6.
+
+    Returns:
+        `size`'s column, `n`, `requested_mbps`, `frame_rate_mbps` (the qdisc's setting),
+        `mean_mbps`, `achieved` (mean over requested) with its 95 % interval `achieved_low` and
+        `achieved_high` (Student's t), `achieved_min`, `achieved_max` and `packet_rate_pps`.
+
+    Raises:
+        DataError: A column is missing, or as `paced`, or runs of a size differ in a factor that is
+            not in `pool`.
     """
-    frame, ((size,), meant) = frames.apart(frame, size, pool)
-    column = frames.metric_beside(frame, of or frames.sent(frame), [size]).column
+    frame, ((size,), meant) = frames.resolve(frame, size, pool)
+    column = frames.metric_for(frame, of or frames.sent(frame), [size]).column
     runs, requested_mbps = paced(frame, requested)
     pooling.refuse(runs, [size], meant)
     frames.complete(runs, [column, size])
@@ -125,10 +144,18 @@ def ratios(
     size: str = "send_size",
     pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
-    """The service-demand ratios between two sizes at the same bit rate, with 95 % intervals.
+    """Return the ratios of service demand between two sizes at the same bit rate.
 
-    `improvement` reads "8192 over 1024"; left out, the largest size over the smallest. Returns
-    the improvement rows of `analysis.summary`: 1024's service demand over 8192's.
+    Args:
+        frame: A row for each run.
+        improvement: As "8192 over 1024", by default the largest size over the smallest.
+        of: Service demands.
+        size: Factor with the send size in bytes.
+        pool: Factors that may differ within a size.
+
+    Returns:
+        The improvement rows of `analysis.summary`: 1024's service demand over 8192's, with 95 %
+        intervals.
     """
     frames.factors(frame, size)
     sizes = sorted(frames.usable(frame)[size].unique(), key=wording.rank)

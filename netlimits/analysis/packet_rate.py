@@ -1,20 +1,20 @@
-"""Where the limit is packets per second, and from which size on it is bytes.
+"""Up to which size packets per second are the limit, and from which size bytes are.
 
-A sender that is held back by its own work needs t = a + b s for a send of s bytes: a for the
-packet, b for each byte ("Sometimes the Limit is Packets Per Second"; the same line as
-`analysis.cost`). The packet rate 1 / t stays near its ceiling 1 / a while b s is small beside a,
-and throughput nears 1 / b once a is small beside b s. Two sizes mark the regimes:
+A sender that is limited by its own work needs t = a + b s for a send of s bytes: a for the packet,
+b for each byte ("Sometimes the Limit is Packets Per Second"; the same line as `analysis.cost`). The
+packet rate 1 / t stays near its ceiling 1 / a while b s is small compared with a, and throughput
+approaches 1 / b once a is small compared with b s. Two sizes mark the regimes:
 
     packet-rate limit up to   s₁ = a/b × share / (1 − share)   the packet rate is down by `share`
     byte limit from           s₂ = a/b                         half of the time goes by bytes
 
-(s₂ is Hockney's n½: half of the throughput that very long packets would reach.) Fit: least
-squares of relative errors over the runs. The interval of a/b is the delete-a-block jackknife of
-its logarithm: it holds where sizes spread differently, as the profile interval does not (81 to
-83 % where the spread grows with size, 49 % where one size is noisy). Without blocks the k-th runs
-of all sizes are a block; with fewer than three of them there is only the profile interval, which
-takes all sizes to spread alike: all r for which t = b (r + s), with its best b, raises the sum of
-squares by no more than the factor 1 + F(1, n − 2) / (n − 2).
+(s₂ is Hockney's n½: half of the throughput that very long packets would reach.) Fit: least squares
+of relative errors over the runs. The interval of a/b is the delete-a-block jackknife of its
+logarithm. It holds even if sizes vary by different amounts, where the profile interval does not (81
+to 83 % if the variation grows with size, 49 % if one size is noisy). Without blocks the k-th runs
+of all sizes are a block. With fewer than three of them only the profile interval remains, which
+assumes the same variation for all sizes: all r for which t = b (r + s), with its best b, raises the
+sum of squares by at most the factor 1 + F(1, n − 2) / (n − 2).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from netlimits.errors import DataError
 
 FEWEST_GROUPS = 3
 NOTHING = 1e-9
-"""A cost below this share of the other is arithmetic, not a cost."""
+"""Costs below this share of the other are rounding errors."""
 
 
 def packet_rate(
@@ -42,12 +42,23 @@ def packet_rate(
     size: str = "send_size",
     pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Throughput, packets per second and time per packet at each size.
+    """Compute throughput, packets per second and time per packet at each size.
 
-    `of` is the rate of the sender where left out (there a limit of sending shows), one packet a
-    send. `pool` names factors that may differ within a size. Returns
-    `size`'s column, `throughput_mbps`, `packet_rate_pps`, `packet_ns` (means over the runs of a
-    size) and `n`. packets/s = throughput / (8 × size). Raises DataError for what is not there.
+    A send is one packet: packets/s = throughput / (8 × size).
+
+    Args:
+        frame: A row for each run.
+        of: The rate, by default the sender's, where a limit of sending shows.
+        size: Factor with the send size in bytes.
+        pool: Factors that may differ within a size.
+
+    Returns:
+        `size`'s column, `throughput_mbps`, `packet_rate_pps` and `packet_ns` (means over the runs)
+        and `n`.
+
+    Raises:
+        DataError: A column is missing or not above zero, or runs of a size differ in a factor that
+            is not in `pool`.
     """
     runs = _times(frame, of, size, pool)
     size = str(runs.columns[0])
@@ -62,9 +73,18 @@ def packet_rate(
 
 @dataclass(frozen=True, slots=True)
 class Regimes:
-    """The fitted line and the two sizes, bytes, each with its confidence interval.
+    """The fitted line and the two sizes that separate the regimes.
 
-    `packet_ns` is a, `byte_ns` b; `ceiling_pps` is 1 / a, `ceiling_mbps` 8 / b.
+    Attributes:
+        packet_ns: The line's a.
+        byte_ns: The line's b.
+        packets_until: Size in bytes up to which packets per second are the limit.
+        packets_until_interval: Its confidence interval.
+        bytes_from: Size in bytes from which bytes are the limit.
+        bytes_from_interval: Its confidence interval.
+        share: By which the packet rate is down at `packets_until`.
+        n: Number of runs.
+        interval: Method of the intervals.
     """
 
     packet_ns: float
@@ -76,26 +96,25 @@ class Regimes:
     share: float
     n: int
     interval: str
-    """How the intervals came about, in words."""
 
     @property
     def ceiling_pps(self) -> float:
-        """The packet rate that empty packets would reach."""
+        """Packet rate of empty packets."""
         return 1e9 / self.packet_ns
 
     @property
     def ceiling_mbps(self) -> float:
-        """The throughput that endless packets would reach."""
+        """Throughput of endless packets."""
         return 8e3 / self.byte_ns
 
     def regime(self, size: float) -> str:
-        """Which limit holds at a size: `packets`, `bytes`, or `both` between them."""
+        """Return the limit at a size: `packets`, `bytes`, or `both` between them."""
         if size <= self.packets_until:
             return "packets"
         return "bytes" if size >= self.bytes_from else "both"
 
     def frame(self) -> pd.DataFrame:
-        """The two sizes, a row each: `limit`, `size_bytes`, `low`, `high`."""
+        """Return the two sizes: `limit`, `size_bytes`, `low`, `high`."""
         return pd.DataFrame(
             [
                 (
@@ -117,20 +136,29 @@ def regimes(
     confidence: float = 0.95,
     pool: str | Sequence[str] = (),
 ) -> Regimes:
-    """Where the packet-rate limit ends and the byte limit begins (the module's head has the rule).
+    """Fit the sizes at which the packet-rate limit ends and the byte limit begins.
 
-    Raises DataError where the data cannot say: fewer than three sizes or four runs, no cost of
-    bytes or of packets beyond noise.
+    Args:
+        frame: A row for each run.
+        of: The rate, by default the sender's.
+        size: Factor with the send size in bytes.
+        share: By which the packet rate may be down in the first regime.
+        confidence: Of the intervals.
+        pool: Factors that may differ within a size.
+
+    Raises:
+        DataError: The data cannot decide: fewer than three sizes or four runs, or no cost of bytes
+            or packets above the noise.
     """
     if not 0 < share < 0.5:
-        raise DataError(f"the share lies between 0 and 0.5, not {share}")
+        raise DataError(f"share: it must be between 0 and 0.5, not {share}")
     runs = _times(frame, of, size, pool)
     size = str(runs.columns[0])
     sizes, ns = runs[size].to_numpy(dtype=float), runs["ns"].to_numpy(dtype=float)
     if len(np.unique(sizes)) < 3 or len(sizes) < 4:
         raise DataError(
-            f"{len(sizes)} runs of {len(np.unique(sizes))} sizes; where one limit ends and the "
-            "other begins shows from four runs of three sizes on"
+            f"{len(sizes)} runs of {len(np.unique(sizes))} sizes do not show where one limit ends "
+            "and the other begins; measure four runs of three sizes or more"
         )
     packet, byte, weights = _line(sizes, ns)
     if problem := _one_limit(packet, byte, sizes):
@@ -158,7 +186,7 @@ def regimes(
 
 
 def _line(sizes: np.ndarray, ns: np.ndarray) -> tuple[float, float, np.ndarray]:
-    """a and b of the least squares of relative errors, and each run's weight."""
+    """Return a and b of the least squares of relative errors, and each run's weight."""
     _, place = np.unique(sizes, return_inverse=True)
     weights = (np.bincount(place) / np.bincount(place, ns))[place]
     design = np.column_stack([np.ones_like(sizes), sizes])
@@ -167,18 +195,18 @@ def _line(sizes: np.ndarray, ns: np.ndarray) -> tuple[float, float, np.ndarray]:
 
 
 def _one_limit(packet: float, byte: float, sizes: np.ndarray) -> str:
-    """Why a fit shows only one of the two limits; "" where it shows both."""
+    """Explain why a fit shows only one of the two limits; "" if it shows both."""
     most = byte * sizes.max()
     if most > NOTHING * abs(packet) and packet > NOTHING * most:
         return ""
     return (
-        f"time per packet does not {'stand above 0' if packet <= 0 else 'grow with size'} "
-        f"over {sizes.min():g} to {sizes.max():g} bytes: only one limit shows"
+        f"only one limit shows over {sizes.min():g} to {sizes.max():g} bytes: time per packet does "
+        f"not {'stay above 0 for small packets' if packet <= 0 else 'grow with size'}"
     )
 
 
 def _groups(runs: pd.DataFrame, size: str) -> np.ndarray | None:
-    """Each run's group for the jackknife: its block, else its place among the runs of its size."""
+    """Return each run's group for the jackknife: its block, or its rank among equal sizes."""
     blocks = frames.blocks(runs)
     if blocks is None:
         least = int(runs[size].value_counts().min())
@@ -191,17 +219,17 @@ def _groups(runs: pd.DataFrame, size: str) -> np.ndarray | None:
 def _without_each(
     sizes: np.ndarray, ns: np.ndarray, groups: np.ndarray, ratio: float, confidence: float
 ) -> tuple[float, float]:
-    """The jackknife's interval of a/b. Raises DataError where one block decides what shows."""
+    """Return the jackknife's interval of a/b. Raises DataError if one block decides what shows."""
     log_ratios = []
     for group in np.unique(groups):
         rest = groups != group
         if len(np.unique(sizes[rest])) < 3:
-            raise DataError("one block alone holds some sizes: repeat them")
+            raise DataError("only one block has some of the sizes; repeat them in others")
         packet, byte, _ = _line(sizes[rest], ns[rest])
         if _one_limit(packet, byte, sizes):
             raise DataError(
-                f"the cost of {'packets' if packet <= 0 else 'bytes'} does not show beyond noise "
-                "in these runs: without one block it is gone"
+                f"the cost of {'packets' if packet <= 0 else 'bytes'} is not above the noise in "
+                "these runs: without one block it disappears"
             )
         log_ratios.append(np.log(packet / byte))
     interval = intervals.jackknife(float(np.log(ratio)), np.array(log_ratios), confidence)
@@ -211,7 +239,7 @@ def _without_each(
 def _profile(
     sizes: np.ndarray, ns: np.ndarray, weights: np.ndarray, best: float, confidence: float
 ) -> tuple[float, float]:
-    """The profile interval of a/b; DataError when it has no end."""
+    """Return the profile interval of a/b. Raises DataError if it has no end."""
 
     def squares(ratio: float) -> float:
         shape = (ratio + sizes) * weights
@@ -232,7 +260,7 @@ def _profile(
                 break
         else:
             missing = "packets" if factor < 1 else "bytes"
-            raise DataError(f"the cost of {missing} does not show beyond noise in these runs")
+            raise DataError(f"the cost of {missing} is not above the noise in these runs")
         near, far = sorted((best, edge))
         ends.append(float(brentq(lambda r: squares(r) - allowed, near, far)))
     return ends[0], ends[1]
@@ -241,9 +269,9 @@ def _profile(
 def _times(
     frame: pd.DataFrame, of: str | None, size: str, pool: str | Sequence[str]
 ) -> pd.DataFrame:
-    """Each run's size (its column first), `mbps`, `pps` and `ns` per packet, and its block."""
-    frame, ((size,), meant) = frames.apart(frame, size, pool)
-    rate = frames.metric_beside(frame, of or frames.sent(frame), [size]).column
+    """Return each run's size (its column first), `mbps`, `pps`, `ns` per packet, and its block."""
+    frame, ((size,), meant) = frames.resolve(frame, size, pool)
+    rate = frames.metric_for(frame, of or frames.sent(frame), [size]).column
     runs = frames.complete(frames.usable(frame), [rate, size])
     pooling.refuse(runs, [size], meant)
     if not pd.api.types.is_numeric_dtype(runs[size]) or pd.api.types.is_bool_dtype(runs[size]):

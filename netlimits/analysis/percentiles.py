@@ -1,9 +1,9 @@
 """The reports' percentile charts as data: the metric's value at each percentile of the runs.
 
-Plotting position: the k-th smallest of n runs stands at 100 (k − 1) / (n − 1), so the least is
-at 0, the median at 50 and the greatest at 100; a lone run stands at 50. This is rule 7 of
-Hyndman and Fan, "Sample Quantiles in Statistical Packages" (1996), which numpy and pandas also
-interpolate by: reading the curve at p gives `Series.quantile(p / 100)`.
+Plotting position: the k-th smallest of n runs is at 100 (k − 1) / (n − 1), so the minimum is at 0,
+the median at 50 and the maximum at 100; a single run is at 50. This is rule 7 of Hyndman and Fan,
+"Sample Quantiles in Statistical Packages" (1996), by which numpy and pandas interpolate too: the
+curve at p is `Series.quantile(p / 100)`.
 """
 
 from __future__ import annotations
@@ -25,20 +25,29 @@ def percentiles(
     points: int = 1001,
     pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
-    """One row a run and series: the series' factors, `percentile` (0 to 100), the metric, `n`.
+    """Return the percentile of each run within its series.
 
-    A series of more than `points` runs is given at `points` evenly spaced percentiles of the
-    same rule instead (least and greatest included), so that a million runs still make a chart.
-    `frame` may be a relation (`campaign.relation()`). Raises DataError when the metric or a factor
-    is not there, some run lacks the metric, or runs of a series differ in something that is
-    neither among `series` nor meant to (`pool`).
+    Args:
+        frame: A row for each run, or a relation (`campaign.relation()`).
+        of: The metric.
+        series: Factors whose combinations are the series.
+        points: Maximum number of rows of a series. A longer one is interpolated at as many evenly
+            spaced percentiles, with minimum and maximum, so that a million runs still make a chart.
+        pool: Factors that may differ within a series.
+
+    Returns:
+        A row for each run: the factors, `percentile` (0 to 100), the metric, and `n`.
+
+    Raises:
+        DataError: A column is missing, a run lacks the metric, or runs of a series differ in a
+            factor that is not in `series` or `pool`.
     """
-    whole = sketched(frame, of)
-    sketch, (keys, meant) = frames.apart(whole, series, pool)
-    metric = frames.metric_beside(sketch, of, keys)
+    sketch_of_all = sketched(frame, of)
+    sketch, (keys, meant) = frames.resolve(sketch_of_all, series, pool)
+    metric = frames.metric_for(sketch, of, keys)
     pooling.refuse(frames.usable(frames.labelled(sketch, *keys, *meant)), keys, meant)
     parts = []
-    for key, values in cells.complete(frame, frames.factors(whole, series), metric):
+    for key, values in cells.complete(frame, frames.factors(sketch_of_all, series), metric):
         ordered = np.sort(values)
         n = len(ordered)
         position = np.linspace(0, 100, n) if n > 1 else np.array([50.0])

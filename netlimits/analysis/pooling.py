@@ -1,11 +1,10 @@
-"""What a table or chart would put into one cell or curve although it differs.
+"""Find factors that differ within a cell or curve, so that its figure would mix them.
 
-A mean over UDP and TCP, or over two MTUs, is a figure of neither. So whatever is left out of rows,
-columns and series, and differs within one of them, is named; a reader who means it says so
-(`pool`). Configurations tell what differs; a table without them (a CSV of one's own) tells it by
-its columns that are neither metric nor measured. A number in it that has a fraction and is another
-one in each row may be either: in even steps it was varied, and else a remark says what it was taken
-for.
+A mean over UDP and TCP, or over two MTUs, describes neither. So a factor that is not in rows,
+columns or series and differs within one of them is an error, unless the user names it in `pool`.
+What differs is decided by configurations; in a table without them (a user's CSV) by the columns
+that are not metrics. A column of fractions that are all different may be a factor or a measurement:
+evenly spaced it counts as a factor, otherwise a remark says that it counts as measured.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ from netlimits.errors import DataError
 CONFIG, CAMPAIGN = "config", "campaign"
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 SHOWN = 6
-"""Values of a factor that an error names."""
+"""Maximum number of values of a factor in an error."""
 
 
 def left_out(
     frame: pd.DataFrame, keys: Sequence[str], among: Sequence[str] | None = None
 ) -> dict[str, list[Any]]:
-    """The factors that differ within some combination of `keys`: name -> its values, in order.
+    """Return the factors that differ within some combination of `keys`, with their sorted values.
 
-    Only as many names as it takes to tell the configurations apart: a derived value whose factors
-    are named is not. `among` are the columns that may be factors, where that is known.
+    Only as many factors as distinguish the configurations: a derived value is left out if its
+    factors are named. `among` are the columns that may be factors, if known.
     """
     keys = list(keys)
     runs = frame.drop_duplicates(_configured(frame)) if _configured(frame) else frame
@@ -59,50 +58,47 @@ def refuse(
     pool: str | Sequence[str] = (),
     among: Sequence[str] | None = None,
 ) -> None:
-    """Raise DataError naming what would be pooled without being meant.
+    """Raise DataError if runs would be pooled that differ in a factor outside `pool`.
 
-    Also for a name in `pool` that would not be pooled.
+    Also if a factor of `pool` is one of `keys`.
     """
     meant = [pool] if isinstance(pool, str) else list(pool)
     frames.factors(frame, meant)
     if both := [name for name in meant if name in keys]:
-        raise DataError(f"{both[0]} is to be told apart and to be pooled: say one of them")
+        raise DataError(f"{both[0]} is in pool and also in rows, columns or series; choose one")
     pooled = {n: v for n, v in left_out(frame, keys, among).items() if n not in meant}
-    if pooled and meant:  # what is meant may hide what it determines, and the other way round
+    if pooled and meant:  # a factor in pool may hide one that it determines, and the reverse
         pooled = left_out(frame, [*keys, *meant], among)
     if pooled:
         first = next(iter(pooled))
         raise DataError(
             f"runs that differ in {phrase(pooled)} would be one figure: put "
-            f"{' and '.join(pooled)} into rows, columns or series, or say that it is meant: "
-            f"`pool` (--pool {first})"
+            f"{' and '.join(pooled)} into rows, columns or series, or into pool to combine them "
+            f"(--pool {first})"
         )
 
 
 def remarks(frame: pd.DataFrame, keys: Sequence[str], pool: str | Sequence[str] = ()) -> list[str]:
-    """What a reader must know of what is pooled: sentences.
-
-    A name in `pool` that differs nowhere, and columns that may be factors or measured.
-    """
+    """Return remarks on factors of `pool` without effect, and on columns that may be factors."""
     meant = [pool] if isinstance(pool, str) else list(pool)
     configured = _configured(frame)
     runs = frame.drop_duplicates(configured) if configured else frame
     sentences = [
-        f"pool {name}: without effect, no figure here has runs that differ in it"
+        f"pool {name} has no effect: no figure has runs that differ in it"
         for name in dict.fromkeys(meant)
         if name in runs.columns and name not in keys and not _differs(runs, list(keys), name)
     ]
     doubtful = [] if configured else [n for n in frames.varied(frame) if _may_be_either(frame[n])]
     if doubtful := [name for name in doubtful if name not in (*keys, *meant)]:
         sentences.append(
-            f"{' and '.join(doubtful)}: another number in each row, so taken to be measured; what "
-            "was varied belongs into rows, columns or series"
+            f"{' and '.join(doubtful)} counts as measured, because all values differ; put what was "
+            "varied into rows, columns or series"
         )
     return sentences
 
 
 def phrase(pooled: Mapping[str, Sequence[Any]]) -> str:
-    """ "protocol (tcp, udp) and mtu (1500, 9000)"."""
+    """Return factors with their values: "protocol (tcp, udp) and mtu (1500, 9000)"."""
     parts = []
     for name, values in pooled.items():
         texts = ["none" if wording.is_missing(v) else wording.text(v) for v in values]
@@ -112,14 +108,14 @@ def phrase(pooled: Mapping[str, Sequence[Any]]) -> str:
 
 
 def _configured(frame: pd.DataFrame) -> list[str]:
-    """The columns that tell one configuration from another, where the frame has them."""
+    """Return the columns that identify a configuration, if the frame has them."""
     if CONFIG not in frame.columns or frame[CONFIG].isna().any():
         return []
     return [name for name in (CAMPAIGN, CONFIG) if name in frame.columns]
 
 
 def _may_be_a_factor(frame: pd.DataFrame, name: str) -> bool:
-    """Whether a column may be something that was varied, rather than measured or noted."""
+    """Return True if a column may have been varied, rather than measured or noted."""
     column = frame[name]
     if pd.api.types.is_datetime64_any_dtype(column):
         return False
@@ -133,9 +129,9 @@ def _may_be_a_factor(frame: pd.DataFrame, name: str) -> bool:
 
 
 def _may_be_either(column: pd.Series[Any]) -> bool:
-    """Whether a column holds numbers that nobody knows to be varied or measured.
+    """Return True for a column of numbers that may have been varied or measured.
 
-    Numbers with fractions, another one in each row, neither whole halves nor in even steps.
+    They have fractions, are all different, and are neither halves nor evenly spaced.
     """
     values = column.dropna()
     if not pd.api.types.is_float_dtype(column) or len(values) < 2 or values.duplicated().any():
@@ -151,14 +147,14 @@ def _may_be_either(column: pd.Series[Any]) -> bool:
 
 
 def is_factor(frame: pd.DataFrame, name: str) -> bool:
-    """Whether a column has one value in each configuration: else it was measured."""
+    """Return True if a column has one value in each configuration; otherwise it was measured."""
     of_config = frame[_configured(frame)]
     values = of_config.assign(**{_VALUE: _hashable(frame[name])})
     return len(values.drop_duplicates()) == len(of_config.drop_duplicates())
 
 
 def _differs(runs: pd.DataFrame, keys: Sequence[str], name: str) -> bool:
-    """Whether `name` has several values within some combination of `keys`."""
+    """Return True if `name` has several values within some combination of `keys`."""
     texts = _hashable(runs[name])
     if not keys:
         return texts.nunique(dropna=False) > 1
@@ -171,12 +167,12 @@ _VALUE = " value"
 
 
 def _hashable(column: pd.Series[Any]) -> pd.Series[Any]:
-    """The column's values as `_plain` has them; only those of mixed columns have to be asked."""
+    """Return the column with `_plain` values, which only mixed columns need."""
     return column.map(_plain) if pd.api.types.is_object_dtype(column) else column
 
 
 def _plain(value: Any) -> Any:
-    """The value, hashable and equal to itself: every missing value becomes None."""
+    """Return the value hashable and equal to itself: a missing value becomes None."""
     if isinstance(value, list | dict | set | np.ndarray):
         return str(value)
     return None if wording.is_missing(value) else value

@@ -1,17 +1,16 @@
-"""How far repeated runs of one point lie apart, and which tool repeats itself better.
+"""How much repeated runs of a point differ, and which tool is more repeatable.
 
-The Turin report takes the least and the greatest of each point's samples, adds the ranges up,
-divides by the number of points and calls it "variance". Two tools are not comparable by it when
-one has more samples: a range grows with their number (of 20 normal samples it is 3.73 standard
-deviations, of 10 it is 3.08). Beside it stand measures that do not depend on the number: the
-pooled standard deviation √(Σ (nᵢ − 1) sᵢ² / Σ (nᵢ − 1)), the same relative to each point's mean
-(pooled coefficient of variation), and the ranges each divided by d₂(n), the expected range of n
-normal samples in standard deviations (Tippett 1925; the control charts' d₂), which works even
-where only minimum and maximum were published.
+The Turin report adds up the ranges of each point's samples, divides by the number of points and
+calls it "variance". It does not compare tools with different numbers of samples, because a range
+grows with their number (of 20 normal samples it is 3.73 standard deviations, of 10 it is 3.08).
+Three measures that do not depend on the number accompany it: the pooled standard deviation
+√(Σ (nᵢ − 1) sᵢ² / Σ (nᵢ − 1)), the same relative to each point's mean (pooled coefficient of
+variation), and the ranges divided by d₂(n), the expected range of n normal samples in standard
+deviations (Tippett 1925; the control charts' d₂), which needs only minimum and maximum.
 
 A mean's interval is Student's t over the runs of its point. That of a pooled deviation is the
-delete-a-point jackknife of its logarithm, from six points on: chi square's would hold for normal
-runs alone.
+delete-a-point jackknife of its logarithm, from six points on; chi square's would hold for normal
+runs only.
 """
 
 from __future__ import annotations
@@ -40,25 +39,37 @@ def spread(
     confidence: float = 0.95,
     pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
-    """The least, the mean and the greatest value of the runs at each point.
+    """Summarize the runs at each point: a combination of `series` and `by`.
 
-    A point is one combination of `series` and `by`. A row that is itself the mean of several runs
-    (`aggregated_runs`, imported files of the Turin scripts) counts as so many, with the least and
-    the greatest that stand beside it (`throughput_min_mbps`, `throughput_max_mbps`).
+    A row that is the mean of several runs (`aggregated_runs`, the Turin scripts' files) counts as
+    so many, with the minimum and maximum in its columns `throughput_min_mbps` and
+    `throughput_max_mbps`.
 
-    Returns their columns, `n`, `min`, `mean`, `max`, `range`, `sd`, `cv_pct`, and of the mean's
-    interval `low` and `high` (NaN for a lone run, and where an aggregate hides how its runs
-    spread). Raises DataError for what is not there, and for runs of a point that differ in what
-    is not meant to (`pool`).
+    Args:
+        frame: A row for each run, or a relation (`campaign.relation()`).
+        of: The metric.
+        by: Factors of the points.
+        series: Further factors of the points, which come first.
+        confidence: Of the interval.
+        pool: Factors that may differ within a point.
+
+    Returns:
+        The factors, `n`, `min`, `mean`, `max`, `range`, `sd`, `cv_pct`, and the mean's interval
+        `low` and `high` (NaN for a single run, and for rows that are means).
+
+    Raises:
+        DataError: A column is missing, or runs of a point differ in a factor that is not in `pool`.
     """
-    whole = sketched(frame, of)
-    sketch, (across, along, meant) = frames.apart(whole, series, by, pool)
+    sketch_of_all = sketched(frame, of)
+    sketch, (across, along, meant) = frames.resolve(sketch_of_all, series, by, pool)
     keys = [*across, *along]
-    metric = frames.metric_beside(sketch, of, keys)
+    metric = frames.metric_for(sketch, of, keys)
     pooling.refuse(frames.usable(sketch), keys, meant)
     if isinstance(frame, Relation):
         table = _streamed(
-            frame, [*frames.factors(whole, series), *frames.factors(whole, by)], metric
+            frame,
+            [*frames.factors(sketch_of_all, series), *frames.factors(sketch_of_all, by)],
+            metric,
         )
         table = table.rename(columns=dict(zip(table.columns, keys, strict=False)))
     else:
@@ -76,7 +87,7 @@ def spread(
 
 
 def _points(runs: pd.DataFrame, keys: Sequence[str], metric: Metric) -> pd.DataFrame:
-    """The figures of each point, by the keys."""
+    """Return the figures of each point, by the keys."""
     rows = runs[[*keys]].assign(**_figures(runs, metric))
     grouped = rows.groupby([*keys], sort=False, dropna=False, observed=True)
     return grouped.agg(
@@ -90,20 +101,22 @@ def _points(runs: pd.DataFrame, keys: Sequence[str], metric: Metric) -> pd.DataF
 
 
 def _streamed(relation: Relation, keys: Sequence[str], metric: Metric) -> pd.DataFrame:
-    """The same of a relation, a point's runs after another's; the keys come first."""
+    """Return the figures of a relation's points, read one after another; the keys come first."""
     if frames.AGGREGATED in relation.columns:
-        raise DataError(f"{frames.AGGREGATED}: rows that are means of runs come in a frame alone")
+        raise DataError(
+            f"{frames.AGGREGATED}: a relation cannot have rows that are means; use a frame"
+        )
     points = []
     for key, values in cells.complete(relation, keys, metric):
-        alone = pd.DataFrame({"point": np.zeros(len(values), np.int8), metric.column: values})
-        points.append((key, _points(alone, ["point"], metric).drop(columns="point")))
+        rows = pd.DataFrame({"point": np.zeros(len(values), np.int8), metric.column: values})
+        points.append((key, _points(rows, ["point"], metric).drop(columns="point")))
     labels = pd.DataFrame([key for key, _ in points], columns=[*keys])
     figures = pd.concat([figure for _, figure in points], ignore_index=True)
     return pd.concat([labels, figures], axis=1)
 
 
 def _figures(runs: pd.DataFrame, metric: Metric) -> dict[str, pd.Series[Any]]:
-    """Each row's number of runs, and their least, mean, greatest and sum."""
+    """Return each row's number of runs, and their minimum, mean, maximum and sum."""
     value = runs[metric.column]
     n = frames.weights(runs)
     ends = {}
@@ -121,25 +134,32 @@ def _figures(runs: pd.DataFrame, metric: Metric) -> dict[str, pd.Series[Any]]:
 
 
 def repeatability(points: pd.DataFrame, series: str | Sequence[str] = ()) -> pd.DataFrame:
-    """One row a series: how well its points repeat, in the metric's unit.
+    """Measure how well the points of each series repeat, in the metric's unit.
 
-    `points` is a frame of `spread`, or any with `n`, `min`, `mean` and `max` (published minima
-    and maxima). Returns the series' factors, `points`, `runs`, `turin_variance` (sum of ranges
-    over number of points), `sd_from_ranges` (mean of range / d₂(n)), `pooled_sd` and
-    `pooled_cv_pct` (NaN where some `sd` is not known), each with its `…_low` and `…_high` (NaN for
-    fewer than six points). Points of one run say nothing and are left out. Raises DataError where
-    there are no others, and where one of these columns is missing.
+    Points of one run are left out.
+
+    Args:
+        points: The frame of `spread`, or any with `n`, `min`, `mean` and `max`.
+        series: Factors whose combinations are the series.
+
+    Returns:
+        The factors, `points`, `runs`, `turin_variance` (sum of ranges over number of points),
+        `sd_from_ranges` (mean of range / d₂(n)), `pooled_sd` and `pooled_cv_pct` (NaN if an `sd` is
+        unknown), both with `…_low` and `…_high` (NaN for fewer than six points).
+
+    Raises:
+        DataError: A column is missing, or no point has several runs.
     """
     for name in ("n", "min", "mean", "max"):
         if name not in points.columns:
             raise DataError(
-                f"no column {name!r}: points come from spread, or hold n, min, mean, max"
+                f"no column {name!r}; give the frame of spread, or one with n, min, mean and max"
             )
     keys = frames.factors(points, series)
     rows = []
     several = points[points["n"] > 1]
     if several.empty:
-        raise DataError("no point has more than one run: a spread needs at least two")
+        raise DataError("no point has more than one run; a spread needs two or more")
     for key, part in frames.groups(several, keys):
         ranges = part["max"] - part["min"]
         row = dict(zip(keys, key, strict=True)) | {
@@ -167,7 +187,7 @@ def _cv_pct(part: pd.DataFrame) -> intervals.Interval:
 
 
 def _pooled(spreads: pd.Series[Any], freedom: pd.Series[Any]) -> intervals.Interval:
-    """√(Σ ν s² / Σ ν) with its interval; NaN where some s is not known."""
+    """Return √(Σ ν s² / Σ ν) with its interval; NaN if some s is unknown."""
     squares, weights = (freedom * spreads**2).to_numpy(), freedom.to_numpy(dtype=float)
     pooled = float(squares.sum() / weights.sum())
     if len(squares) < intervals.ENOUGH or not pooled > 0:
@@ -182,14 +202,17 @@ def _pooled(spreads: pd.Series[Any], freedom: pd.Series[Any]) -> intervals.Inter
 
 @cache
 def expected_range(n: int) -> float:
-    """d₂(n): the expected range of n independent standard normal samples.
+    """Return d₂(n): the expected range of n independent standard normal samples.
 
-    ∫ 1 − (1 − Φ(x))ⁿ − Φ(x)ⁿ dx over the line (Tippett 1925). Raises DataError for less than 2.
+    It is ∫ 1 − (1 − Φ(x))ⁿ − Φ(x)ⁿ dx over the line (Tippett 1925).
+
+    Raises:
+        DataError: `n` is less than 2.
     """
     from scipy.integrate import quad
     from scipy.special import ndtr
 
     if n < 2:
-        raise DataError(f"a range needs two samples, not {n}")
+        raise DataError(f"n: a range needs two samples or more, not {n}")
     value, _ = quad(lambda x: 1 - ndtr(-x) ** n - ndtr(x) ** n, 0, 40, points=[5, 10])
     return 2 * float(value)

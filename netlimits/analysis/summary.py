@@ -1,19 +1,18 @@
-"""The reports' summary table: a figure for each configuration, how many runs, and what size gains.
+"""The reports' summary table: figures of each configuration, and improvements between values.
 
-One number a run is the unit: interval samples within a run are not independent. A mean's
-interval is Student's t over the runs of its cell; from six runs on the median stands beside it
-with its order-statistic interval, and where either lies outside the other's, or runs stand in
-groups far apart (`intervals.of_several_kinds`), the table says that they are of more than one
-kind; and that an interval is too narrow where runs depend on one another (`dependence`). What one
-size gains over another is told by `comparisons.improvements`. `coverage.py` of the benchmarks shows
-what each interval covers.
+The unit is one number a run, because interval samples within a run are not independent. A mean's
+interval is Student's t over the runs of its cell. From six runs on there is also the median with
+its order-statistic interval. If either estimate is outside the other's interval, or the runs form
+separate groups (`intervals.of_several_kinds`), a note says that the runs are of several kinds.
+Another note says that an interval is too narrow because runs depend on one another (`dependence`).
+Improvements are those of `improvements`. `benchmarks/coverage.py` shows what each interval covers.
 
-A row that is itself the mean of several runs (`aggregated_runs` of an imported file) counts as so
-many in n and in the mean. How those runs spread is lost, and rows of it are no sample of runs, so
-that a cell with such a row has no interval either, whatever its n; a note says so.
+A row that is the mean of several runs (`aggregated_runs` of an imported file) counts as so many in
+n and in the mean. The variance of those runs is lost, so a cell with such a row has no interval,
+and a note says so.
 
-A configuration whose runs all failed has its cell, without a value; a metric that cannot be had
-does not take the others along, but is named in the notes.
+A configuration whose runs all failed has a cell without a value. A metric that cannot be computed
+is named in the notes, and the others are returned.
 """
 
 from __future__ import annotations
@@ -38,15 +37,23 @@ from netlimits.metrics import Metric
 MEAN, MEDIAN, IMPROVEMENT = "mean", "median", "improvement"
 
 _OURS = ("metric", "statistic", "value", "n", "runs", "low", "high", "contrast")
-"""The columns of a summary beside the factors; a factor of such a name gets a `_` behind it."""
+"""Columns of a summary other than the factors; a factor of such a name gets a trailing `_`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """One row of the table: a statistic of one metric in one cell, or over two.
+    """A row of the table: a statistic of a metric in one cell, or over two.
 
-    `mixed`: its runs are of more than one kind. `untold`: they do not tell the metric. `contrast`:
-    what an improvement compares.
+    Attributes:
+        metric: Column of the metric.
+        statistic: Name of the statistic.
+        key: The cell's values.
+        interval: Value and interval.
+        n: Runs behind it.
+        runs: Runs with an outcome.
+        mixed: True if the runs are of several kinds.
+        unreported: True if ok runs do not have the metric.
+        contrast: The comparison of an improvement.
     """
 
     metric: str
@@ -56,7 +63,7 @@ class Estimate:
     n: int
     runs: int
     mixed: bool = False
-    untold: bool = False
+    unreported: bool = False
     contrast: str = ""
 
 
@@ -69,25 +76,35 @@ def summary(
     confidence: float = 0.95,
     pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
-    """The mean of each metric in each cell of `rows` × `columns`, with n and its interval.
+    """Summarize each metric in each cell of `rows` × `columns`.
 
-    `frame` may be a relation (`campaign.relation()`), of more runs than memory holds.
-    `of` are metrics' short names or columns; `rows` and `columns` are factors. `improvement`
-    compares two values of a factor: {"offloads": "on over off"}, a list for several, or
-    "8192 over 1024" of `rows`. Above 1 is better; where lower is better it is what 1024 costs over
-    what 8192 does. `pool` names factors that differ within a cell and are meant to.
+        summary(frame, ["throughput"], rows="send_size", columns="offloads",
+                improvement={"offloads": "on over off"})
 
-    Returns a tidy frame: `metric` (its column's name), `statistic` (`mean`, `median` from six
-    runs on, `improvement`), the row factor, the column factors, `value`, `n` (runs behind it; of
-    both cells for an improvement), `runs` (those that came to something, ok or not), `low` and
-    `high`; with an `improvement` also `contrast`, which one it is ("offloads: on over off"): the
-    factors in which its cells differ read "A over B". `attrs["notes"]` holds what its reader must
-    know.
-    Raises DataError for a factor that is not there, for runs pooled without being meant, and
-    where none of the metrics can be had.
+    Args:
+        frame: A row for each run, or a relation (`campaign.relation()`).
+        of: Short names or columns of metrics.
+        rows: Factor of the rows.
+        columns: Factors of the columns.
+        improvement: Two values of a factor to compare: {"offloads": "on over off"}, with a list for
+            several, or "8192 over 1024" of `rows`. Above 1 is better; if lower is better it is what
+            1024 costs over what 8192 costs.
+        confidence: Of the intervals.
+        pool: Factors that may differ within a cell.
+
+    Returns:
+        A tidy frame: `metric` (its column), `statistic` (`mean`, `median` from six runs on,
+        `improvement`), the row factor, the column factors, `value`, `n` (runs behind it; of both
+        cells for an improvement), `runs` (with an outcome, ok or not), `low` and `high`. With
+        `improvement` also `contrast` ("offloads: on over off"); the factors in which its cells
+        differ read "A over B". `attrs["notes"]` has the notes.
+
+    Raises:
+        DataError: A factor is missing, runs of a cell differ in a factor that is not in `pool`, or
+            no metric can be computed.
     """
     if not 0 < confidence < 1:
-        raise DataError(f"a confidence lies between 0 and 1, not {confidence}")
+        raise DataError(f"confidence: it must be between 0 and 1, not {confidence}")
     names = [of] if isinstance(of, str) else list(of)
     runs, frame = frame, sketched(frame, names)
     if not names:
@@ -137,12 +154,12 @@ def summary(
 
 
 def means(table: pd.DataFrame) -> pd.DataFrame:
-    """The means of a summary alone: of each cell its mean, n and interval."""
+    """Return the rows of the means."""
     return table[table["statistic"] == MEAN].reset_index(drop=True)
 
 
 def _columns(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
-    """The columns of those metrics that are there."""
+    """Return the columns of the metrics that exist."""
     columns = []
     for name in names:
         try:
@@ -156,19 +173,19 @@ def _keys(frame: pd.DataFrame, rows: str | None, columns: str | Sequence[str]) -
     keys = [*frames.factors(frame, rows), *frames.factors(frame, columns)]
     twice = [key for key in dict.fromkeys(keys) if keys.count(key) > 1]
     if twice:
-        raise DataError(f"{twice[0]} is named twice among rows and columns; once is enough")
+        raise DataError(f"{twice[0]} occurs twice in rows and columns; name it once")
     return keys
 
 
-def _levels(cells: Sequence[Cell], metric: Metric, confidence: float) -> list[Estimate]:
-    """The means of all cells, then the medians of those with enough runs."""
+def _levels(metric_cells: Sequence[Cell], metric: Metric, confidence: float) -> list[Estimate]:
+    """Return the means of all cells, then the medians of those with enough runs."""
     means, medians = [], []
-    for cell in cells:
+    for cell in metric_cells:
         mean = Interval(cell.mean, np.nan, np.nan)
         if len(cell.sample) and not cell.aggregated:
             mean = intervals.mean(cell.sample, confidence)
         estimate = Estimate(
-            metric.column, MEAN, cell.key, mean, cell.n, cell.runs, untold=cell.untold
+            metric.column, MEAN, cell.key, mean, cell.n, cell.runs, unreported=cell.unreported
         )
         means.append(estimate)
         if len(cell.sample) < ENOUGH or cell.aggregated:
@@ -190,20 +207,20 @@ def _gain(ratio: Improvement, metric: Metric) -> Estimate:
 
 
 def _kinds(estimates: Sequence[Estimate], metric: Metric) -> Iterator[str]:
-    """Notes on cells whose runs are all alike, of more than one kind, or do not tell the metric."""
+    """Yield notes on cells whose runs are all equal, of several kinds, or without the metric."""
     means = [estimate for estimate in estimates if estimate.statistic == MEAN]
     if any(estimate.interval.low == estimate.interval.high for estimate in means):
         yield (
-            f"{metric.title}: some figure reads alike in all its runs, to the last digit: how far "
-            "they spread does not show, and neither does an interval"
+            f"{metric.title}: an interval has no width, because all runs of a figure are equal to "
+            "the last digit"
         )
     if mixed := [estimate.key for estimate in estimates if estimate.mixed]:
         yield (
             f"{metric.title}: use the medians: fast and slow runs are mixed, so no run is near the "
             f"mean: {_some(mixed)}"
         )
-    if untold := [estimate.key for estimate in means if estimate.untold]:
-        yield f"{metric.title}: runs do not tell it: {_some(untold)}"
+    if unreported := [estimate.key for estimate in means if estimate.unreported]:
+        yield f"{metric.title}: not measured by the runs of {_some(unreported)}"
 
 
 def _some(keys: Sequence[Key]) -> str:
@@ -212,13 +229,13 @@ def _some(keys: Sequence[Key]) -> str:
 
 
 def _few(estimates: Sequence[Estimate]) -> Iterator[str]:
-    """Notes on what few runs cannot show."""
+    """Yield notes on too few runs."""
     means = [estimate for estimate in estimates if estimate.statistic == MEAN]
     counts = [estimate.n for estimate in means if not np.isnan(estimate.interval.low)]
     if any(n < ENOUGH for n in counts):
         yield (
-            f"too few runs to trust an interval (fewer than {ENOUGH} a figure): where one run in "
-            "five is slower, it covers 61 to 67 %, not 95 (see Statistics, Intervals)"
+            f"too few runs to trust an interval (fewer than {ENOUGH} a figure): if one run in five "
+            "is slower, it covers 61 to 67 %, not 95 (see Statistics, Intervals)"
         )
     if any(ENOUGH <= n < RARE for n in counts):
         yield (
@@ -233,7 +250,7 @@ def _tidy(
     confidence: float,
     frame: pd.DataFrame,
 ) -> pd.DataFrame:
-    """The figures as a frame; the factors' columns keep their names where ours leave them free."""
+    """Return the estimates as a frame."""
     headings = wording.headings(keys, _OURS)
     of_keys = {
         heading: [estimate.key[place] for estimate in estimates]
@@ -256,7 +273,7 @@ def _tidy(
     table.attrs["factors"] = dict(zip(headings, keys, strict=True))
     table.attrs["direction"] = frames.direction(frame)
     table.attrs["mixed"] = [_place(estimate) for estimate in estimates if estimate.mixed]
-    table.attrs["untold"] = [_place(estimate) for estimate in estimates if estimate.untold]
+    table.attrs["unreported"] = [_place(estimate) for estimate in estimates if estimate.unreported]
     return table
 
 

@@ -1,4 +1,4 @@
-"""How factors and their values are written and ordered, in tables, charts and sentences."""
+"""Text and order of factors and their values, in tables, charts and sentences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from netlimits.metrics import METRICS, SUFFIX_UNITS
 from netlimits.model import OUTCOMES, tally
 
 WORDS = ("udp", "tcp", "on", "off", "before", "after")
-"""Words whose order in tables and charts is the reports': UDP, TCP on, TCP off; and a duet's."""
+"""Words in the reports' order: UDP, TCP on, TCP off; and those of a duet."""
 
 FACTOR_UNITS = {
     "send_size": "bytes",
@@ -25,16 +25,16 @@ FACTOR_UNITS = {
     "mtu": "bytes",
     "transport_mss_bytes": "bytes",
 }
-"""Units of factors whose name does not carry them."""
+"""Units of factors whose names do not contain them."""
 
 NULL = "null"
-"""A missing value, as an experiment writes it."""
+"""Stands for a missing value, as in an experiment."""
 
 ACRONYMS = ("mss", "mtu", "tso", "gso", "gro", "lro", "cpu", "udp", "tcp", "ack", "acks")
 
 
 def rank(value: Any) -> tuple[Any, ...]:
-    """A sort key: numbers by size, then text by WORDS and the numbers within, then nothing."""
+    """Return a sort key: numbers by size, then text by WORDS and its numbers, missing last."""
     if is_missing(value):
         return (2,)
     if isinstance(value, bool | np.bool_):
@@ -52,19 +52,19 @@ def _token(token: str) -> tuple[int, float, str]:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a factor has no value in a configuration (UDP has no `offloads`)."""
+    """Return True if a factor has no value in a configuration (UDP has no `offloads`)."""
     return value is None or bool(pd.isna(value))
 
 
 def hashed(key: Iterable[Any]) -> tuple[Any, ...]:
-    """The key as it can be looked up: a missing value, which equals none, is None."""
+    """Return the key with None for missing values, so that it equals itself."""
     return tuple(None if is_missing(value) else value for value in key)
 
 
 def label(values: Iterable[Any], separator: str = " ") -> str:
-    """The values of one configuration as people read them; what has no value is left out.
+    """Return the values of a configuration as text, without missing ones.
 
-    "null" where none of them has, "all" where there are none.
+    It is "null" if all are missing, and "all" if there are none.
     """
     values = list(values)
     words = [text(value) for value in values if not is_missing(value)]
@@ -72,7 +72,7 @@ def label(values: Iterable[Any], separator: str = " ") -> str:
 
 
 def phrases(values: Sequence[Any], names: Sequence[str]) -> list[str]:
-    """Each value in words: "1024 bytes", "TSO on", "UDP"; what has no value is left out."""
+    """Return each value in words, without missing ones: "1024 bytes", "TSO on", "UDP"."""
     words = []
     for value, of in zip(values, names, strict=True):
         if is_missing(value):
@@ -87,7 +87,7 @@ def phrases(values: Sequence[Any], names: Sequence[str]) -> list[str]:
 
 
 def text(value: Any) -> str:
-    """One value as written in an experiment: 1024 rather than 1024.0, true, null."""
+    """Return a value as written in an experiment: 1024 instead of 1024.0, true, null."""
     if pd.api.types.is_scalar(value) and is_missing(value):
         return NULL
     if isinstance(value, bool | np.bool_):
@@ -98,22 +98,19 @@ def text(value: Any) -> str:
 
 
 def name(factor: str) -> str:
-    """A factor's name within a sentence: `send_size` is `send size`, `mss` is `MSS`."""
+    """Return a factor's name for a sentence: `send_size` is `send size`, `mss` is `MSS`."""
     words = factor.strip("_").split("_")
     return " ".join(w.upper() if w in ACRONYMS else w for w in words)
 
 
 def comparison(written: str) -> str:
-    """A comparison of two values within a sentence: `tso: on over off` is `TSO on over off`."""
+    """Return a comparison for a sentence: `tso: on over off` is `TSO on over off`."""
     factor, _, values = written.partition(": ")
     return f"{name(factor)} {values}"
 
 
 def title(column: str) -> str:
-    """A column's name as a heading with its unit: `send_size` is `Send size (bytes)`.
-
-    `link_gbps` is `Link (Gbit/s)`.
-    """
+    """Return a column's name as a heading with its unit: `send_size` is `Send size (bytes)`."""
     for metric in METRICS:
         if column == metric.column:
             return metric.label
@@ -124,7 +121,7 @@ def title(column: str) -> str:
 
 
 def headings(factors: Sequence[str], taken: Sequence[str]) -> list[str]:
-    """The factors' names as columns of a table: a `_` behind each that is one of `taken`."""
+    """Return the factors' names as columns, with a trailing `_` for each that is in `taken`."""
     names: list[str] = []
     for heading in factors:
         while heading in (*taken, *names):
@@ -134,12 +131,12 @@ def headings(factors: Sequence[str], taken: Sequence[str]) -> list[str]:
 
 
 def listed(names: Sequence[str]) -> str:
-    """The names after one another, or `none`."""
+    """Return the names with commas, or `none`."""
     return ", ".join(names) if names else "none"
 
 
 def outcomes(runs: pd.DataFrame) -> str:
-    """How runs ended that are not ok, and why the first of them did: "3 timeout: no answer"."""
+    """Return how many runs are not ok, and a reason: "3 timeout; the first says: no answer"."""
     counts = tally({name: int((runs["status"] == name).sum()) for name in OUTCOMES})
     reasons = list(runs["reason"].dropna()) if "reason" in runs.columns else []
     return f"{counts}; the first says: {one_line(reasons[0])}" if reasons else counts

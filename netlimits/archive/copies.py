@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from netlimits.analysis.sources.column_roles import roles
+from netlimits.analysis.sources.joining import roles
 from netlimits.analysis.sources.relations import Relation, answer
 from netlimits.archive import frames
 from netlimits.archive.logbook import Logbook

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from netlimits import __version__
 from netlimits.analysis.sources import spreadsheets
-from netlimits.analysis.sources.column_roles import ColumnNames, roles
+from netlimits.analysis.sources.joining import ColumnNames, roles
 from netlimits.archive import columns, formats, parts
 from netlimits.archive.columns import ATTEMPTS, INTERIM, KEY, Chunk, JournalSection
 from netlimits.archive.history import History

@@ -1,6 +1,6 @@
-"""The answer to an experiment's question in at most five sentences.
+"""Answer an experiment's question in at most five sentences.
 
-The asked contrast comes first, then what limited the runs, then what they cost.
+The requested contrast comes first, then the limits of the runs, then their cost.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from netlimits.report.page import Answer
 
 AT_MOST = 5
 METRICS_AT_MOST = 3
-"""Metrics whose contrast is told; the tables have all."""
+"""Maximum number of metrics whose contrast is a sentence; the tables have all."""
 PLACES_AT_MOST = 4
-"""Configurations whose ratio is told one by one; of more the least and the greatest."""
+"""Maximum number of configurations with a ratio each; of more only minimum and maximum are given.
+"""
 NAMED_AT_MOST = 2
-"""Configurations of one class that are named; of more their number is told."""
+"""Maximum number of configurations of a class that are named; more are counted."""
 UNDETERMINED, REFUTED, OPEN = "undetermined", "refuted", "open"
 
 
@@ -33,30 +34,30 @@ def answers(
     folder: str = "",
     sides: Sequence[Answer] = (),
 ) -> list[Answer]:
-    """Return the contrast, what limited, and the cost, in this order.
+    """Return the contrast, the limits and the cost, in this order.
 
     Args:
-        summaries: The report's tables; the first that compares anything holds the asked contrast.
-        explained: What limited each configuration, as `limits.explain` returns it.
+        summaries: The report's tables; the first with a comparison gives the contrast.
+        explained: The limit of each configuration, as `limits.explain` returns it.
         derived: Columns of `explained` that follow from others and are left out of names.
         folder: The campaign's folder, for the command that prints the rest.
-        sides: What a duet's sides differ by, in place of another contrast.
+        sides: The differences of a duet's sides, which replace the contrast.
     """
     contrast = list(sides) or _contrast(summaries)
     limits = [] if explained is None else list(limited(explained, derived, folder))
-    costs = list(_costs(summaries[:1], told=bool(contrast)))
+    costs = list(_costs(summaries[:1], has_contrast=bool(contrast)))
     kept = contrast[: AT_MOST - len(limits)]
     first = kept or costs[:1]
     return [*first, *limits, *(answer for answer in costs if answer not in first)][:AT_MOST]
 
 
 def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> Iterator[Answer]:
-    """One sentence on what limited the configurations, each class with the first of them."""
+    """Yield a sentence on the limits of the configurations, by class."""
     keys = list(explained.columns[: list(explained.columns).index("class")])
     keys = [key for key in keys if key not in derived]
     names = list(pooling.left_out(explained, [], keys))
-    told = explained["class"] != UNDETERMINED
-    decided = explained[told & ~explained["state"].isin([REFUTED, OPEN])]
+    named = explained["class"] != UNDETERMINED
+    decided = explained[named & ~explained["state"].isin([REFUTED, OPEN])]
     parts = []
 
     def where(rows: pd.DataFrame) -> str:
@@ -70,7 +71,7 @@ def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> I
 
     for (limit, state), rows in decided.groupby(["class", "state"], sort=False):
         parts.append(f"{limit}, {state} {where(rows)}")
-    tried = explained[told & (explained["state"] == OPEN)]
+    tried = explained[named & (explained["state"] == OPEN)]
     for limit, rows in tried.groupby("class", sort=False):
         parts.append(f"{limit!s}, suggested but not proven {where(rows)}")
     rest = explained.drop(index=[*decided.index, *tried.index])
@@ -84,7 +85,7 @@ def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> I
 
 
 def _contrast(summaries: Sequence[pd.DataFrame]) -> list[Answer]:
-    """A sentence for each metric of the first comparison that a table was asked for."""
+    """Return a sentence for each metric of the first comparison in a table."""
     for summary in summaries:
         gains = summary[summary["statistic"] == "improvement"]
         if gains.empty:
@@ -92,15 +93,15 @@ def _contrast(summaries: Sequence[pd.DataFrame]) -> list[Answer]:
         ratios = gains[gains["contrast"] == gains["contrast"].iloc[0]]
         first, *others = ratios["metric"].unique()
         names = [first, *sorted(others, key=lambda name: "_sd_" not in name)][:METRICS_AT_MOST]
-        told = [
+        sentences = [
             _gain(metric(str(name)), ratios[ratios["metric"] == name], summary) for name in names
         ]
-        return [Answer(told[0], "Above 1 is better."), *map(Answer, told[1:])]
+        return [Answer(sentences[0], "Above 1 is better."), *map(Answer, sentences[1:])]
     return []
 
 
 def _gain(of: Metric, gains: pd.DataFrame, summary: pd.DataFrame) -> str:
-    """ "Throughput, offloads on over off: ×1.43 [1.19, 1.70] (1024 bytes), …"."""
+    """Return "Throughput, offloads on over off: ×1.43 [1.19, 1.70] (1024 bytes), …"."""
     keys = [
         key
         for key in summary.attrs["factors"]
@@ -110,33 +111,33 @@ def _gain(of: Metric, gains: pd.DataFrame, summary: pd.DataFrame) -> str:
     several = len(gains) > PLACES_AT_MOST
     rows = gains.sort_values("value", kind="stable").iloc[[0, -1]] if several else gains
     cells = [_cell(f"×{row['value']:.2f}", row, factors, 2) for _, row in rows.iterrows()]
-    told = f"from {' to '.join(cells)}" if several else ", ".join(cells)
-    return f"{of.title}, {wording.comparison(gains['contrast'].iloc[0])}: {told}."
+    ratios_text = f"from {' to '.join(cells)}" if several else ", ".join(cells)
+    return f"{of.title}, {wording.comparison(gains['contrast'].iloc[0])}: {ratios_text}."
 
 
 def _compared(gains: pd.DataFrame, key: str) -> bool:
-    """Whether the comparison is of this factor's values."""
+    """Return True if the comparison is of this factor's values."""
     return bool(gains[key].map(lambda value: " over " in str(value)).all())
 
 
 def _tells(gains: pd.DataFrame, key: str, summary: pd.DataFrame) -> bool:
-    """Whether the factor tells improvements apart, or those from other configurations."""
+    """Return True if the factor distinguishes the improvements, or them from other cells."""
     means = summary[summary["statistic"] == "mean"]
     return bool(gains[key].nunique() > 1 or means[key].nunique() > 1)
 
 
-def _costs(summaries: Sequence[pd.DataFrame], *, told: bool) -> Iterator[Answer]:
-    """The range of the first metric, unless a contrast was `told`, and of what it cost."""
+def _costs(summaries: Sequence[pd.DataFrame], *, has_contrast: bool) -> Iterator[Answer]:
+    """Yield the range of the first metric, unless there is a contrast, and of its cost."""
     for summary in summaries:
         names = [str(name) for name in summary["metric"].unique()]
         costs = [name for name in names if "_sd_" in name][:1]
-        for name in dict.fromkeys([*([] if told else names[:1]), *costs]):
+        for name in dict.fromkeys([*([] if has_contrast else names[:1]), *costs]):
             part = summary[(summary["metric"] == name) & (summary["statistic"] == "mean")]
             yield from _range(metric(name), part, summary.attrs["factors"])
 
 
 def _range(of: Metric, cells: pd.DataFrame, factors: Mapping[str, str]) -> Iterator[Answer]:
-    """The cell with the greatest mean and the one with the least."""
+    """Yield the cells with the greatest and the smallest mean."""
     cells = cells[cells["value"].notna()]
     if cells.empty:
         return
@@ -152,9 +153,9 @@ def _range(of: Metric, cells: pd.DataFrame, factors: Mapping[str, str]) -> Itera
 
 
 def _cell(written: str, row: pd.Series[Any], factors: Mapping[str, str], decimals: int) -> str:
-    """A value with its interval and its configuration: "4,837 Mbit/s [4,180, 5,494] (TCP on)".
+    """Return a value with its interval and configuration: "4,837 Mbit/s [4,180, 5,494] (TCP on)".
 
-    `factors` are the columns that tell the configuration, and their names.
+    `factors` are the columns of the configuration, and their names.
     """
     phrases = wording.phrases([row[key] for key in factors], list(factors.values()))
     interval, where = "", ", ".join(phrases)

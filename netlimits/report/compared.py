@@ -1,4 +1,4 @@
-"""A comparison as a page: verdicts first, then ratios, what failed, hosts, and how to repeat it."""
+"""A comparison as a page: verdicts, ratios, failures, hosts, and how to repeat it."""
 
 from __future__ import annotations
 
@@ -17,18 +17,26 @@ from netlimits.archive.reader import Campaign
 from netlimits.charts.ratios import ratios
 from netlimits.metrics import metric
 from netlimits.report import contents
+from netlimits.report.figures import inline
 from netlimits.report.page import Answer, Exhibit, Page, Rows
-from netlimits.report.svg import inline
 
 ANSWERS = 3
-"""Rows that are told as sentences; the table has them all."""
+"""Maximum number of rows that become sentences; the table has all."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One comparison: its numbers, the same as it is shown, and the campaigns behind it.
+    """A comparison to show.
 
-    `campaigns` are by name, "" for the only one; `hosts` says what differs between the hosts.
+    Attributes:
+        title: Its title.
+        table: The frame of `analysis.comparison.compare`.
+        shown: The same for people.
+        threshold: The smallest difference that matters, as a share.
+        hosts: How the hosts differ, in sentences.
+        campaigns: Name ("" for the only one) -> campaign.
+        interleaved: True for a duet.
+        several: True if a side has several sessions.
     """
 
     title: str
@@ -42,7 +50,10 @@ class Compared:
 
 
 def page(parts: Sequence[Compared], gate: Sequence[str], made_by: str) -> Page:
-    """The page of one comparison, or of several with one baseline; `gate` is what it says."""
+    """Return the page of one comparison, or of several with one baseline.
+
+    `gate` has the reasons for which a gate fails.
+    """
     campaigns = {name: campaign for part in parts for name, campaign in part.campaigns.items()}
     named = {name: f"{name}: " if name else "" for name in campaigns}
     records = {name: campaign.records() for name, campaign in campaigns.items()}
@@ -104,7 +115,7 @@ def _summary(
     named: Mapping[str, str],
     records: Mapping[str, Any],
 ) -> Rows:
-    """What was compared how, what differs between the hosts, and each campaign in short."""
+    """Return the method, the verdicts, the hosts' differences, and each campaign in short."""
     several = any(part.several for part in parts)
     sessions = "several sessions" if several else "two sessions"
     how = "interleaved in the same blocks" if parts[0].interleaved else sessions
@@ -123,9 +134,9 @@ def _summary(
 
 
 def answers(table: pd.DataFrame, prefix: str = "", evidence: str = "") -> Iterator[Answer]:
-    """A sentence for each row that is worse, then for each that is better, and one for the rest.
+    """Yield sentences on the rows that are worse, then on those that are better, then on the rest.
 
-    Each begins with `prefix`; the last one has the `evidence` beside it.
+    Each begins with `prefix`; the last one has the `evidence`.
     """
     rows = table.to_dict("records")
     order = (
@@ -172,7 +183,7 @@ def _table(part: Compared) -> Exhibit:
 
 
 def _figures(part: Compared, number: int) -> Iterator[Exhibit]:
-    """A chart of the ratios of each metric, with its rows as a table."""
+    """Yield a chart of the ratios of each metric, with its rows as a table."""
     for place, name in enumerate(part.table["metric"].unique()):
         title = f"{metric(name).title}: {part.title}"
         figure = ratios(part.table, name, part.threshold, metric(name).title)

@@ -1,6 +1,6 @@
-"""What a campaign's folder says, as the page has it: hosts, changes, failures, commands, repeating.
+"""The contents of a campaign's folder for the page: hosts, changes, failures, commands, repetition.
 
-The folder may be anybody's: what has not the shape it should have is left out or shown as it is.
+The folder may come from anybody: what does not have the expected shape is left out or shown as is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from netlimits.report.page import Change, Failure, HostFacts, Rows, TakenStep
 
 REASONS = 50
 RUNS = 12
-"""How many reasons are listed, and how many runs of each are named."""
+"""Maximum number of reasons in the list, and of runs named with each."""
 
 _THERE = "hosts-against.yaml"
 FACTS: Mapping[str, tuple[tuple[str, ...], ...]] = {
@@ -45,11 +45,11 @@ FACTS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "Congestion control": (("sysctls", "net.ipv4.tcp_congestion_control"),),
     "Tools": (("ethtool",), ("iproute2",)),
 }
-"""Row -> where its values stand among the facts, those that a reader looks for first."""
+"""Row -> where its values are among the facts."""
 
 
 def summary(campaign: Campaign, records: Sequence[Record]) -> Rows:
-    """The campaign in short: its time, how many runs, their outcomes, their order."""
+    """Return the campaign in short: its time, number of runs, outcomes and order."""
     state = campaign.state()
     outcomes = [f"{state[k]} {k}" for k in ("ok", "failed", "timeout", "invalid", "left")
                 if state[k]]  # fmt: skip
@@ -59,7 +59,8 @@ def summary(campaign: Campaign, records: Sequence[Record]) -> Rows:
         rows.append(("Running", f"run {running['run']} is under way, by {running['by']}"))
     if times:
         ends = [r.started + r.duration_s for r in records if r.duration_s == r.duration_s]
-        last = max(time for time in (*times, *ends) if time == time)  # of one cut off: its start
+        # a run that was cut off has no end, so its start counts
+        last = max(time for time in (*times, *ends) if time == time)
         rows.append(("Measured", f"{_utc(min(times))} to {_utc(last)}"))
     if not campaign.imported:
         repeat = campaign.experiment.repeat
@@ -79,7 +80,7 @@ def summary(campaign: Campaign, records: Sequence[Record]) -> Rows:
 
 
 def failures(records: Sequence[Record]) -> tuple[list[Failure], int]:
-    """Each reason with its runs, the most frequent first; how many reasons more there are."""
+    """Return the most frequent reasons with their runs, and how many reasons are left out."""
     grouped: dict[tuple[str, str], list[int]] = {}
     for record in records:
         if record.status != "ok":
@@ -93,13 +94,13 @@ def failures(records: Sequence[Record]) -> tuple[list[Failure], int]:
 
 
 def _numbers(runs: Sequence[int]) -> str:
-    """ "1, 2, 3 and 8 more"."""
+    """Return "1, 2, 3 and 8 more"."""
     named = ", ".join(str(run) for run in runs[:RUNS])
     return named if len(runs) <= RUNS else f"{named} and {len(runs) - RUNS} more"
 
 
 def hosts(campaign: Campaign) -> Iterator[HostFacts]:
-    """Each host's facts as they were when the campaign began."""
+    """Yield each host's facts from the start of the campaign."""
     for role, machine in campaign.archive.machines.items():
         try:
             read = campaign.archive.facts(role)
@@ -120,7 +121,7 @@ def hosts(campaign: Campaign) -> Iterator[HostFacts]:
 
 
 def _joined(read: Mapping[str, Any], places: Sequence[Sequence[str]]) -> str:
-    """The facts at these places, in words; nothing for what is not there."""
+    """Return the facts at these places as text, without missing ones."""
     words = []
     for name, *keys in places:
         value = facts.value({name: read[name]}, name) if isinstance(read.get(name), dict) else None
@@ -139,7 +140,7 @@ def _text(value: Any) -> str:
 
 
 def changes(campaign: Campaign) -> Iterator[Change]:
-    """Every place that the journal says was changed, and when it was restored."""
+    """Yield every setting that the campaign changed, and when it was restored."""
     states: dict[tuple[str, str, str], Any] = {}
     back: dict[tuple[str, str, str], str] = {}
     for event in campaign.archive.events():
@@ -164,7 +165,7 @@ def changes(campaign: Campaign) -> Iterator[Change]:
 
 
 def _wanted(campaign: Campaign) -> Mapping[tuple[str, str], list[str]]:
-    """(Role, setting) -> each different value that the configurations ask for, in words."""
+    """Return (role, setting) -> the different values that configurations need, as text."""
     values: dict[tuple[str, str], list[str]] = {}
     configs: set[str] = set()
     for run in campaign.runs.values() if campaign.experiment.settings else ():
@@ -180,12 +181,12 @@ def _wanted(campaign: Campaign) -> Mapping[tuple[str, str], list[str]]:
 
 
 def _options(use: SettingUse) -> str:
-    """A setting's options in one line, as a YAML file has them."""
+    """Return a setting's options in one line, as in a YAML file."""
     return json.dumps(use.options, ensure_ascii=False).replace('"', "").strip("{}")
 
 
 def steps(campaign: Campaign, records: Sequence[Record]) -> tuple[str, list[TakenStep]]:
-    """The commands of the first run that is ok, or else of the first; which run that is."""
+    """Return the commands of the first ok run, or else of the first run, and which run it is."""
     tried = sorted(records, key=lambda r: (r.status != "ok", r.run.number, -r.attempt))
     for record in tried[:1]:
         try:
@@ -210,14 +211,14 @@ def steps(campaign: Campaign, records: Sequence[Record]) -> tuple[str, list[Take
 
 
 def repeat(campaign: Campaign) -> tuple[list[str], Rows]:
-    """The commands that run it again, and the files that they need, to the letter.
+    """Return the commands that repeat the campaign, and the exact files that they need.
 
-    RESULTS in those that add runs is the folder that the run before them names.
+    RESULTS in the commands that add runs is the folder that the first command prints.
     """
     if campaign.imported:
         names = [source["file"] for source in campaign.imported["files"]]
         return [
-            "# made of files that were there before, with",
+            "# made from existing files, with",
             f"netlimits import {shlex.join(names)}",
         ], ()
     experiment = campaign.experiment
@@ -235,7 +236,7 @@ def repeat(campaign: Campaign) -> tuple[list[str], Rows]:
     words += [word for key, value in _overrides(campaign) for word in ("--set", f"{key}={value}")]
     *others, last = (name for name, _ in files)
     lines = [
-        f"# save the files below as {', '.join(others)} and {last}, with your own machines in it",
+        f"# save the files below as {', '.join(others)} and {last}, and name your machines in it",
         shlex.join(check),
         shlex.join([*words, *against]),
         *(
@@ -247,14 +248,14 @@ def repeat(campaign: Campaign) -> tuple[list[str], Rows]:
 
 
 def _second_side(campaign: Campaign) -> Rows:
-    """The file of a duet's second side, unless it is that of the first."""
+    """Return the file of a duet's second side, unless it is that of the first."""
     experiment = campaign.experiment
     texts = [(AGAINST, side.text) for side in experiment.sides.values()][1:]
     return [(name, text) for name, text in texts if text != experiment.text]
 
 
 def _against(campaign: Campaign) -> list[str]:
-    """What makes the second side of a duet of the first."""
+    """Return the options that make the second side of a duet from the first."""
     experiment = campaign.experiment
     if not experiment.sides:
         return []
@@ -272,7 +273,7 @@ def _against(campaign: Campaign) -> list[str]:
 
 
 def _overrides(campaign: Campaign) -> Iterator[tuple[str, str]]:
-    """What `--set` changed, and the seed: one that was drawn is in no file."""
+    """Yield the changes of `--set`, and the seed, since a drawn seed is in no file."""
     overrides = campaign.experiment.overrides
     yield from overrides
     if not any(key == "repeat.seed" for key, _ in overrides):
@@ -282,9 +283,9 @@ def _overrides(campaign: Campaign) -> Iterator[tuple[str, str]]:
 def _hosts_file(
     campaign: Campaign, experiment: Experiment, renamed: Mapping[str, str] | None = None
 ) -> str:
-    """The hosts file that binds the same machines; a role of several machines is a list.
+    """Return a hosts file for the same machines; a role of several machines is a list.
 
-    Of a duet that of its first side, or of the second, whose roles were `renamed`.
+    For a duet it is that of the first side, or of the second, whose roles were `renamed`.
     """
     experiment = next(iter(experiment.sides.values()), experiment)
     own = {name: role for role, name in (renamed or {}).items()}

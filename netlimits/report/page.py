@@ -1,8 +1,8 @@
-"""The page's nouns, and the page: what stands on it is data, how it looks is the template's.
+"""The data of a page, and its HTML; the template decides how it looks.
 
-Whatever comes from a results folder may have been written by somebody else. Every text is escaped
-by the template, only what this package made itself is `Markup`; the page carries a policy that
-lets no script run and fetches nothing.
+Whatever comes from a results folder may have been written by somebody else. The template escapes
+every text, and only what this package made is `Markup`. The page's policy allows no script and no
+request.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from markupsafe import Markup
 from netlimits.errors import escaped
 
 Rows = Sequence[tuple[str, str]]
-"""Names and values, under one another."""
+"""Names and values of a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Exhibit:
-    """A table, or a figure with its table: the title and both as HTML that is escaped already."""
+    """A table, or a figure with its table, both as escaped HTML."""
 
     title: str
     table: Markup
@@ -38,7 +38,7 @@ class Exhibit:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One reason, with the runs that it cost."""
+    """A reason, and the runs that failed for it."""
 
     status: str
     reason: str
@@ -48,7 +48,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """A host: what a reader looks for first, and everything as it was printed."""
+    """A host: the main facts, and all facts as they were printed."""
 
     role: str
     rows: Rows
@@ -57,7 +57,7 @@ class HostFacts:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One setting of one interface: what was asked for, what was there, whether it is back."""
+    """A setting of an interface: the requested value, the found state, and when it was restored."""
 
     role: str
     interface: str
@@ -69,7 +69,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class TakenStep:
-    """One command of a run."""
+    """A command of a run."""
 
     host: str
     step: str
@@ -79,7 +79,7 @@ class TakenStep:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Everything that the template shows, in the order in which it does."""
+    """Everything that the template shows, in its order."""
 
     title: str
     question: str
@@ -101,7 +101,7 @@ class Page:
 
 
 def render(page: Page) -> str:
-    """The page as one HTML document that needs nothing beside it."""
+    """Return the page as an HTML document without external files."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("netlimits.report", "."),
         autoescape=True,

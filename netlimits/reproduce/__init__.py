@@ -1,12 +1,12 @@
-"""The reports again: each table and chart from the published data, each figure compared.
-
-This only wires. A report's file names its items in their order; an item names its data and calls
-the functions of `analysis` and `charts` that any campaign's frame goes to. Nothing is computed
-here but what rounding allows (`rounding`) and whether a table's rows fit themselves (`rows`).
+"""Reproduce the reports: each table and chart from the published data, each figure compared.
 
     from netlimits import reproduce
-    reproduce.comparisons()               # what was printed, what came out, whether they agree
-    list(reproduce.regenerate("again"))   # and every table and chart as files
+    reproduce.comparisons()               # printed and computed figures, and whether they agree
+    list(reproduce.regenerate("again"))   # every table and chart as files
+
+A report's file lists its items in order. An item names its data and calls the functions of
+`analysis` and `charts` that any campaign's frame goes to. This package computes only the rounding
+intervals of printed figures (`rounding`) and whether a table's rows are consistent (`rows`).
 """
 
 from netlimits.reproduce.comparison import ITEMS, REPORTS, compare, comparisons, frame

@@ -25,7 +25,7 @@ from netlimits.reproduce.rounding import (
 from netlimits.reproduce.rows import service_demands
 
 CPUS = 2
-"""The sender's processors; `statements.csv` has it as acks-cpus."""
+"""The sender's CPUs (acks-cpus in `statements.csv`)."""
 
 Where = Mapping[str, Any]
 
@@ -35,7 +35,7 @@ ON: Where = {"tso": "on", "tcp_tso_win_divisor": 8}
 EACH: Where = {"tso": "on", "tcp_tso_win_divisor": 1}
 LISTS = {"ack-overhead-tso-off": OFF, "ack-overhead-tso-on": ON, "ack-overhead-win-divisor-1": EACH}
 TRACES = {"rr-trace-deferred-acks": 1, "rr-trace-ack-every-other": 2}
-"""Trace -> the number of its first transaction."""
+"""Trace -> number of its first transaction."""
 
 
 def _list_tables(name: str) -> Mapping[str, pd.DataFrame]:
@@ -57,7 +57,7 @@ def _chart() -> Mapping[str, Chart]:
 
 
 def _changes(where: Where, segments: int, tso: str) -> dict[str, ComputedFigure]:
-    """From 2 to `segments` per ACK: less by so many percent; and back: more by so many."""
+    """Return the change from 2 to `segments` per ACK, in %, and that of the way back."""
 
     def figures(frame: pd.DataFrame) -> dict[str, float]:
         row = acks.acks(frame).iloc[-1]
@@ -117,7 +117,7 @@ def _on_figures() -> Mapping[str, ComputedFigure]:
 
 
 def _on_checks() -> list[Agreement]:
-    """Whether the row that the text calls an anomaly is one: slower than each run without TSO."""
+    """Check that the row the text calls an anomaly is slower than each run without TSO."""
     least = float(chosen("ack-overhead", OFF)["throughput_mbps"].min())
     rates = chosen("ack-overhead", ON).set_index(PER_ACK)["throughput_mbps"]
     named = int(printed_figures()["acks-anomaly-segments"][1].value)
@@ -156,7 +156,7 @@ def _divisor_checks() -> list[Agreement]:
 
 
 def _bursts(name: str) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """A trace's packets, its bursts of segments and its bursts of ACKs."""
+    """Return a trace's packets, its bursts of segments and its bursts of ACKs."""
     packets = bursts.trace(published.path(name))
     first = TRACES[name]
     return (
@@ -198,7 +198,7 @@ def _deferred_figures() -> Mapping[str, ComputedFigure]:
 
 
 def _first_port(name: str) -> int:
-    """The port that a trace's first packet goes to; `bursts.trace` leaves that connection out."""
+    """Return the destination port of a trace's first packet, which `bursts.trace` leaves out."""
     first = published.path(name).read_text(encoding="utf-8").partition("\n")[0]
     return int(first.partition(" > ")[2].partition(":")[0].rpartition(".")[2])
 

@@ -1,12 +1,12 @@
-"""What a report claims, held against measurements of ours.
+"""Check a report's claims with our own measurements.
 
-A claim is a ratio that lies in a range. The unit is a block: the mean of its log ratios over all
-conditions, so that many conditions make no more of few blocks. Its interval decides.
+A claim is a ratio within a range. The unit is a block, the mean of its log ratios over all
+conditions, so that many conditions do not replace blocks. The interval decides:
 
-    holds           all of the interval lies in the claim's range
-    does not hold   none of it does
-    undecided       anything else: more blocks would decide
-    too few blocks  of fewer than six blocks, or runs of a side without blocks, none decides
+    holds           all of the interval is within the claim's range
+    does not hold   none of it is
+    undecided       otherwise; more blocks would decide
+    too few blocks  fewer than six blocks, or runs of a side without blocks, decide nothing
     cannot show it  the runs lack what the claim is about (a full link, the report's tool)
 """
 
@@ -28,10 +28,10 @@ INFINITE = float("inf")
 
 
 class Sample(NamedTuple):
-    """The logarithm of a ratio in each block, and the number of runs behind all of them.
+    """The logarithm of a ratio in each block, and the number of runs behind them.
 
-    Of runs without blocks it has none, but the logarithms of both `sides`. `unfit` is why these
-    runs cannot show the claim, where they cannot.
+    Runs without blocks have none, but the logarithms of both `sides`. `unfit` says why these runs
+    cannot show the claim.
     """
 
     logs: np.ndarray
@@ -42,10 +42,15 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """A statement of a report, in words, as a ratio from `low` to `high`.
+    """A statement of a report as a ratio from `low` to `high`.
 
-    `statement` is its id where it is one of data/statements.csv; `experiment` measures it, and
-    `measure` makes the sample of its runs.
+    Attributes:
+        words: The statement.
+        experiment: Experiment that measures it.
+        measure: Makes the sample from its runs.
+        low: Lower end of the range.
+        high: Upper end of the range.
+        statement: Id in data/statements.csv, "" for none.
     """
 
     words: str
@@ -56,7 +61,7 @@ class Assertion:
     statement: str = ""
 
     def judge(self, frame: pd.DataFrame) -> Judgement:
-        """What these runs say of it."""
+        """Judge the claim by these runs."""
         sample = self.measure(frame)
         if sample.unfit or not (len(sample.logs) or sample.sides):
             return Judgement(
@@ -75,7 +80,7 @@ class Assertion:
 class Judgement:
     """The ratio with its 95 % interval, over so many blocks and runs.
 
-    Where runs are not `blocked`, `units` are those of the side with fewer.
+    Without blocks, `units` are the runs of the smaller side.
     """
 
     claim: Assertion
@@ -89,7 +94,6 @@ class Judgement:
 
     @property
     def verdict(self) -> Verdict:
-        """What the interval says of the claim."""
         if self.unfit:
             return "cannot show it"
         if self.units < ENOUGH:
@@ -101,7 +105,7 @@ class Judgement:
 
     @property
     def figures(self) -> str:
-        """The ratio and its interval: "1.12 [1.02, 1.22]"; why there is none."""
+        """The ratio and its interval, "1.12 [1.02, 1.22]", or why there is none."""
         if self.unfit:
             return self.unfit
         interval = "" if np.isnan(self.low) else f" [{self.low:.2f}, {self.high:.2f}]"
@@ -123,7 +127,7 @@ class Judgement:
 def ratio(
     of: str, factor: str, over: str, under: str, where: str = "", conditions: Sequence[str] = ()
 ) -> Callable[[pd.DataFrame], Sample]:
-    """The metric at one value of a factor over that at another, in each block and condition."""
+    """Return a measure: the metric at one value of a factor over another, in blocks."""
 
     def sample(frame: pd.DataFrame) -> Sample:
         logs = _logs(frame.query(where) if where else frame, of, factor, conditions)
@@ -149,7 +153,7 @@ def gain(
     first: str,
     second: str,
 ) -> Callable[[pd.DataFrame], Sample]:
-    """How many times greater a ratio is among the runs of one query than among another's."""
+    """Return a measure: how many times greater a ratio is in one query's runs than in another's."""
 
     def sample(frame: pd.DataFrame) -> Sample:
         sides = []
@@ -169,7 +173,7 @@ def gain(
 def between(
     of: str, first: str, second: str, conditions: Sequence[str] = ()
 ) -> Callable[[pd.DataFrame], Sample]:
-    """The metric's geometric mean over the runs of one query, over that of another's."""
+    """Return a measure: the metric's geometric mean over one query's runs, over another's."""
 
     def sample(frame: pd.DataFrame) -> Sample:
         column = _column(frame, of)
@@ -187,17 +191,17 @@ def between(
 
 
 def not_shown(why: str) -> Callable[[pd.DataFrame], Sample]:
-    """A claim that the experiment's runs cannot show, and why."""
+    """Return a measure for a claim that the experiment's runs cannot show."""
     return lambda frame: Sample(np.empty(0), 0, why)
 
 
 def _column(frame: pd.DataFrame, of: str) -> str:
-    """The column of a metric, or that of this very name."""
+    """Return the column of this name, or of this metric."""
     return of if of in frame.columns else frames.column(frame, of).column
 
 
 def _runs(frame: pd.DataFrame, column: str) -> pd.DataFrame:
-    """The runs that are ok and have the metric, with their blocks."""
+    """Return the ok runs that have the metric, with their blocks."""
     runs = frames.usable(frame)
     blocks = frames.blocks(runs)
     runs = runs.assign(block=0 if blocks is None else blocks)
@@ -207,7 +211,7 @@ def _runs(frame: pd.DataFrame, column: str) -> pd.DataFrame:
 def _samples(
     frame: pd.DataFrame, of: str, factor: str, values: Sequence[str]
 ) -> Iterator[np.ndarray]:
-    """The metric's logarithms at each value, of runs without blocks."""
+    """Yield the metric's logarithms at each value, for runs without blocks."""
     column = _column(frame, of)
     runs = _runs(frame, column)
     for value in values:
@@ -215,7 +219,7 @@ def _samples(
 
 
 def _logs(frame: pd.DataFrame, of: str, factor: str, conditions: Sequence[str]) -> pd.DataFrame:
-    """The metric's logarithm, a row for each block and condition, a column for each value."""
+    """Return the metric's logarithm: rows of block and condition, a column for each value."""
     column = _column(frame, of)
     runs = _runs(frame, column)
     values = runs[factor].map(wording.text)
@@ -225,7 +229,7 @@ def _logs(frame: pd.DataFrame, of: str, factor: str, conditions: Sequence[str]) 
 
 
 def _of_blocks(logs: pd.Series[float]) -> np.ndarray:
-    """The mean of each block."""
+    """Return the mean of each block."""
     means: np.ndarray = logs.groupby("block").mean().to_numpy()
     return means
 

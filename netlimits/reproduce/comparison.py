@@ -1,17 +1,17 @@
-"""Every statement and table of the reports beside what came out: agrees, differs, slip, or why not.
+"""Compare every statement and table of the reports with what our functions compute.
 
-Each is of a kind: *recomputed* from other printed numbers, *transcribed* (it guards our copy of the
-report) or *stated* (there is nothing to compute it from). Only the first can agree, so that no
-constant agrees with itself, and nothing by being left out:
+A comparison is *recomputed* from other printed numbers, *transcribed* (it guards our copy of the
+report) or *stated* (there is nothing to compute it from). Only the first kind can agree, so that no
+constant agrees with itself, and nothing agrees by being left out:
 
-    agrees      recomputed: what came out rounds to what was printed
-    differs     it does not; or our copy is not what was printed
+    agrees      recomputed: the computed figure rounds to the printed one
+    differs     it does not, or our copy differs from the report
     slip        the report is known to be wrong, and the right figure came out; the remark says why
-    hedged      the text says "about", "nearly", a range: the computed figure stands beside it
-    as printed  transcribed, and the same again
-    beside      stated; what stands beside it was computed from something else, as the remark says
-    no data     stated, and the report gives no data; the remark names the experiment, and where
-                it was measured in the lab, that stands beside it
+    hedged      the text says "about", "nearly" or a range; the computed figure is shown with it
+    as printed  transcribed, and equal
+    beside      stated, and shown with a figure computed from something else; see the remark
+    no data     stated, and the report gives no data; the remark names the experiment that measures
+                it, and the lab's result is shown with it if there is one
     condition   stated: the set-up (a link rate, an MTU)
 """
 
@@ -37,14 +37,19 @@ REPORTS: tuple[Report, ...] = (limiters.REPORT, acks.REPORT, headers.REPORT, tur
 """In the order of `data/README.md`."""
 
 ITEMS: tuple[tuple[Report, Item], ...] = tuple((r, item) for r in REPORTS for item in r.items)
-"""Every table, chart, trace, formula and script of the reports, in their order."""
+"""Every item of the reports, in their order."""
 
 
 def compare(report: Report, item: Item, known: Statements | None = None) -> list[Comparison]:
-    """What the report prints of one item beside what comes out of the data, figure by figure.
+    """Compare what a report prints of an item with what its data give.
 
-    `known` is `printed_figures()`, where it was read already. Raises DataError when a table lacks a
-    row.
+    Args:
+        report: The report.
+        item: The item.
+        known: `printed_figures()`, if read already.
+
+    Raises:
+        DataError: A table lacks a row.
     """
     known = known or printed_figures()
     try:
@@ -73,7 +78,7 @@ def compare(report: Report, item: Item, known: Statements | None = None) -> list
 def judged(
     report: Report, item: Item, key: str, what: str, figure: Printed, computed: ComputedFigure
 ) -> Comparison:
-    """One figure's verdict."""
+    """Return the comparison of one figure."""
     verdict, remark = _verdict(report, key, figure, computed), computed.rule
     slip = report.slips.get(key)
     if slip and verdict in ("differs", "hedged"):
@@ -98,7 +103,7 @@ def judged(
 
 
 def _verdict(report: Report, key: str, figure: Printed, computed: ComputedFigure) -> Verdict:
-    """How a printed and a computed figure compare, slips aside."""
+    """Return the verdict of a printed and a computed figure, without slips."""
     if computed.kind == "transcribed":
         return "as printed" if figure.agrees(computed) else "differs"
     if key in report.ranges:
@@ -109,7 +114,7 @@ def _verdict(report: Report, key: str, figure: Printed, computed: ComputedFigure
 
 
 def stated(report: Report, statements: Statements | None = None) -> Iterator[Comparison]:
-    """The statements of a report that nothing is computed for: no data, or a condition."""
+    """Yield the statements of a report for which nothing is computed: no data, or a condition."""
     for key, (what, figure) in (statements or printed_figures()).items():
         if key in report.no_data:
             item, why = report.no_data[key]
@@ -125,9 +130,10 @@ def stated(report: Report, statements: Statements | None = None) -> Iterator[Com
 
 
 def comparisons() -> list[Comparison]:
-    """All comparisons of all reports, item by item; those without an item at their report's end.
+    """Return all comparisons of all reports, by item; those without an item follow their report.
 
-    Raises DataError when a statement has no place: neither computed, nor no data, nor condition.
+    Raises:
+        DataError: A statement is neither computed, nor without data, nor a condition.
     """
     rows = []
     statements = printed_figures()
@@ -137,10 +143,10 @@ def comparisons() -> list[Comparison]:
         rows += stated(report, statements)
     missing = set(statements) - {c.statement for c in rows}
     if missing:
-        raise DataError(f"no place for what is stated: {', '.join(sorted(missing))}")
+        raise DataError(f"no report accounts for the statements {', '.join(sorted(missing))}")
     return rows
 
 
 def frame(rows: list[Comparison]) -> pd.DataFrame:
-    """Comparisons as a frame, a row each, with the columns of `Comparison`."""
+    """Return comparisons as a frame with the columns of `Comparison`."""
     return pd.DataFrame([asdict(row) for row in rows])

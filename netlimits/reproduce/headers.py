@@ -17,11 +17,11 @@ from netlimits.reproduce.rounding import ComputedFigure, exact, printed_figures,
 MTUS = tuple(sorted({*range(576, 9001, 8), 1460, 1500, 8896, 9000}))
 CLOUD_MTU = 8896
 MACHINES = ("32", "80")
-"""vCPUs of the two n2-standard machines of the chart."""
+"""vCPUs of the chart's two n2-standard machines."""
 
 
 def plain(mtu: int, link: str | float = "100G") -> Bound:
-    """The bound of TCP with timestamps over IPv4 on plain Ethernet, the report's example."""
+    """Return the bound of TCP with timestamps over IPv4 on plain Ethernet, the report's example."""
     return goodput.bound(mtu, link, timestamps=True)
 
 
@@ -37,13 +37,13 @@ def _ratio_charts() -> Mapping[str, Chart]:
 
 
 def _mtus() -> Mapping[str, int]:
-    """The MTUs that the report states: standard, jumbo, cloud, cloud-default."""
+    """Return the MTUs that the report states: standard, jumbo, cloud, cloud-default."""
     stated = published.statements()["value"].filter(like="headers-mtu-")
     return {str(key).removeprefix("headers-mtu-"): int(value) for key, value in stated.items()}
 
 
 def _header_figures() -> Mapping[str, ComputedFigure]:
-    """The data that the headers of the example leave; and these, which guard our own table."""
+    """Return the data that the example's headers leave, and the headers, which guard our table."""
     mtu = _mtus()
     bound = plain(mtu["standard"])
     sizes = bound.frame().set_index("header")["bytes"]
@@ -72,17 +72,17 @@ def _ratio_figures() -> Mapping[str, ComputedFigure]:
 
 
 def limit(vcpus: str, mtu: int) -> tuple[Bound, Limit]:
-    """The bound of the link under a machine, and whether it or the egress cap is lower."""
+    """Return the bound of a machine's link, and whether it or the egress cap is lower."""
     stated = published.statements()["value"]
     bound = plain(mtu, f"{stated[f'headers-physical-{vcpus}']:g}G")
     return bound, goodput.limit(bound, f"{stated[f'headers-egress-cap-{vcpus}']:g}G")
 
 
 def limits() -> pd.DataFrame:
-    """What binds each machine at each MTU: the link's headers or the egress cap.
+    """Return the limit of each machine at each MTU: the link's headers or the egress cap.
 
-    Columns: `machine`, `mtu` (bytes), `link_gbps` (physical), `egress_cap_gbps`,
-    `link_bound_gbps` (of user data on plain Ethernet), `limit_gbps`, `binds`.
+    Columns: `machine`, `mtu` (bytes), `link_gbps` (physical), `egress_cap_gbps`, `link_bound_gbps`
+    (of user data on plain Ethernet), `limit_gbps`, `binds`.
     """
     rows = []
     for vcpus in MACHINES:
@@ -109,7 +109,7 @@ def _cap_figures() -> Mapping[str, ComputedFigure]:
 
 
 def _cap_checks() -> list[Agreement]:
-    """Which limit binds, in the report's words."""
+    """Check which limit binds, in the report's words."""
     statements = (
         ("32", 1500, "egress cap", "room for the headers beside 50 Gbit/s of data"),
         ("80", 1500, "link", "no room for 100 Gbit/s of data and its headers"),
@@ -124,7 +124,7 @@ def _cap_checks() -> list[Agreement]:
 
 
 def _measured() -> list[Agreement]:
-    """What the report measured and gives no data of, beside what its other figures allow."""
+    """Compare measurements without data with what the report's other figures allow."""
     figures = {name: printed for name, (_, printed) in printed_figures().items()}
     link, jumbo = plain(1500), plain(CLOUD_MTU)
     least = 100 * (1 - jumbo.ratio)

@@ -1,4 +1,4 @@
-"""What a report shows, item by item: the nouns that the files of the four reports share."""
+"""The items of a report: the classes that the files of the four reports share."""
 
 from __future__ import annotations
 
@@ -16,11 +16,21 @@ Kind = Literal["table", "chart", "trace", "formula", "script"]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One thing that a report prints, beside what our functions compute.
+    """A figure that a report prints, and what our functions compute.
 
-    `statement` is its id in `statements.csv`, empty for a table's rows. `kind` says what the
-    comparison is worth (`rounding.Worth`). `value`, `low` and `high` are the figures behind
-    `came_out`, in the printed unit, where it is one figure.
+    Attributes:
+        report: Name of the report.
+        item: Name of the item.
+        statement: Id in `statements.csv`, "" for a table's rows.
+        what: Description.
+        printed: As printed.
+        came_out: As computed.
+        kind: What the comparison is worth (`rounding.Worth`).
+        verdict: See `comparison`.
+        remark: Explanation.
+        value: Number behind `came_out` in the printed unit, None for several.
+        low: The smallest value that rounding allows.
+        high: The greatest value that rounding allows.
     """
 
     report: str
@@ -39,10 +49,9 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """A comparison in words, or of a table's rows with one another.
+    """A comparison in words, or of a table's rows with each other.
 
-    `agrees` is None where the two stand beside each other: words that no figure can be held
-    against. `statement` is its id where the report states it.
+    `agrees` is None for words that no number can confirm. `statement` is the id of a statement.
     """
 
     what: str
@@ -55,7 +64,6 @@ class Agreement:
 
     @property
     def verdict(self) -> Verdict:
-        """What is to be said of it."""
         if self.agrees is None:
             return "beside" if self.kind == "stated" else "hedged"
         if not self.agrees:
@@ -81,12 +89,20 @@ def _no_checks() -> Iterable[Agreement]:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One table, chart, trace, formula or script of a report, and what regenerates it.
+    """A table, chart, trace, formula or script of a report, and how to regenerate it.
 
-    `heading` is the report's own, a line of it (or its figure's number). `data` names the published
-    tables or traces that it is regenerated from; none means that no report gives the data, and
-    `experiment` measures it. The functions return, by file name, tables and charts; by
-    statement id, figures; and checks.
+    Attributes:
+        name: Name.
+        kind: Kind.
+        heading: The report's own, a line of it, or the number of its figure.
+        experiment: Experiment that measures it.
+        data: Published tables or traces that it is regenerated from; empty if the report gives
+            none.
+        remark: Explanation.
+        tables: Returns file name -> table.
+        charts: Returns file name -> chart.
+        figures: Returns statement id -> figure.
+        checks: Returns the checks.
     """
 
     name: str
@@ -103,7 +119,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Slip:
-    """A figure that a report has wrong: what is right, in its unit, and why."""
+    """A wrong figure of a report: the right one, in its unit, and the reason."""
 
     right: float
     why: str
@@ -111,11 +127,16 @@ class Slip:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One report: its items in their order, and what is to be said of what its text states.
+    """A report.
 
-    `no_data` maps a statement to (item whose experiment measures it, why it is not computed);
-    `conditions` are statements that describe the set-up, from which others follow; `ranges` are
-    those that are one end of a range, which says no more than that.
+    Attributes:
+        name: Name.
+        title: Title.
+        items: Items in order.
+        no_data: Statement -> (item whose experiment measures it, why it is not computed).
+        conditions: Statements that describe the set-up.
+        slips: Statement -> slip.
+        ranges: Statements that are one end of a range.
     """
 
     name: str

@@ -30,7 +30,7 @@ from netlimits.reproduce.rows import arrived, sent, service_demands
 SUMMARIZED = ("throughput", "local_sd", "remote_sd")
 SIZES = "8192 over 1024"
 CPUS = 48
-"""Of an n2-standard-48; `statements.csv` has it as limiters-vcpus."""
+"""CPUs of an n2-standard-48 (limiters-vcpus in `statements.csv`)."""
 
 RATE, SENT = "throughput_mbps", "local_send_throughput_mbps"
 LOCAL, REMOTE = "local_sd_us_per_kib", "remote_sd_us_per_kib"
@@ -39,7 +39,7 @@ ROUNDED = (RATE, SENT, LOCAL, REMOTE, PEAK)
 
 
 def rows(name: str) -> pd.DataFrame:
-    """A table's rows with every digit as printed."""
+    """Return a table's rows as printed."""
     return published.printed(name)
 
 
@@ -49,14 +49,15 @@ def rows(name: str) -> pd.DataFrame:
 def _summary_tables() -> Mapping[str, pd.DataFrame]:
     table = summary(chosen("summary"), SUMMARIZED, "send_size", "transport", SIZES)
     table.attrs["notes"] = (
-        "each cell is one printed mean, hence 1 run; the report does not say of how many runs, nor "
-        "how they spread. Improvements are ratios of the rounded means: last digits may differ",
+        "last digits of improvements may differ from the report, since they are ratios of rounded "
+        "means; each cell is one printed mean, hence 1 run: the report gives neither number nor "
+        "variance of its runs",
     )
     return {"summary": table}
 
 
 def _improvements() -> Mapping[str, ComputedFigure]:
-    """The nine improvements, by `improvement: METRIC, TRANSPORT`."""
+    """Return the nine improvements, by `improvement: METRIC, TRANSPORT`."""
 
     def ratios(frame: pd.DataFrame) -> dict[str, float]:
         table = summary(frame, SUMMARIZED, "send_size", "transport", SIZES)
@@ -90,12 +91,12 @@ def _udp_tables() -> Mapping[str, pd.DataFrame]:
 
 
 def cost_metrics() -> tuple[str, str]:
-    """Both ends' service demand, which the cost model splits."""
+    """Return both ends' service demand, which the cost model splits."""
     return ("local_sd", "remote_sd")
 
 
 def _udp_charts() -> Mapping[str, Chart]:
-    title = "What a UDP packet costs, and what its bytes cost"
+    title = "The cost of a UDP packet and of its bytes"
     return {"udp-send-size-cost": charts.cost(chosen("udp-send-size"), title=title)}
 
 
@@ -125,7 +126,7 @@ def _udp_figures() -> Mapping[str, ComputedFigure]:
 
 
 def _least_arrived(large: pd.DataFrame) -> str:
-    """What a figure of what was sent does not say: how much less of it arrived."""
+    """Explain how much less arrived than was sent."""
     lossy = large[large[RATE] < large[SENT]]
     return (
         f"of what was sent; in {len(lossy)} of {len(large)} runs less arrived, "
@@ -160,11 +161,11 @@ def _pps_charts() -> Mapping[str, Chart]:
 
 
 WORDS = (("regime", "roughly the same", 1, 64), ("close", "somewhat close", 128, 512))
-"""What the text says of the number of send calls from one message size to another."""
+"""The text's words for the number of send calls between two message sizes."""
 
 
 def _pps_checks() -> list[Agreement]:
-    """The text's words beside how far apart the send calls of these sizes lie."""
+    """Compare the text's words with the differences of the send calls at these sizes."""
     calls = chosen("packets-per-second").set_index("send_size")["local_send_calls"]
     agreements = []
     for short, words, low, high in WORDS:
@@ -237,7 +238,7 @@ ITEMS = (
         "Summary",
         "stateless-offloads",
         ("summary", "summary-improvement"),
-        "means only: the report gives neither runs nor spread",
+        "means only: the report gives neither runs nor variance",
         tables=_summary_tables,
         figures=_improvements,
         checks=sentences.of_summary,

@@ -1,8 +1,8 @@
-"""What a report prints of a chart whose data it does not give, as marks in that chart.
+"""Draw what a report prints of a chart without data, as marks in that chart.
 
-Marks are drawn beside what can be drawn (means beside printed runs, a text's words beside a fit),
-or alone in the axes of a figure of which nothing else is printed. A mark is a figure that the
-report prints, or one that follows from them; nothing is read off a picture.
+Marks are drawn with what can be drawn (means with printed runs, a text's words with a fit), or
+alone if nothing else is printed. A mark is a figure that the report prints, or one that follows
+from them; nothing is read off a picture.
 """
 
 from __future__ import annotations
@@ -27,17 +27,14 @@ from netlimits.reproduce.rounding import printed_figures
 DASHES = (0, (6, 2))
 SMALL = 8
 WRAPPED = 50
-"""Characters of a label of printed levels in a line."""
+"""Characters of a line of a label."""
 
 NEAR = 0.03
-"""The share of the axis within which printed levels share a label."""
+"""Share of the axis within which printed levels share a label."""
 
 
 def note(chart: Chart, text: str) -> None:
-    """A sentence under the chart, for what a reader must know of its data.
-
-    Where a legend has that place already, over its entries: the layout lays one on the other.
-    """
+    """Write a sentence below the chart on its data, above the entries of a legend there."""
     with style():
         if chart.legends:
             chart.legends[0].set_title(text, FontProperties(size=SMALL))
@@ -46,7 +43,7 @@ def note(chart: Chart, text: str) -> None:
 
 
 def levels(chart: Chart, rows: Iterable[tuple[str, float]], color: str) -> None:
-    """A dashed line across the first panel for each (label, value): a mean without its runs."""
+    """Draw a dashed line across the first panel for each (label, value) of a mean."""
     axes = chart.axes[0]
     drawn = [float(y) for line in axes.lines for y in np.asarray(line.get_ydata())]
     with style():
@@ -76,7 +73,7 @@ def _level(
 
 
 def sizes_in_words(chart: Chart, words: Iterable[tuple[str, int, int]]) -> Chart:
-    """A bracket over the first panel for each (words, from size, to size): what the text says."""
+    """Draw a bracket over the first panel for each (words, from size, to size) of the text."""
     axes = chart.axes[0]
     top = axes.get_ylim()[1]
     with style():
@@ -99,9 +96,9 @@ def sizes_in_words(chart: Chart, words: Iterable[tuple[str, int, int]]) -> Chart
 
 
 def aggregate(limits: pd.DataFrame) -> Chart:
-    """The chart of two machines' throughput by MTU: their limits, computed, and the text's words.
+    """Draw the computed limits of two machines by MTU, and the text's words on their throughput.
 
-    `limits` has a row for each machine and MTU, as `headers.limits` makes it.
+    `limits` is the frame of `headers.limits`.
     """
     stated = published.statements()["value"]
     mtus = sorted(limits["mtu"].unique())
@@ -149,11 +146,16 @@ def aggregate(limits: pd.DataFrame) -> Chart:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One of the Turin report's figures: the lab's runs that draw it, and what is printed of it.
+    """A figure of the Turin report: the lab's runs that draw it, and what is printed of it.
 
-    `of` are the metrics, a panel each, or RANGE; `only` chooses a tool. `levels` are (statement,
-    label) of values on the y-axis, `places` of lengths on the x-axis. `words` is what the text says
-    of the curves.
+    Attributes:
+        experiment: Experiment of the runs.
+        of: Metrics, a panel each, or RANGE.
+        series: Factors of the curves.
+        words: What the text says of the curves.
+        only: Tool to draw, "" for all.
+        levels: (statement, label) of values on the y-axis.
+        places: (statement, label) of lengths on the x-axis.
     """
 
     experiment: str
@@ -234,11 +236,11 @@ FIGURES = {
         places=(("turin-stress-nttcp-length", "stress noticeable up to"),),
     ),
 }
-"""By number."""
+"""Number -> figure."""
 
 
 def turin(number: str, title: str) -> Chart:
-    """One of the Turin report's figures: the lab's curves, and over them what it prints of it."""
+    """Draw a figure of the Turin report: the lab's curves, with what is printed of it."""
     figure = FIGURES[number]
     stated = {key: printed for key, (_, printed) in printed_figures().items()}
     runs = turin_lab.runs(figure.experiment)
@@ -252,8 +254,8 @@ def turin(number: str, title: str) -> Chart:
         chart = _ranges(runs)
     else:
         of = [figure.of] if isinstance(figure.of, str) else list(figure.of)
-        told = runs.dropna(subset=[metric(name).column for name in of])
-        chart = charts.spread(told, of, "send_size", figure.series)
+        measured = runs.dropna(subset=[metric(name).column for name in of])
+        chart = charts.spread(measured, of, "send_size", figure.series)
     axes = chart.axes[0]
     values = [(label, stated[key]) for key, label in figure.levels]
     scale = 1.0
@@ -268,19 +270,19 @@ def turin(number: str, title: str) -> Chart:
         for key, label in figure.places:
             _place(axes, stated[key].value, f"{label} {stated[key].written} ")
         for text in [text for text in axes.texts if getattr(text, "xy", None) == (0, 1)]:
-            text.remove()  # the subtitle of a chart of runs alone
+            text.remove()  # the subtitle of a chart without marks
         heading(axes, title, f"{'; '.join(remarks)}. The text: {figure.words}")
     return chart
 
 
 def _greatest_mean(runs: pd.DataFrame) -> float:
-    """The greatest mean goodput of any configuration, Mbit/s."""
+    """Return the greatest mean goodput of any configuration, Mbit/s."""
     factors = [n for n in ("tool", "send_size", "tso", "mtu", "workers_per_cpu") if n in runs]
     return float(runs.groupby(factors)["throughput_mbps"].mean().max())
 
 
 def _ranges(runs: pd.DataFrame) -> Chart:
-    """The greatest less the least goodput of each tool, by length."""
+    """Draw the range of each tool's goodput, by length."""
     with style():
         chart, (axes,) = blank(6.8, 4.0)
         groups = [
@@ -303,7 +305,7 @@ def _ranges(runs: pd.DataFrame) -> Chart:
 
 
 def _printed(axes: Axes, levels: Sequence[tuple[str, str, float]]) -> None:
-    """Dashed lines at what is printed; those close to one another share a label above them."""
+    """Draw dashed lines at printed levels; levels close to each other share a label."""
     top = max([axes.get_ylim()[1], *(1.1 * height for *_, height in levels)])
     axes.set_ylim(0, 1.06 * top if levels else top)
     groups: list[list[tuple[str, str, float]]] = []
@@ -331,7 +333,7 @@ def _printed(axes: Axes, levels: Sequence[tuple[str, str, float]]) -> None:
 
 
 def _place(axes: Axes, at_bytes: float, label: str) -> None:
-    """A vertical line at a length that is printed."""
+    """Draw a vertical line at a printed length."""
     axes.axvline(at_bytes, color=GREY, linewidth=1.2, linestyle=DASHES)
     axes.annotate(
         label, (at_bytes, 0.04), xycoords=("data", "axes fraction"), ha="right",

@@ -1,4 +1,4 @@
-"""The reports' items as files: tables as CSV and Markdown, charts as PNG and SVG, comparisons.
+"""Write the reports' items: tables as CSV and Markdown, charts as PNG and SVG, comparisons.
 
 DIR/tables/NAME.csv .md     DIR/charts/NAME.png .svg     DIR/comparison.csv .md .json
 """
@@ -34,7 +34,7 @@ SHOWN = {
 
 @dataclass(frozen=True, slots=True)
 class Regenerated:
-    """One item, its files and its comparisons; no item: what is stated beside the items."""
+    """An item with its files and comparisons; `item` is None for statements outside the items."""
 
     report: Report
     item: Item | None
@@ -43,9 +43,15 @@ class Regenerated:
 
 
 def regenerate(folder: Path | str) -> Iterator[Regenerated]:
-    """Write every table and chart below `folder`, item by item as each is ready.
+    """Write every table and chart below a folder, and yield each item when it is ready.
 
-    The same data give the same bytes. Raises InputError where `folder` cannot be written.
+    The same data give the same bytes.
+
+    Args:
+        folder: Directory, created if missing.
+
+    Raises:
+        InputError: The folder cannot be written.
     """
     folder = Path(folder)
     try:
@@ -62,7 +68,11 @@ def regenerate(folder: Path | str) -> Iterator[Regenerated]:
 
 
 def write_item(report: Report, item: Item, folder: Path) -> tuple[Path, ...]:
-    """Write one item's tables and charts into `folder`'s `tables` and `charts`, which are there."""
+    """Write an item's tables and charts into the existing `tables` and `charts` of a folder.
+
+    Returns:
+        The paths of the files.
+    """
     files: list[Path] = []
     for name, table in item.tables().items():
         files.append(folder / "tables" / f"{name}.csv")
@@ -78,12 +88,21 @@ def write_item(report: Report, item: Item, folder: Path) -> tuple[Path, ...]:
 
 
 def write_comparison(rows: Sequence[Comparison], folder: Path | str) -> list[Path]:
-    """Write `comparison.csv`, `.md` (a section for each report) and `.json` into `folder`.
+    """Write `comparison.csv`, `.md` (a section for each report) and `.json` into a folder.
 
-    Raises DataError for no comparisons, InputError where `folder` cannot be written.
+    Args:
+        rows: The comparisons.
+        folder: An existing directory.
+
+    Returns:
+        The paths of the files.
+
+    Raises:
+        DataError: There are no comparisons.
+        InputError: The folder cannot be written.
     """
     if not rows:
-        raise DataError("there is nothing to compare")
+        raise DataError("there are no comparisons to write")
     folder = Path(folder)
     table = frame(list(rows))
     parts = [
@@ -105,24 +124,24 @@ def write_comparison(rows: Sequence[Comparison], folder: Path | str) -> list[Pat
 
 
 def _shown(table: pd.DataFrame) -> pd.DataFrame:
-    """The columns that people read, under words."""
+    """Return the columns for people, with headings."""
     return table[[*SHOWN]].rename(columns=SHOWN)
 
 
 def counted(rows: Sequence[Comparison]) -> str:
-    """How many comparisons of each kind have each verdict, in a few lines."""
+    """Count the comparisons by kind and verdict, as a text of a few lines."""
     number = {
         (kind, verdict): sum(row.kind == kind and row.verdict == verdict for row in rows)
         for kind in get_args(Worth)
         for verdict in get_args(Verdict)
     }
     total = {kind: sum(row.kind == kind for row in rows) for kind in get_args(Worth)}
-    of = "recomputed"
+    kind = "recomputed"
     return "\n".join(
         (
-            f"{total[of]} recomputed from other printed numbers: {number[of, 'agrees']} agree, "
-            f"{number[of, 'differs']} differ, {number[of, 'slip']} slips of the reports, "
-            f"{number[of, 'hedged']} hedged in the text",
+            f"{total[kind]} recomputed from other printed numbers: {number[kind, 'agrees']} agree, "
+            f"{number[kind, 'differs']} differ, {number[kind, 'slip']} slips of the reports, "
+            f"{number[kind, 'hedged']} hedged in the text",
             f"{total['transcribed']} transcribed (they guard our copy): "
             f"{number['transcribed', 'as printed']} as printed, "
             f"{number['transcribed', 'differs']} differ",

@@ -1,9 +1,9 @@
 """The six percentile charts of “A Brief Look at Network Performance Limiters”.
 
-The report draws them from "a second, much larger set of results" that it does not give. They are
-drawn here from the runs that it prints, and each item says so. TCP with offloads off has no
-printed runs, only its means in the Summary: those are marks. The Summary's means are of the larger
-set, so they are not those of the printed runs; the charts and the comparison say how far apart.
+The report draws them from "a second, much larger set of results" that it does not give. Here they
+are drawn from the printed runs, and each item says so. TCP with offloads off has no printed runs,
+only means in the Summary, which are drawn as marks. The Summary's means are of the larger set and
+differ from those of the printed runs; the charts and the comparison say by how much.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OF = {
 
 
 def by_size() -> list[Item]:
-    """UDP, 1024 versus 8192 bytes per send: three charts of the 20 printed runs."""
+    """Return UDP with 1024 and 8192 bytes per send: three charts of the 20 printed runs."""
     return [
         _item(
             f"udp-{short}-percentiles",
@@ -44,7 +44,7 @@ def by_size() -> list[Item]:
 
 
 def by_transport() -> list[Item]:
-    """UDP versus TCP with stateless offloads: three charts of the 40 printed runs."""
+    """Return UDP and TCP with stateless offloads: three charts of the 40 printed runs."""
     return [
         _item(
             f"transport-{short}-percentiles",
@@ -80,7 +80,7 @@ OTHER_SET = "which is of another set of runs than those printed"
 
 
 def _off(of: str) -> list[tuple[str, float]]:
-    """(label, mean) of TCP off at each size, as the Summary prints it."""
+    """Return (label, mean) of TCP off at each size, as in the Summary."""
     rows = chosen("summary", {"transport": "TCP off"})
     column = metric(of).column
     texts = published.printed("summary").loc[rows.index, column]
@@ -91,7 +91,7 @@ def _off(of: str) -> list[tuple[str, float]]:
 
 
 def _sets(of: str) -> list[Agreement]:
-    """The Summary's means of UDP and TCP on beside those of the printed runs."""
+    """Compare the Summary's means of UDP and TCP on with those of the printed runs."""
     column, unit, texts = metric(of).column, metric(of).unit, published.printed("summary")
     runs = _runs(tuple(TRANSPORTS))
     agreements = []
@@ -117,7 +117,7 @@ DIGITS = {"throughput": 0, "local_sd": 2, "remote_sd": 2}
 
 
 def _example() -> str:
-    """How far apart the two sets are, where it is most."""
+    """Return the greatest difference between the two sets, in words."""
     row = chosen("summary", {"transport": "UDP", "send_size": 8192})["throughput_mbps"].iloc[0]
     runs = _runs(("udp-send-size",))
     mean = runs.loc[runs["send_size"] == 8192, "throughput_mbps"].mean()
@@ -125,7 +125,7 @@ def _example() -> str:
 
 
 def sets_note() -> str:
-    """The same for a reader of the comparison."""
+    """Return the note on the two sets for the comparison."""
     return f"The Summary's means are of another set of runs than those printed: {_example()}."
 
 
@@ -134,6 +134,6 @@ TRANSPORTS = {"udp-send-size": "UDP", "tcp-mss": "TCP on"}
 
 
 def _runs(names: tuple[str, ...]) -> pd.DataFrame:
-    """The printed runs of the tables, each with its transport."""
+    """Return the printed runs of the tables, each with its transport."""
     parts = [chosen(name).assign(transport=TRANSPORTS[name]) for name in names]
     return pd.concat(parts, ignore_index=True)

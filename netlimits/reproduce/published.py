@@ -1,9 +1,11 @@
 """The published numbers: the reports' tables, traces and stated figures, as frames.
 
-The files lie in `data/` of the repository and, in an installed package, in its own `data`
-folder. `datapackage.json` there describes each one; types are read from it, so that a file
-and its description cannot drift apart unseen. The frames go to the same functions as any
-campaign's: nothing in `analysis` or `charts` knows where a frame came from.
+    from netlimits import published
+    published.table("udp-send-size")
+
+The files are in `data/` of the repository, and in `data` of an installed package.
+`datapackage.json` there describes each one, and types are read from it, so a file and its
+description cannot diverge unnoticed. The frames go to the same functions as any campaign's.
 """
 
 from __future__ import annotations
@@ -22,9 +24,10 @@ DTYPES = {"integer": "Int64", "number": "float64", "string": "str"}
 
 @cache
 def folder() -> Path:
-    """The folder of the published files: the package's own, else a checkout's `data/`.
+    """Return the folder of the published files: the package's, or a checkout's `data/`.
 
-    Raises DataError where they are not installed.
+    Raises:
+        DataError: The files are not installed.
     """
     package = Path(__file__).parents[1]
     for place in (package / "data", package.parent / "data"):
@@ -37,43 +40,51 @@ def folder() -> Path:
 
 @cache
 def description() -> dict[str, Any]:
-    """The Frictionless Data Package that describes the files, as `datapackage.json` holds it."""
+    """Return the Frictionless Data Package that describes the files (`datapackage.json`)."""
     loaded: dict[str, Any] = json.loads((folder() / "datapackage.json").read_text("utf-8"))
     return loaded
 
 
 def resource(name: str) -> dict[str, Any]:
-    """The description of one file: title, place, conditions, what is not stated, slips, schema.
+    """Return the description of a file: title, path, conditions, slips and schema.
 
-    Raises DataError naming the nearest name.
+    Args:
+        name: Name of a table or trace.
+
+    Raises:
+        DataError: The name is unknown; the message has the nearest one.
     """
     resources: dict[str, dict[str, Any]] = {r["name"]: r for r in description()["resources"]}
     if name in resources:
         return resources[name]
     near = nearest(name, resources)
     hint = f"did you mean {near}?" if near else f"there are: {', '.join(resources)}"
-    raise DataError(f"nothing published is called {name!r}; {hint}")
+    raise DataError(f"no published table or trace {name!r}; {hint}")
 
 
 def path(name: str) -> Path:
-    """The file of a table or trace."""
+    """Return the path of a table or trace."""
     return folder() / str(resource(name)["path"])
 
 
 def tables() -> dict[str, str]:
-    """Name -> title of every table, in the order of the reports."""
+    """Return name -> title of every table, in the order of the reports."""
     return {r["name"]: r["title"] for r in description()["resources"] if r["format"] == "csv"}
 
 
 def traces() -> dict[str, str]:
-    """Name -> title of every packet trace (text of tcpdump, for `analysis.bursts.trace`)."""
+    """Return name -> title of every packet trace (tcpdump's text, for `analysis.bursts.trace`)."""
     return {r["name"]: r["title"] for r in description()["resources"] if r["format"] == "txt"}
 
 
 def printed(name: str) -> pd.DataFrame:
-    """A table with every value as the text that was printed, trailing zeros kept, "" for none.
+    """Return a table with every value as printed, with trailing zeros, "" for none.
 
-    Raises DataError for a trace, which is no table.
+    Args:
+        name: Name of a table.
+
+    Raises:
+        DataError: The name is unknown or a trace.
     """
     if resource(name)["format"] != "csv":
         raise DataError(f"{name} is a trace, not a table; its file is published.path({name!r})")
@@ -81,11 +92,16 @@ def printed(name: str) -> pd.DataFrame:
 
 
 def table(name: str) -> pd.DataFrame:
-    """A table as numbers, one row a run, under the columns of `metrics.METRICS`.
+    """Return a table as numbers, a row for each run, with the columns of `metrics.METRICS`.
 
-    Where the report prints what was sent and what arrived but no throughput,
-    `throughput_mbps` is what arrived (netperf's THROUGHPUT). An empty field is missing.
-    Integers without a gap are int64. Raises DataError for an unknown name or a trace.
+    If the report prints what was sent and what arrived but no throughput, `throughput_mbps` is what
+    arrived (netperf's THROUGHPUT). An empty field is missing; integers without a gap are int64.
+
+    Args:
+        name: Name of a table.
+
+    Raises:
+        DataError: The name is unknown or a trace.
     """
     printed(name)  # refuses a trace
     fields = resource(name)["schema"]["fields"]
@@ -106,9 +122,10 @@ def table(name: str) -> pd.DataFrame:
 
 
 def statements() -> pd.DataFrame:
-    """The figures that the texts state, by `id`.
+    """Return the figures that the texts state, by `id`.
 
-    Columns: report, where, value, unit, kind (measured, computed, configured, standard),
-    qualifier (exactly, about, more than, …), precision (decimals printed), note.
+    Returns:
+        Columns report, where, value, unit, kind (measured, computed, configured, standard),
+        qualifier (exactly, about, more than, …), precision (decimals printed) and note.
     """
     return table("statements").set_index("id")

@@ -1,13 +1,12 @@
-"""Whether what came out agrees with what was printed, and neither more nor less.
+"""Decide whether a computed figure agrees with a printed one, given rounding.
 
-A printed figure is rounded: 3.81 stands for anything from 3.805 to 3.815. What we compute from
-printed figures is therefore not a number but an interval, from the least to the greatest that
-their rounding allows: the same function is called with the printed table and with its corners,
-every group of rows moved up or down by half a unit of its last printed digit. (Means, ratios and
-differences are monotone in each group, so their extremes lie in corners.) The two agree when the
-intervals meet: there is no other tolerance. What a text hedges ("about", "nearly", one end of a
-range) says no more than its words, so where the computed figure does not round to it the two stand
-beside each other without a verdict.
+A printed figure is rounded: 3.81 stands for anything from 3.805 to 3.815. So a figure computed from
+printed ones is an interval, from the smallest to the greatest value that their rounding allows. The
+same function is called with the printed table and with its corners, in which every group of rows is
+moved up or down by half a unit of its last printed digit. (Means, ratios and differences are
+monotone in each group, so their extremes are in corners.) The figures agree if the intervals meet;
+there is no other tolerance. A text that hedges ("about", "nearly", one end of a range) claims no
+more than its words, so a computed figure that does not round to it is shown without a verdict.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from netlimits.metrics import metric
 from netlimits.reproduce import published
 
 HEDGED = ("about", "nearly", "for example")
-"""Qualifiers in `statements.csv` by which a text says that it does not mean all digits."""
+"""Qualifiers in `statements.csv` of a text that does not mean all digits."""
 
 Worth = Literal["recomputed", "transcribed", "stated"]
-"""What a comparison is worth:
+"""Kind of a comparison:
 
     recomputed    from other printed numbers: only this can agree
     transcribed   a total, a count or a figure printed twice, which guards our copy of the table
@@ -35,7 +34,7 @@ Worth = Literal["recomputed", "transcribed", "stated"]
 """
 
 EDGE = 1e-9
-"""Intervals that are this close still meet: the gap is the error of binary fractions."""
+"""Intervals this close still meet: the gap is the error of binary fractions."""
 
 Verdict = Literal[
     "agrees", "differs", "slip", "hedged", "as printed", "beside", "no data", "condition"
@@ -44,9 +43,9 @@ Verdict = Literal[
 
 @dataclass(frozen=True, slots=True)
 class ComputedFigure:
-    """A figure computed from the data, and the least and greatest value that rounding allows.
+    """A figure computed from the data, and its interval by rounding.
 
-    `rule` says how a word of the text was interpreted, where that was necessary.
+    `rule` explains how a word of the text was interpreted.
     """
 
     value: float
@@ -56,7 +55,7 @@ class ComputedFigure:
     kind: Worth = "recomputed"
 
     def written(self, precision: int) -> str:
-        """The value to two digits more than were printed; its interval where that shows."""
+        """Return the value with two digits more than printed, and its interval unless empty."""
         if precision == 0 and self.low == self.high == round(self.value):
             return f"{self.value:.0f}"
         value, low, high = (f"{x:.{precision + 2}f}" for x in (self.value, self.low, self.high))
@@ -65,7 +64,7 @@ class ComputedFigure:
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A figure as a report prints it: `precision` decimals, and how the text hedges it."""
+    """A figure as printed: `precision` decimals, and how the text hedges it."""
 
     value: float
     precision: int
@@ -74,23 +73,23 @@ class Printed:
 
     @property
     def half_unit(self) -> float:
-        """How far off a figure may lie and still round to this one, in its unit."""
+        """How far a figure may be off and still round to this one, in its unit."""
         return 10.0**-self.precision / 2
 
     @property
     def is_hedged(self) -> bool:
-        """Whether the text says that it does not mean all digits."""
+        """True if the text does not mean all digits."""
         return self.qualifier in HEDGED
 
     @property
     def written(self) -> str:
-        """As printed, with its unit, and the hedge in front."""
+        """The figure as printed, with its unit and hedge."""
         number = f"{self.value:.{self.precision}f}"
         hedge = "" if self.qualifier == "exactly" else f"{self.qualifier} "
         return f"{hedge}{number}{'' if self.unit in ('', 'ratio') else f' {self.unit}'}"
 
     def agrees(self, computed: ComputedFigure) -> bool:
-        """Whether the computed figure, within its interval, can round to the printed one."""
+        """Return True if the computed figure, within its interval, can round to the printed one."""
         slack = EDGE * max(1.0, abs(self.value))
         if self.qualifier == "more than":
             return computed.high > self.value
@@ -101,23 +100,23 @@ class Printed:
 
 
 def exact(value: float, rule: str = "") -> ComputedFigure:
-    """A figure that does not depend on rounded ones: a count, a sum of header bytes."""
+    """Return a figure that does not depend on rounded ones, such as a count."""
     return ComputedFigure(float(value), float(value), float(value), rule)
 
 
 def transcribed(value: float, rule: str = "") -> ComputedFigure:
-    """A figure that our copy of a table repeats: it checks the copy, not the report."""
+    """Return a figure that our copy of a table repeats: it checks the copy, not the report."""
     return ComputedFigure(float(value), float(value), float(value), rule, "transcribed")
 
 
 def half_units(texts: pd.Series[Any]) -> np.ndarray:
-    """Half a unit of the last printed digit of each text: 0.005 for "3.81", 0.5 for "4805"."""
+    """Return half a unit of the last printed digit: 0.005 for "3.81", 0.5 for "4805"."""
     decimals = texts.str.partition(".")[2].str.len().to_numpy(dtype=float)
     return 0.5 * 10.0**-decimals
 
 
 def chosen(name: str, where: Mapping[str, Any] | None = None) -> pd.DataFrame:
-    """The rows of a published table whose columns hold `where`'s values (a tuple: one of them)."""
+    """Return the rows of a published table with `where`'s values; a tuple has alternatives."""
     frame = published.table(name)
     for column, values in (where or {}).items():
         frame = frame[frame[column].isin(values if isinstance(values, tuple) else (values,))]
@@ -131,10 +130,10 @@ def within_rounding(
     figures: Callable[[pd.DataFrame], Mapping[str, float]],
     where: Mapping[str, Any] | None = None,
 ) -> dict[str, ComputedFigure]:
-    """The result of `figures` on a published table, each with the interval that rounding allows.
+    """Return the result of `figures` on a published table, each with its interval by rounding.
 
-    `rounded` are the columns whose printed digits are rounded (a count is not); the rows of each
-    value of `by` move together. The number of calls is 2 to the number of those values, and one.
+    `rounded` are the columns with rounded digits (a count has none). The rows of each value of `by`
+    move together. The number of calls is 2 to the number of those values, plus one.
     """
     frame = chosen(name, where)
     texts = published.printed(name).loc[frame.index]
@@ -156,7 +155,7 @@ Statements = Mapping[str, tuple[str, Printed]]
 
 
 def printed_figures() -> Statements:
-    """Statement id -> what it is about, and the figure as printed; the Improvement rows too."""
+    """Return statement id -> its description and printed figure, with the Improvement rows."""
     statements = {
         str(key): (
             str(row["where"]),
@@ -172,5 +171,5 @@ def printed_figures() -> Statements:
 
 
 def improvement_id(column: str, transport: str) -> str:
-    """The statement id of one cell of the Summary's Improvement rows."""
+    """Return the statement id of a cell of the Summary's Improvement rows."""
     return f"improvement: {metric(column).title}, {transport}"

@@ -1,7 +1,7 @@
-"""Whether a table's rows fit themselves: each column that follows from the others, within rounding.
+"""Check a table's rows: each column that follows from the others, within rounding.
 
 netperf computes service demand from utilization and rate, and rate from calls and time. So every
-printed row can be computed again from its own other columns; a wrong digit shows.
+printed row can be recomputed from its own other columns, which exposes a wrong digit.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from netlimits.reproduce.items import Agreement
 from netlimits.reproduce.rounding import EDGE, Worth, chosen, half_units
 
 SECONDS = (9.995, 10.005)
-"""The runs' length where a report does not print it: 10.00 s, as the rows themselves imply.
+"""Length of the runs if a report does not print it: 10.00 s, as the rows imply.
 
-Nothing printed says so: what follows from it guards our copy and agrees with nothing.
+What follows from it only guards our copy, and cannot agree with the report.
 """
 
 
 def service_demands(
     name: str, end: str, cpus: int, where: Mapping[str, Any] | None = None
 ) -> Agreement:
-    """Service demand (µs/KiB) of one end, from its CPU utilization and what was sent.
+    """Recompute the service demand (µs/KiB) of one end from its CPU utilization and what was sent.
 
-    `evidence.cpu.service_demand` with the busy CPU seconds and the KiB of one second. The
-    receiver's divides by what was *sent* too, as netperf does.
+    Uses `evidence.cpu.service_demand` with the busy CPU seconds and the KiB of one second. The
+    receiver's is divided by what was *sent* too, as in netperf.
     """
     frame = chosen(name, where)
     texts = published.printed(name).loc[frame.index]
@@ -49,7 +49,7 @@ def service_demands(
 
 
 def sent(name: str) -> Agreement:
-    """Send throughput (10⁶ bit/s), from calls, size and time."""
+    """Recompute the send throughput (10⁶ bit/s) from calls, size and time."""
     frame, texts = chosen(name), published.printed(name)
     bits = 8 * frame["local_send_calls"].to_numpy() * frame["send_size"].to_numpy() / 1e6
     what = "Send throughput, again from calls × size in 10.00 s"
@@ -59,7 +59,7 @@ def sent(name: str) -> Agreement:
 
 
 def arrived(name: str) -> Agreement:
-    """Receive throughput (10⁶ bit/s): of what was sent, the share of calls that arrived."""
+    """Recompute the receive throughput (10⁶ bit/s): the share of sent calls that arrived."""
     frame, texts = chosen(name), published.printed(name)
     rate = "local_send_throughput_mbps"
     share = (frame["remote_recv_calls"] / frame["local_send_calls"]).to_numpy()
@@ -78,7 +78,7 @@ def _check(
     high: np.ndarray,
     kind: Worth = "recomputed",
 ) -> Agreement:
-    """How many rows' printed figures, rounded, meet [low, high]; the first that does not."""
+    """Count the rows whose printed figures, rounded, meet [low, high]; name the first other."""
     printed, half = texts.to_numpy(dtype=float), half_units(texts)
     meets = (low <= printed + half + EDGE) & (high >= printed - half - EDGE)
     rows = "1 row" if len(meets) == 1 else f"{len(meets)} rows"

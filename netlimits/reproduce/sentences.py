@@ -1,7 +1,7 @@
-"""What the limiters report says of its tables in words, held against the rows they are about.
+"""Check what the limiters report says about its tables in words.
 
-Words that order two figures ("faster", "higher", "not pegged") agree or differ; words of degree
-("occasionally", "very roughly") stand beside what was computed.
+Words that order two figures ("faster", "higher", "not pegged") agree or differ. Words of degree
+("occasionally", "very roughly") are shown with the computed figure.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ WORDS = "words, which no figure can be held against"
 
 
 def of_udp() -> list[Agreement]:
-    """The paragraphs below the UDP_STREAM table."""
+    """Check the paragraphs below the UDP_STREAM table."""
     runs = chosen("udp-send-size")
     small, large = (runs[runs["send_size"] == size] for size in SIZES)
     busiest = small["remote_cpu_peak_pct"].max()
     higher = (small["remote_cpu_pct"] > small["local_cpu_pct"]).sum()
-    whole = (runs["remote_recv_calls"] == runs["local_send_calls"]).sum()
+    equal = (runs["remote_recv_calls"] == runs["local_send_calls"]).sum()
     return [
         Agreement(
             "Receiver at 1024 bytes: its busiest CPU",
@@ -49,7 +49,7 @@ def of_udp() -> list[Agreement]:
         Agreement(
             "Runs whose receive calls equal the send calls",
             "occasionally",
-            f"{whole} of {len(runs)}",
+            f"{equal} of {len(runs)}",
             None,
             WORDS,
         ),
@@ -57,7 +57,7 @@ def of_udp() -> list[Agreement]:
 
 
 def of_tcp() -> list[Agreement]:
-    """The paragraph below the TCP_STREAM table, which holds it against UDP's."""
+    """Check the paragraph below the TCP_STREAM table, which compares it with UDP's."""
     udp, tcp = (
         {column: _means(chosen(name), column) for column in (RATE, *DEMANDS.values())}
         for name in ("udp-send-size", "tcp-mss")
@@ -87,7 +87,7 @@ def of_tcp() -> list[Agreement]:
 
 
 def of_summary() -> list[Agreement]:
-    """What is said of the means, in the Summary and below the charts by transport."""
+    """Check the sentences on the means, in the Summary and below the charts by transport."""
     summary = chosen("summary")
     transports = {
         name: _means(summary[summary["transport"] == name], RATE)
@@ -136,5 +136,5 @@ def of_summary() -> list[Agreement]:
 
 
 def _means(runs: pd.DataFrame, column: str) -> dict[int, float]:
-    """A column's mean at each size."""
+    """Return a column's mean at each size."""
     return {size: float(runs.loc[runs["send_size"] == size, column].mean()) for size in SIZES}

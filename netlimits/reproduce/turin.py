@@ -18,11 +18,11 @@ from netlimits.reproduce.rounding import ComputedFigure, chosen, exact, transcri
 
 LINK = "2.5G"
 PEAKS = {1500: "turin-peak", 9000: "turin-jumbo-peak"}
-"""MTU -> the statements of both tools' peaks."""
+"""MTU -> start of the ids of both tools' peaks."""
 
 
 def bounds() -> pd.DataFrame:
-    """The goodput bounds (Gbit/s) at both MTUs, and the peaks that the report states beside them.
+    """Return the goodput bounds (Gbit/s) at both MTUs, and the peaks that the report states.
 
     `bound_gbps` is the report's (no TCP options), `bound_timestamps_gbps` that with timestamps;
     `of_bound_pct` is the peak over the report's bound.
@@ -49,7 +49,7 @@ def bounds() -> pd.DataFrame:
 
 
 def _formula_figures() -> Mapping[str, ComputedFigure]:
-    """The formula of the MTUs and the link rate that the report states."""
+    """Return the formula's figures for the MTUs and the link rate that the report states."""
     stated = published.statements()["value"]
     link = f"{stated['turin-link']:g}G"
     standard, jumbo = (
@@ -98,13 +98,13 @@ FIGURES = (
     ("8a", "Nttcp under stress: Goodput", "cpu-stress"),
     ("8b", "Nttcp under stress: CPU Consumption", "cpu-stress"),
 )
-"""Number, caption, experiment."""
+"""Number, caption and experiment."""
 
 NO_DATA = "the report gives no data of this curve; drawn: the lab's"
 
 
 def _frame(number: str, caption: str) -> Callable[[], Mapping[str, Chart]]:
-    """The lab's curves with what is printed of the figure."""
+    """Return a function that draws the lab's curves with what is printed of the figure."""
     title = f"Figure {number}: {caption}"
     return lambda: {f"turin-figure-{number}": marks.turin(number, title)}
 

@@ -1,7 +1,7 @@
-"""The Turin report's figures and claims, measured in the lab's machines.
+"""The Turin report's figures and claims, measured on the lab's machines.
 
-`turin-lab.csv` has the runs of the campaigns that the gallery keeps (`scripts/gallery.py` writes
-it), a row each: the lab is no 2.5 Gbit/s link, and nuttcp stands in for nttcp.
+`turin-lab.csv` has a row for each run of the gallery's campaigns (written by `scripts/gallery.py`).
+The lab is not a 2.5 Gbit/s link, and nuttcp replaces nttcp.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ COLUMNS = (
     *("run", "block", "tool", "send_size", "tso", "mtu", "workers_per_cpu"),
     *("throughput_mbps", "local_process_cpu_pct", "local_processes", "local_threads"),
 )
-"""What is kept of each run that is ok."""
+"""Columns that are kept of each ok run."""
 
 STAND_IN = "nuttcp"
-"""Measured where nttcp is not: its successor."""
+"""Successor of nttcp, measured instead of it."""
 
 CPU = "local_process_cpu"
 MSS = 1460
@@ -35,7 +35,7 @@ NOT_FULL = "needs a link that the sender fills, which these runs did not"
 
 @cache
 def runs(experiment: str) -> pd.DataFrame:
-    """The runs of one experiment, as `nl.open` would have them, in COLUMNS that it has."""
+    """Return the runs of an experiment as `nl.open` would, with those of COLUMNS that it has."""
     text = resources.files("netlimits.reproduce").joinpath(FILE)
     with text.open(encoding="utf-8") as file:
         every = pd.read_csv(file)
@@ -47,12 +47,12 @@ def runs(experiment: str) -> pd.DataFrame:
 
 @cache
 def reports_tool() -> str:
-    """The tool that plays nttcp's part: nttcp itself where it was measured."""
+    """Return the tool in nttcp's role: nttcp itself if it was measured."""
     return "nttcp" if "nttcp" in set(runs("tso")["tool"]) else STAND_IN
 
 
 def claims() -> tuple[Assertion, ...]:
-    """What the report says of its curves, each as a ratio of the lab's runs."""
+    """Return the report's claims on its curves, each as a ratio of the lab's runs."""
     nttcp = reports_tool()
     of_nttcp, of_iperf3 = f"tool == '{nttcp}'", "tool == 'iperf3'"
     return (
@@ -152,5 +152,5 @@ def claims() -> tuple[Assertion, ...]:
 
 @cache
 def judgements() -> dict[str, Judgement]:
-    """What the lab's runs say of each claim, by statement."""
+    """Return the lab's judgement of each claim, by statement."""
     return {claim.statement: claim.judge(runs(claim.experiment)) for claim in claims()}

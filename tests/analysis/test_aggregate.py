@@ -189,9 +189,9 @@ def test_a_run_without_interim_results_does_not_take_the_others_averages_along()
     assert means["n"].tolist() == [1, 1]
     assert means["runs"].tolist() == [2, 2]
     (note,) = (n for n in means.attrs["notes"] if n.startswith("Highest average throughput: 2 of"))
-    assert "2 of 4 runs have none and count for nothing here; run 2: stream 1: a gap of" in note
+    assert "2 of 4 runs are left out, because they have none; run 2: stream 1: a gap of" in note
     without = with_highest_averages(runs, interims, 1).attrs["partial"]["highest_average_mbps"]
-    assert "run 4: it has no interim results" in without
+    assert "run 4 has no interim results" in without
 
 
 def test_a_last_result_as_short_as_netperf_s_clock_is_no_overlap() -> None:

@@ -177,5 +177,5 @@ def test_first_bursts_over_the_runs_of_each_series():
     with pytest.raises(DataError, match="no factor 'gro'"):
         over_transactions(packets, "gro")
     first = deferred[deferred["time_s"] < 0.0005]
-    with pytest.raises(DataError, match="no transaction to its end; take more packets"):
+    with pytest.raises(DataError, match="no complete transaction; capture more packets"):
         over_transactions(first)

@@ -29,9 +29,7 @@ def test_what_a_receivers_service_demand_is_of_is_told_where_packets_were_lost()
     frame = attempts((1, 1, "ok"), (2, 1, "ok")).assign(
         local_send_throughput_mbps=[100.0, 100.0], remote_recv_throughput_mbps=[99.95, 60.0]
     )
-    note = (
-        "1 of 2 runs lost packets: the receiver's service demand is per KiB sent, as netperf's is"
-    )
+    note = "the receiver's service demand is per KiB sent, as netperf's: 1 of 2 runs lost packets"
     assert note in caveats.notes(frame, ["remote_sd_us_per_kib"])
     assert caveats.notes(frame, ["local_sd_us_per_kib", "throughput_mbps"]) == ()
     assert caveats.losses(frame.drop(columns="local_send_throughput_mbps")) == ""
@@ -68,7 +66,7 @@ def test_a_throughput_of_a_part_of_the_time_is_told_beside_every_table():
     assert caveats.covered(whole) == caveats.covered(frame) == ""
     note = (
         "in 1 of 2 runs the throughput is of a part of the time, down to 72 %, in which data "
-        "arrived of all streams (covered_pct)"
+        "of all streams arrived (covered_pct)"
     )
     parts = frame.assign(covered_pct=["72.3", np.nan, 12.0])
     assert note in caveats.notes(parts, ["throughput_mbps"])
@@ -99,8 +97,8 @@ def test_sessions_are_told_by_the_time_between_runs():
          "started": [begun + pd.Timedelta(seconds=s) for s in seconds]}
     )  # fmt: skip
     note = (
-        "runs were made in 2 sessions, with up to 3 h between them: means hold what drifted "
-        "meanwhile"
+        "means include drift between sessions: the runs were made in 2 sessions, with up to 3 h "
+        "between them"
     )
     assert caveats.sessions(frame) == note
     assert note in caveats.notes(frame, ["throughput_mbps"])
@@ -116,7 +114,9 @@ def test_sessions_are_told_by_the_time_between_runs():
     close = frame.assign(started=[begun + pd.Timedelta(seconds=s) for s in range(0, 3000, 600)])
     assert caveats.sessions(close) == ""
     ended_before = close.assign(duration_s=[9.0, -60.0, 9.0, 9.0, 9.0])
-    assert caveats.sessions(ended_before).startswith("runs were made in 2 sessions")
+    assert caveats.sessions(ended_before).startswith(
+        "means include drift between sessions: the runs were made in 2"
+    )
     assert caveats.sessions(frame.drop(columns="started")) == ""
     assert caveats.sessions(frame.assign(started=pd.NaT)) == ""
 
@@ -128,8 +128,8 @@ def test_sent_and_received_of_different_times_are_told():
         **rates, elapsed_s=4.0, window_s=[3.2, 3.6, 4.0]
     )
     (note,) = caveats.notes(frame, rates)
-    assert note.startswith("in 2 of 3 runs what was sent is counted over the whole time")
-    assert "what arrived over the 80 to 90 % of it" in note
+    assert note.startswith("the difference between sent and received rates is not loss: in 2 of 3 ")
+    assert "received data over the 80 to 90 % of it" in note
     assert caveats.notes(frame, ["throughput_mbps"]) == ()
     assert caveats.notes(frame.assign(window_s=3.99), rates) == ()
     assert caveats.notes(frame.drop(columns="window_s"), rates) == ()

@@ -111,8 +111,8 @@ def test_each_series_is_fitted_by_itself() -> None:
     [
         ([1024] * 8, "all packets have 1024 bytes.*at least two sizes"),
         ([1024, 8192], "2 runs are too few"),
-        ([1024] * 5 + [8192], "one run alone has 8192 bytes and decides a cost; repeat it"),
-        ([1024, 1024, 1080, 1080], f"too alike.*condition number .* above {HARMFUL:.0f}"),
+        ([1024] * 5 + [8192], "a single run has 8192 bytes and decides a cost; repeat it"),
+        ([1024, 1024, 1080, 1080], f"too similar.*condition number .* above {HARMFUL:.0f}"),
     ],
 )
 def test_it_refuses_with_the_reason_what_the_data_cannot_separate(
@@ -130,7 +130,7 @@ def test_a_tool_s_own_service_demand_stands_in_for_ours() -> None:
 
 def test_only_costs_per_kib_can_be_split() -> None:
     frame = published.table("udp-send-size")
-    with pytest.raises(DataError, match="throughput is no service demand per KiB"):
+    with pytest.raises(DataError, match="throughput is not a service demand per KiB"):
         cost(frame, "throughput")
     with pytest.raises(DataError, match="no factor 'mss'"):
         cost(frame, size="mss")

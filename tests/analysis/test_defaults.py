@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from netlimits.analysis import defaults
+from netlimits.analysis.summary import defaults
 from netlimits.errors import DataError
 
 
@@ -41,5 +41,5 @@ def test_transactions_and_both_directions_are_what_was_measured() -> None:
 
 
 def test_a_file_without_a_metric_says_so() -> None:
-    with pytest.raises(DataError, match="there is no metric here; columns: mtu"):
+    with pytest.raises(DataError, match="no column is a metric; columns: mtu"):
         defaults.table(pd.DataFrame({"mtu": [1500]}))

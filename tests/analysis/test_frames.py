@@ -62,7 +62,7 @@ def test_an_attempt_that_stands_there_twice_is_refused() -> None:
         attempts((1, 1, "ok"), (2, 1, "failed"), (2, 2, "ok"), (2, 2, "ok")),
         attempts((2, 2, "ok"), (1, 1, "ok"), (2, 2, "ok")),
     ):
-        with pytest.raises(DataError, match="some attempt stands there twice"):
+        with pytest.raises(DataError, match="an attempt occurs twice"):
             frames.last_attempts(frame)
 
 
@@ -166,16 +166,18 @@ def test_what_one_of_several_campaigns_measured_is_no_factor_of_all() -> None:
 
 
 def test_what_cannot_be_joined_is_refused() -> None:
-    with pytest.raises(DataError, match="no frames to join"):
+    with pytest.raises(DataError, match="one frame or more to join"):
         nl.joined({})
     both = nl.joined({"a": pd.DataFrame({"mtu": [1500]})})
-    with pytest.raises(DataError, match="again: has a column campaign already"):
+    with pytest.raises(DataError, match="again: the frame has a column campaign already"):
         nl.joined({"again": both})
 
 
 def test_campaigns_put_together_without_names_lose_no_run_silently() -> None:
     frame = attempts((1, 1, "interrupted"), (1, 2, "ok"), (2, 1, "ok"))
-    with pytest.raises(DataError, match=r"several campaigns need a column campaign \(netlimits.jo"):
+    with pytest.raises(
+        DataError, match=r"several campaigns need a column campaign; join them with netlimits\.jo"
+    ):
         frames.usable(pd.concat([frame, frame]))
     assert len(frames.usable(nl.joined({"a": frame, "b": frame}))) == 4
 

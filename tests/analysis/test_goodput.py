@@ -142,12 +142,12 @@ def test_what_is_no_bit_rate_is_refused(written: str | float) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ({"mtu": 40}, "an MTU is 68 to 65535 bytes, not 40"),
+        ({"mtu": 40}, "mtu: it must be 68 to 65535 bytes, not 40"),
         ({"mtu": 100, "stack": ["vxlan"], "ipv6": True}, "MTU of 100 leaves no room .* vxlan"),
-        ({"stack": ["vxln"]}, "no header stack has 'vxln'; it may hold vlan"),
+        ({"stack": ["vxln"]}, "unknown layer 'vxln'; there are vlan"),
         ({"stack": ["geneve+x"]}, "NAME"),
         ({"stack": ["other"]}, "NAME"),
-        ({"transport": "udp", "timestamps": True}, "UDP has none"),
+        ({"transport": "udp", "timestamps": True}, "leave them out for UDP"),
         ({"transport": "sctp"}, "tcp or udp"),
         ({"data": 0}, "at most 1460 do"),
     ],
@@ -161,7 +161,7 @@ def test_the_curve_of_the_chart() -> None:
     curve = goodput.curve([100, 1500, 9000], [(), ("vxlan",)], "2.5G", timestamps=True)
     assert curve["stack"].tolist() == ["plain Ethernet"] * 3 + ["vxlan"] * 2
     assert curve.iloc[1]["ratio"] == goodput.bound(1500, timestamps=True).ratio
-    with pytest.raises(DataError, match="no MTU"):
+    with pytest.raises(DataError, match="none of the MTUs has room"):
         goodput.curve([80], [("vxlan",)])
 
 

@@ -35,7 +35,7 @@ def test_the_service_demand_ratios() -> None:
 def test_wrong_questions() -> None:
     with pytest.raises(DataError, match="at least one byte"):
         pacing.frame_rate("1G", 0)
-    with pytest.raises(DataError, match="no bit rate"):
+    with pytest.raises(DataError, match="not a bit rate"):
         pacing.pacing(published.table("constant-bitrate"), "fast")
 
 

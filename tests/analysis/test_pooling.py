@@ -46,7 +46,7 @@ def test_every_analysis_refuses_and_takes_it_where_it_is_meant(make, columns) ->
 
 
 def test_what_is_told_apart_is_not_pooled() -> None:
-    with pytest.raises(DataError, match="protocol is to be told apart and to be pooled"):
+    with pytest.raises(DataError, match="protocol is in pool and also in rows, columns or series"):
         summary(campaign(), "throughput", "protocol", pool=["protocol", "send_size"])
 
 
@@ -80,7 +80,7 @@ def test_a_table_of_ones_own_may_vary_halves_and_even_steps(values) -> None:
 def test_what_may_have_been_varied_and_is_taken_as_measured_is_told() -> None:
     frame = pd.DataFrame({"rtt": [0.11, 0.13, 0.18], "throughput_mbps": [1.0, 2.0, 3.0]})
     (note,) = (n for n in summary(frame, "throughput").attrs["notes"] if "rtt" in n)
-    assert note.startswith("rtt: another number in each row, so taken to be measured")
+    assert note.startswith("rtt counts as measured, because all values differ")
     assert not pooling.remarks(frame, ["rtt"])
 
 
@@ -88,6 +88,6 @@ def test_a_pool_that_pools_nothing_is_told() -> None:
     frame = campaign().assign(mtu=1500)
     notes = summary(frame, "throughput", "send_size", pool=["protocol", "mtu"]).attrs["notes"]
     told = [note for note in notes if note.startswith("pool ")]
-    assert told == ["pool mtu: without effect, no figure here has runs that differ in it"]
+    assert told == ["pool mtu has no effect: no figure has runs that differ in it"]
     within = summary(frame, "throughput", "send_size", "protocol", pool="mss").attrs["notes"]
-    assert any(note.startswith("pool mss: without effect") for note in within)
+    assert any(note.startswith("pool mss has no effect") for note in within)

@@ -94,7 +94,7 @@ def test_a_summary(improvement: str | None) -> None:
     whole = summary(frame, names, **LAID, improvement=improvement)
     same(whole, summary(of(frame), names, **LAID, improvement=improvement))
     notes = " ".join(whole.attrs["notes"])
-    for sentence in ("sessions", "other traffic", "lost packets", "7 left", "no loss"):
+    for sentence in ("sessions", "other traffic", "lost packets", "7 left", "not loss"):
         assert sentence in notes, sentence
 
 

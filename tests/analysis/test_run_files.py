@@ -57,7 +57,7 @@ def test_a_file_of_runs_beyond_the_limit_is_not_read(tmp_path, suffix):
 def test_what_counts_runs_is_a_number(tmp_path, name, cell, problem):
     path = tmp_path / "runs.csv"
     path.write_text(f"{name},status,x_mbps\n1,ok,5\n{cell},ok,6\n")
-    with pytest.raises(DataError, match=f"column {name}: is to be a number, and holds {problem}"):
+    with pytest.raises(DataError, match=f"column {name}: must contain numbers, not {problem}"):
         run_files.load(path)
 
 

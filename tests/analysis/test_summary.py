@@ -136,7 +136,7 @@ def test_a_metric_missing_in_a_part_of_a_cell_is_an_error_not_a_mean_of_the_rest
     assert told["mtu"].tolist() == [1500, 9000], "it has its row, without a figure"
     assert told["n"].tolist() == [0, 1]
     assert np.isnan(told["value"][0])
-    assert "Throughput: runs do not tell it: 1500" in told.attrs["notes"]
+    assert "Throughput: not measured by the runs of 1500" in told.attrs["notes"]
 
 
 def test_the_ratio_s_degrees_of_freedom_are_welch_s() -> None:

@@ -198,7 +198,7 @@ def test_the_highest_average_stands_beside_what_could_hold_it_back() -> None:
 def test_one_run_of_a_campaign_s_can_be_drawn() -> None:
     figure = charts.aggregate(parallel_runs(), run=4, window_s=2)
     assert "500 Mbit/s" in texts(figure)
-    with pytest.raises(DataError, match="run 9 is not there"):
+    with pytest.raises(DataError, match="run 9 does not exist"):
         charts.aggregate(parallel_runs(), run=9)
 
 

@@ -22,8 +22,8 @@ def test_each_series_is_a_curve_through_its_runs_from_zero_up() -> None:
     about, *legend = texts
     assert legend == ["1024 bytes", "8192 bytes"]
     assert " ".join(about.split()) == (
-        "Lower is better · 10 runs a curve · 4 of 20 runs lost packets: the receiver's service demand "
-        "is per KiB sent, as netperf's is"
+        "Lower is better · 10 runs a curve · the receiver's service demand is per KiB sent, "
+        "as netperf's: 4 of 20 runs lost packets"
     )
 
 

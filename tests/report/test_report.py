@@ -20,7 +20,7 @@ from netlimits.cli.import_ import import_
 from netlimits.cli.report import report
 from netlimits.errors import InputError
 from netlimits.experiment import load
-from netlimits.report import svg
+from netlimits.report import figures
 from netlimits.report.answers import answers, limited
 
 IMPORTS = Path(__file__).parents[1] / "captures" / "imports"
@@ -224,7 +224,7 @@ def test_a_chart_s_title_stands_once_and_the_chart_is_as_wide_as_the_page(tmp_pa
     assert len(titles) == len(set(titles)) == drawn.count("<svg")
     frame = nl.open(EXAMPLE).frame()
     figure = nl.charts.percentiles(frame, "throughput", ["transport", "send_size"], title="Once")
-    svg.inline(figure, "chart-1", "Once")
+    figures.inline(figure, "chart-1", "Once")
     assert not any(axes.get_title(loc="left") for axes in figure.axes)
     assert "svg { display: block; width: 100%;" in html
 

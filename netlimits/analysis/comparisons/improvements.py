@@ -1,8 +1,8 @@
-"""What one value of a factor gains over another, in each configuration that has both.
+"""Ratios of two values of a factor, in each configuration that has both.
 
-An improvement is a ratio, turned so that better is above 1, with the interval of
-`statistics.contrasts`: within blocks where there are any. A metric without a better direction,
-such as a number of calls, has none.
+An improvement is a ratio for which above 1 is better, with the interval of
+`analysis.statistics.contrasts`: within blocks if the campaign has any. A metric without a better
+direction, such as a number of calls, has none.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from netlimits.errors import DataError
 from netlimits.metrics import Metric
 
 Request = str | Mapping[str, str | Sequence[str]]
-"""Two values of the row factor, "A over B", or those of any factors: {factor: "A over B"}."""
+""""A over B" for two values of the row factor, or {factor: "A over B"} for any factors."""
 
 Places = Mapping[Key, tuple[str, Key]]
-"""The key of a cell -> its value of the compared factor, and what else tells it from others."""
+"""Key of a cell -> its value of the compared factor, and its values of the other factors."""
 
 _METHODS = {
     contrasts.WILCOXON: "within blocks: Hodges-Lehmann, Wilcoxon's interval",
@@ -36,7 +36,7 @@ _METHODS = {
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """Two values of a factor, as they are written, and the cells that have them."""
+    """Two values of a factor as text, and the cells that have them."""
 
     factor: str
     over: str
@@ -61,13 +61,14 @@ class Improvement:
 def pairings(
     frame: pd.DataFrame, keys: Sequence[str], rows: str | None, request: Request
 ) -> tuple[list[Pairing], list[str]]:
-    """Return the comparisons asked for, and notes on those whose values did not run.
+    """Return the requested comparisons, and notes on those whose values no run has.
 
-    Raises DataError for words other than "A over B", for a factor that is not there, and for values
-    of `rows`, where no factor is named, that it never has.
+    Raises:
+        DataError: The text is not "A over B", the factor is missing, or no run has a value of
+            `rows`.
     """
     if isinstance(request, str) and rows is None:
-        raise DataError(f"improvement {request!r} compares two values of a row factor: name one")
+        raise DataError(f"improvement {request!r}: name the row factor whose values to compare")
     named = {rows or "": request} if isinstance(request, str) else request
     pairs, missing = [], []
     for factor, written in named.items():
@@ -94,7 +95,7 @@ def refuse_absent(frame: pd.DataFrame, request: Mapping[str, Sequence[str]]) -> 
 
 
 def _absent(frame: pd.DataFrame, factor: str, values: Sequence[str]) -> str:
-    """Say which of the values no run has; "" if all have runs."""
+    """Return the problem of a value that no run has; "" if all have runs."""
     here = [wording.text(value) for value in sorted(frame[factor].unique(), key=wording.rank)]
     absent = [value for value in values if value not in here]
     return (
@@ -112,11 +113,11 @@ def _values(factor: str, written: str) -> tuple[str, str]:
 
 
 def _places(frame: pd.DataFrame, keys: Sequence[str], factor: str) -> Places:
-    """Return the value of `factor` of each cell of `keys`, and the other factors' values.
+    """Return each cell's value of `factor`, and its values of the other factors.
 
-    A factor outside the keys may decide several of them (`transport` is made of `protocol` and
-    `offloads`): all other factors tell then which cells belong together. A cell that pools
-    several values of any of them has no place.
+    A factor outside the keys may determine several of them (`transport` is made of `protocol` and
+    `offloads`); all other factors then decide which cells belong together. A cell that pools
+    several values has no place.
     """
     others = [key for key in keys if key != factor]
     if factor not in keys:
@@ -135,7 +136,7 @@ def _places(frame: pd.DataFrame, keys: Sequence[str], factor: str) -> Places:
 def improvements(
     cells: Sequence[Cell], metric: Metric, pairing: Pairing, confidence: float
 ) -> tuple[list[Improvement], list[str]]:
-    """Return each improvement of `pairing`, and notes on those that could not be computed."""
+    """Return the improvements of `pairing`, and notes on those that could not be computed."""
     if not metric.better:
         return [], []
     sides: dict[Key, dict[str, Cell]] = {}
@@ -166,13 +167,16 @@ def improvements(
 
 
 def _both(over: object, under: object) -> object:
-    """Return what two cells have in common in a key, or "A over B"."""
+    """Return the common value of two cells in a key, or "A over B"."""
     first, second = wording.text(over), wording.text(under)
     return over if first == second else f"{first} over {second}"
 
 
 def _contrast(top: Cell, bottom: Cell, confidence: float) -> Contrast | None:
-    """Top over bottom; None where a ratio means nothing, no interval where a value has no log."""
+    """Return top over bottom; None if the ratio means nothing.
+
+    It has no interval if a value has no logarithm.
+    """
     if not (top.mean > 0 and bottom.mean > 0):
         return None
     every = np.concatenate([top.sample, bottom.sample])
@@ -187,7 +191,7 @@ def _contrast(top: Cell, bottom: Cell, confidence: float) -> Contrast | None:
 
 
 def notes(ratios: Sequence[Contrast]) -> Iterator[str]:
-    """How the ratios' intervals came about, and how many of several are more than chance."""
+    """Yield the methods of the ratios' intervals, and how many ratios are significant."""
     used = {ratio.method for ratio in ratios}
     yield from (f"improvement {words}" for method, words in _METHODS.items() if method in used)
     chances = [ratio.p for ratio in ratios if not np.isnan(ratio.p)]

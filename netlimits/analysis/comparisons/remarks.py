@@ -1,4 +1,4 @@
-"""The notes below a comparison: what its ratios rest on, and what they cannot show."""
+"""Notes below a comparison: the method of its ratios, and their limits."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from netlimits.analysis.statistics.contrasts import FALSE_DISCOVERIES
 from netlimits.metrics import Metric
 
 INTERLEAVED = (
-    "both sides were interleaved in the same blocks, and each ratio is within blocks (Hodges and "
-    "Lehmann's estimate with Wilcoxon's interval; of fewer than six blocks Student's t of the "
-    "logarithms): what changed in the meantime met both sides alike"
+    "drift affected both sides alike: they were interleaved in the same blocks, and each ratio is "
+    "within blocks (Hodges and Lehmann's estimate with Wilcoxon's interval; with fewer than six "
+    "blocks Student's t of the logarithms)"
 )
 
 
@@ -26,7 +26,7 @@ def ended(
     factors: Sequence[str],
     called: Sequence[str],
 ) -> Iterator[str]:
-    """Yield a note for each side that ended fewer runs ok than the other somewhere."""
+    """Yield a note for each side on which fewer runs ended ok than on the other."""
     for fewer, name in enumerate(called):
         some = {
             row["key"]: row for row in rows if not row["verdict"] and survivors.side(row) == fewer
@@ -38,9 +38,8 @@ def ended(
         where = listed(ordered, factors)
         yield (
             f"fewer runs ended ok {name}: {survivors.counts(first, called)}"
-            f"{f' ({where})' if where else ''}; the runs that ended may be the fast ones, so their "
-            "ratio is never called better, and worse only if that holds without the other side's "
-            "slowest runs"
+            f"{f' ({where})' if where else ''}; they may be the fast ones, so their ratio is never "
+            "called better, and worse only if that holds without the other side's slowest runs"
         )
 
 
@@ -73,7 +72,7 @@ def mixed_kinds(
     factors: Sequence[str],
     called: Sequence[str],
 ) -> Iterator[str]:
-    """Yield figures that are means of runs of more than one kind; pop `kinds` from the rows."""
+    """Yield notes on means over runs of several kinds; remove `kinds` from the rows."""
     kinds = [(row["metric"], row["key"], row.pop("kinds")) for row in rows]
     for metric in metrics:
         for side, name in enumerate(called):
@@ -89,22 +88,22 @@ def mixed_kinds(
 def dependent_runs(
     rows: Sequence[dict[str, Any]], metrics: Sequence[Metric], called: Sequence[str]
 ) -> Iterator[str]:
-    """Yield the sides whose runs depend on one another; remove `series` from the rows.
+    """Yield notes on sides whose runs depend on one another; remove `series` from the rows.
 
-    It is None for a relation, whose runs stand in no order, and where runs are not the unit.
+    A series is None for a relation, whose runs have no order, and where runs are not the unit.
     """
     every = [(row["metric"], row.pop("series")) for row in rows]
     for metric in metrics:
         for side, name in enumerate(called):
             series = [of[side] for named, of in every if named == metric.name]
-            told = [sample for sample in series if sample is not None]
-            if told:
+            samples = [sample for sample in series if sample is not None]
+            if samples:
                 about = f"{name}: the interval of a ratio"
-                yield from dependence.notes(dependence.by_place(told), metric, about)
+                yield from dependence.notes(dependence.by_place(samples), metric, about)
 
 
 def verdict_notes(count: int, threshold: float, how: str) -> tuple[str, ...]:
-    """Return the notes on how ratios are computed and what their verdicts mean."""
+    """Return the notes on the method of the ratios and the meaning of the verdicts."""
     return (
         how,
         "ratios: above 1 is better, also where lower is better",

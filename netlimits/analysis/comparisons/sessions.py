@@ -1,13 +1,13 @@
-"""Campaigns as sessions: how far two sessions of the same machines lie apart, and what that allows.
+"""Campaigns as sessions: how much sessions of the same machines differ, and what that allows.
 
-The runs of one campaign tell how runs differ within a session. How sessions differ (heat,
-neighbours, another boot) only several sessions tell, or somebody who knows. So a comparison of
-two campaigns says
+The runs of one campaign show how runs differ within a session. How sessions differ (heat,
+neighbours, another boot) is known only from several sessions, or from the user. So a comparison of
+two campaigns shows
 
-    one session a side              that these two sessions differ, at most
-    one a side, and a bound         by how much more than the bound, which widens the interval
-    several on one side or both     what the means of the sessions say: a session is one value, and
-                                    its runs only make that value more precise
+    one session a side              at most that these two sessions differ
+    one a side, and a bound         a difference beyond the bound, which widens the interval
+    several on one side or both     the difference of the sessions' means: a session is one value,
+                                    and more runs only make that value more precise
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from netlimits.analysis.statistics import contrasts
 from netlimits.analysis.statistics.contrasts import NONE, Contrast
 
 CAMPAIGN = "campaign"
-"""The column that tells sessions apart, in frames of several campaigns."""
+"""Column that distinguishes sessions in frames of several campaigns."""
 METHOD = "sessions"
 
 
 class Sessions(NamedTuple):
-    """The number of sessions of each side, and by how much sessions may differ (a share)."""
+    """Number of sessions of each side, and by which share sessions may differ."""
 
     before: int
     after: int
@@ -39,17 +39,17 @@ class Sessions(NamedTuple):
 
     @property
     def several(self) -> bool:
-        """Return True if there are enough sessions to show how much sessions differ."""
+        """True if there are enough sessions to show how much sessions differ."""
         return self.before + self.after > 2
 
     @property
     def bounded(self) -> bool:
-        """Return True if something bounds how much sessions differ."""
+        """True if something bounds how much sessions differ."""
         return self.several or self.differ_by is not None
 
 
 def number(runs: Runs) -> int:
-    """Return how many sessions a side has; 1 for a relation, whose campaigns stand in no order."""
+    """Return how many sessions a side has; 1 for a relation, whose campaigns have no order."""
     if isinstance(runs, Relation) or CAMPAIGN not in runs.columns:
         return 1
     return max(1, int(runs[CAMPAIGN].nunique()))
@@ -67,8 +67,8 @@ def ratio(
 ) -> Contrast:
     """Return the ratio of `top` to `bottom`; `of` names the session of each of their runs.
 
-    Student's t of the sessions' mean logarithms: Welch's where both sides have several, else with
-    one spread for both. No interval for one session a side.
+    The method is Student's t of the sessions' mean logarithms: Welch's if both sides have several
+    sessions, otherwise with a common variance. One session a side has no interval.
     """
     means = [
         pd.Series(np.log(values)).groupby(session).mean().to_numpy()
@@ -95,8 +95,8 @@ def widened(
 ) -> Contrast:
     """Return the contrast of two sessions that may differ by a share without any change.
 
-    Its interval holds what was changed if the sessions differ by no more than that; its p-value is
-    that of the nearest ratio that the bound allows.
+    The interval contains the effect of the change if the sessions differ by at most that share. The
+    p-value is that of the nearest ratio within the bound.
     """
     margin = math.log1p(differ_by)
     away = math.log(contrast.value)
@@ -110,12 +110,12 @@ def widened(
 
 
 def notes(sessions: Sessions, called: Sequence[str] = ("before", "after")) -> str:
-    """Return what a reader of a comparison of two campaigns must know."""
+    """Return the note on the sessions of a comparison."""
     if sessions.several:
         return (
-            f"each session counts as one value, the mean of its runs: {sessions.before} "
-            f"{called[0]} and {sessions.after} {called[1]} (Student's t of the logarithms); more "
-            "sessions make the interval narrower, more runs hardly do"
+            "more sessions make the interval narrower, more runs hardly do: each session counts as "
+            f"one value, the mean of its runs: {sessions.before} {called[0]} and {sessions.after} "
+            f"{called[1]} (Student's t of the logarithms)"
         )
     if sessions.differ_by is not None:
         return (

@@ -1,4 +1,4 @@
-"""The two sides of a comparison: which configurations stand on each, and what that leaves out."""
+"""The two sides of a comparison: the configurations of each, and those that cannot be compared."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ from netlimits.errors import DataError
 from netlimits.model import OUTCOMES
 
 FAILED, RECOVERED = "failed", "recovered"
-"""What became of a configuration that has runs which are ok on one side only."""
+"""Verdicts of a configuration with ok runs on one side only."""
 SHOWN = 6
-"""Configurations that a note names."""
+"""Maximum number of configurations in a note."""
 
 Configured: TypeAlias = pd.DataFrame | ConfigurationRuns
-"""The runs of a configuration."""
 
 Key = tuple[str, ...]
-"""A configuration's values as they are written, "" where it has none."""
+"""A configuration's values as text, "" for a missing one."""
 
 
 def ok(side: pd.DataFrame) -> pd.DataFrame:
-    """The runs of a side that are ok: none, where all of them failed."""
+    """Return the ok runs of a side; none if all failed."""
     runs = frames.last_attempts(side)
     if len(runs) and "status" in runs.columns and not (runs["status"] == "ok").any():
         return runs.iloc[:0]
@@ -37,11 +36,13 @@ def ok(side: pd.DataFrame) -> pd.DataFrame:
 def factors(
     sides: Sequence[pd.DataFrame], tried: Sequence[pd.DataFrame], among: Sequence[str] | None
 ) -> list[str]:
-    """The columns that tell the configurations of both sides apart.
+    """Return the factors that distinguish the configurations of both sides.
 
-    Runs that failed have their configurations too. Where nothing says which columns are factors,
-    those that a run which failed lacks are taken for what it did not live to measure. Raises
-    DataError for a factor that one side lacks.
+    Runs that failed have configurations too. If the factors are not known (`among`), a column that
+    failed runs lack counts as measured.
+
+    Raises:
+        DataError: One side lacks a factor.
     """
     both = _joined([side for side in sides if len(side)])
     names = list(pooling.left_out(both, [], among))
@@ -56,8 +57,8 @@ def factors(
     for name in names:
         if not all(name in side.columns for side in tried):
             raise DataError(
-                f"{name} is a factor on one side only: nothing matches; compare campaigns of the "
-                "same experiment"
+                f"{name} is a factor on one side only, so nothing matches; compare campaigns of "
+                "the same experiment"
             )
     return names
 
@@ -67,14 +68,14 @@ def _joined(sides: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def configurations(side: pd.DataFrame, factors: Sequence[str]) -> dict[Key, Configured]:
-    """Each configuration of a side with its runs."""
+    """Return each configuration of a side with its runs."""
     return {_written(values): runs for values, runs in frames.groups(side, factors) if len(runs)}
 
 
 def of_relation(
     side: Relation, factors: Sequence[str], *, ok: bool, paired: bool = False
 ) -> dict[Key, Configured]:
-    """The same of a relation: of the runs that are ok, or of those that have an outcome."""
+    """Return the configurations of a relation: those of ok runs, or of runs with an outcome."""
     every = sketches.cells(side, factors, ("ok",) if ok else OUTCOMES)
     ordered = sorted(every.values(), key=lambda item: tuple(map(wording.rank, item[0])))
     return {
@@ -92,7 +93,7 @@ def _outcomes(runs: Configured) -> pd.DataFrame:
 
 
 def listed(keys: Iterable[Key], factors: Sequence[str]) -> str:
-    """Configurations in words: "send_size 1024, transport UDP; …", not all of many."""
+    """Return the first SHOWN configurations in words: "send_size 1024, transport UDP; …"."""
     configurations = [
         ", ".join(f"{name} {value}" for name, value in zip(factors, key, strict=True) if value)
         for key in keys
@@ -107,14 +108,11 @@ def gaps(
     factors: Sequence[str],
     called: Sequence[str],
 ) -> Iterator[str]:
-    """Notes on configurations of one side only, and on those whose runs all failed on a side.
-
-    They call the sides what these are `called`.
-    """
+    """Yield notes on configurations that are, or have ok runs, on one side only."""
     for side, opposite in ((0, 1), (1, 0)):
-        alone = [key for key in tried[side] if key not in tried[opposite]]
-        if alone:
-            yield f"only {called[side]}: {listed(alone, factors)}"
+        unmatched = [key for key in tried[side] if key not in tried[opposite]]
+        if unmatched:
+            yield f"only {called[side]}: {listed(unmatched, factors)}"
     for side, opposite in ((0, 1), (1, 0)):
         for key, runs in tried[side].items():
             if key in ok[side] or key not in tried[opposite]:

@@ -1,14 +1,14 @@
-"""Runs that did not end ok: what they do to a comparison of the runs that did.
+"""Runs that did not end ok, and their effect on a comparison of those that did.
 
-Slow runs time out and lost ones have no figure, so the runs that are left are too good. Where fewer
-runs ended ok on one side, its figures may be better for that reason alone. Two rules follow:
+Slow runs time out and failed ones have no figure, so the remaining runs are too good. If fewer runs
+ended ok on one side, its figures may be better for that reason alone. Two rules follow:
 
-- A ratio never makes the side with fewer ended runs, or its change, look good: it is not `better`.
-- `worse` than a side that lost runs holds only if it still holds after as large a share of the
-  worst runs is left out of the other side (Lee, "Training, Wages, and Sample Selection", 2009).
+- The side with fewer ok runs is never called `better`.
+- `worse` than a side that lost runs holds only if it still holds without as large a share of the
+  other side's worst runs (Lee, "Training, Wages, and Sample Selection", 2009).
 
-Fewer is more than chance by Fisher's exact test, over all configurations at the false discovery
-rate of the ratios; then it is a verdict of its own.
+Fewer runs are significant by Fisher's exact test, over all configurations at the false discovery
+rate of the ratios; then they are a verdict of their own.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from scipy.special import gammaln
 from netlimits.analysis.statistics import contrasts
 
 FEWER, MORE = "fewer", "more"
-"""Verdicts: after ended fewer, or more, of its runs ok than before, and more than chance."""
+"""Verdicts: significantly fewer, or more, runs ended ok after than before."""
 TERMS = 100_000
-"""Outcomes of Fisher's test that are summed, from the observed one on; later ones add nothing."""
+"""Maximum number of summed outcomes of Fisher's test; later ones add nothing."""
 
 
 def side(row: Mapping[str, Any]) -> int | None:
@@ -35,12 +35,12 @@ def side(row: Mapping[str, Any]) -> int | None:
 
 
 def _crossed(row: Mapping[str, Any]) -> tuple[int, int]:
-    """Return both shares times the product of the runs that were tried, which makes them whole."""
+    """Return both shares times the product of the numbers of runs, which makes them integers."""
     return row["ok_before"] * row["of_after"], row["ok_after"] * row["of_before"]
 
 
 def beyond_chance(rows: Sequence[Mapping[str, Any]], level: float) -> set[Any]:
-    """Return the keys of the configurations in which fewer runs of a side ended, beyond chance."""
+    """Return the keys of the configurations in which significantly fewer runs of a side ended."""
     chances = {row["key"]: _fisher(row) for row in rows}
     most = contrasts.discovered(list(chances.values()), level)
     return {key for key, chance in chances.items() if chance <= most}
@@ -71,7 +71,7 @@ def _choose(n: int, k: np.ndarray) -> np.ndarray:
 
 
 def trimmed(row: Mapping[str, Any], sample: np.ndarray, better: str) -> np.ndarray:
-    """Return which runs of `after` to keep: the best ones, as large a share as before or less."""
+    """Return which runs of `after` to keep: the best ones, at most as large a share as before."""
     before, after = _crossed(row)
     share = min(1.0, before / after) if after else 1.0
     # one standard deviation more: how many were lost before is chance, too

@@ -1,10 +1,10 @@
-"""Classic pcap and pcapng to raw TCP packets: exact nanoseconds, nothing skipped in silence.
+"""Read classic pcap and pcapng as raw TCP packets, with exact nanoseconds.
 
-A capture is a list of frames with a time and a link type; of each frame only the addresses,
-ports, flags and numbers are read, so that one cut off after its TCP header (`tcpdump -s 96`)
-is whole for us. Lengths come from the IP header, not from what was kept. The formats are the
-IETF drafts' (opsawg-pcap, opsawg-pcapng); the library that reads them in pure Python keeps
-one interface's clock and times as floats, which at today's epoch blur 0.2 µs.
+A capture is a list of frames with a time and a link type. Only addresses, ports, flags and numbers
+of a frame are read, so a frame that was cut off after its TCP header (`tcpdump -s 96`) is complete.
+Lengths come from the IP header. The formats are the IETF drafts' (opsawg-pcap, opsawg-pcapng). The
+pure Python library for them keeps one interface's clock, and times as floats, whose error at
+today's epoch is 0.2 µs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from netlimits.errors import DataError
 
 
 class Packet(NamedTuple):
-    """One TCP packet as it was on the wire, numbers absolute; `time_ns` since the epoch."""
+    """A TCP packet as on the wire, with absolute numbers; `time_ns` is since 1970."""
 
     time_ns: int
     source: str
@@ -37,12 +37,12 @@ MAGICS = {
     b"\x4d\x3c\xb2\xa1": ("<", 1),
     b"\xa1\xb2\x3c\x4d": (">", 1),
 }
-"""Classic pcap's first bytes -> byte order and ns a tick."""
+"""First bytes of a classic pcap -> byte order, and nanoseconds of a tick."""
 PCAPNG = b"\x0a\x0d\x0d\x0a"
 
 ETHERNET, SLL, SLL2, RAW, NULL, LOOP, IPV4, IPV6 = 1, 113, 276, 101, 0, 108, 228, 229
 NETWORK_AT = {SLL: 16, SLL2: 20, RAW: 0, 12: 0, 14: 0, NULL: 4, LOOP: 4, IPV4: 0, IPV6: 0}
-"""Link type -> where the IP header starts (Ethernet aside, whose tags vary)."""
+"""Link type -> offset of the IP header (without Ethernet, whose tags vary)."""
 TAGS = (0x8100, 0x88A8, 0x9100)
 EXTENSIONS = (0, 43, 60)  # hop-by-hop, routing, destination options
 FLAGS = (
@@ -59,15 +59,16 @@ FLAGS = (
 
 
 def is_capture(head: bytes) -> bool:
-    """Whether these first bytes are a pcap's or a pcapng's."""
+    """Return True if these first bytes are those of a pcap or pcapng."""
     return head[:4] in MAGICS or head[:4] == PCAPNG
 
 
 def packets(data: bytes, name: str = "capture") -> Iterator[Packet]:
-    """The TCP packets of a capture in its order; others, and later IP fragments, are passed over.
+    """Yield the TCP packets of a capture in order, without other protocols and later IP fragments.
 
-    Raises DataError for a file cut off in mid-packet, an unknown link type, or a TCP header
-    that was not kept whole.
+    Raises:
+        DataError: The file ends within a packet, the link type is unknown, or a TCP header is
+            incomplete.
     """
     frames = _pcapng(data, name) if data[:4] == PCAPNG else _pcap(data, name)
     for number, (time_ns, link, frame) in enumerate(frames, 1):
@@ -135,7 +136,7 @@ def _pcapng(data: bytes, name: str) -> Iterator[tuple[int, int, bytes]]:
 
 
 def _interface(order: str, body: bytes) -> tuple[int, int, int]:
-    """Link type, ticks a second (option 9) and offset in ns (option 14) of an interface block."""
+    """Return an interface's link type, ticks a second (option 9) and offset in ns (option 14)."""
     link, rate, offset, place = struct.unpack_from(order + "H", body)[0], 10**6, 0, 8
     while place + 4 <= len(body):
         code, size = struct.unpack_from(order + "HH", body, place)
@@ -151,7 +152,7 @@ def _interface(order: str, body: bytes) -> tuple[int, int, int]:
 
 
 def _tcp(time_ns: int, link: int, frame: bytes) -> Packet | None:
-    """The frame's TCP packet; None for another protocol. Raises struct.error when cut off."""
+    """Return the frame's TCP packet, None for another protocol. Raises struct.error if cut off."""
     if link == ETHERNET:
         place, kind = 14, struct.unpack_from("!H", frame, 12)[0]
         while kind in TAGS:

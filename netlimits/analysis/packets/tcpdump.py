@@ -1,8 +1,7 @@
-"""tcpdump's text to TCP packets: the format of 2005 and today's, with any of its clocks.
+"""Read tcpdump's text as TCP packets: the format of 2005 and today's, with any of its clocks.
 
-A line that is neither a TCP packet, nor one of another protocol that tcpdump names, nor
-something that tcpdump says about itself, is an error with its number: a packet lost in silence
-would make two bursts out of one.
+A line that is not a TCP packet, a packet of another protocol that tcpdump names, or a message of
+tcpdump is an error with its number: a missing packet would split a burst.
 """
 
 from __future__ import annotations
@@ -50,22 +49,22 @@ HEX = re.compile(r"\s+0x[0-9a-f]{4}:")
 
 
 def packets(text: str, name: str = "trace") -> Iterator[Packet]:
-    """The TCP packets of tcpdump's text, taken with `-n`; `seq` is -1 where none is printed.
+    """Yield the TCP packets of tcpdump's text, taken with `-n`; `seq` is -1 if not printed.
 
-    Times are on one scale, whose zero depends on the clock. `-ttt` and `-ttttt` print alike:
-    times that never fall are taken as elapsed time. Raises DataError naming the line.
+    Times are on one scale, whose zero depends on the clock. `-ttt` and `-ttttt` print alike: times
+    that never fall count as elapsed time. Raises DataError with the line.
     """
     lines: list[tuple[str, int, Packet | None]] = []
     for number, line in _lines(text):
         where = f"{name}:{number}"
         if ENDLESS.search(line):
-            raise DataError(f"{where}: a number of 16 digits or more, which no packet has")
+            raise DataError(f"{where}: a number of 16 digits or more cannot be a packet's")
         clock, moment, rest = _moment(line, where)
         if clock == "clock" and (lines[0][0] == "elapsed" if lines else not moment):
             clock = "elapsed"
         lines.append((clock, moment, _packet(rest, where)))
     if len({clock for clock, _, _ in lines}) > 1:
-        raise DataError(f"{name}: its lines use several clocks; one tcpdump option for all of them")
+        raise DataError(f"{name}: the lines have several clocks; trace with one option of tcpdump")
     times = _times([t for _, t, _ in lines], lines[0][0]) if lines else []
     for time_ns, (_, _, packet) in zip(times, lines, strict=True):
         if packet:
@@ -73,7 +72,7 @@ def packets(text: str, name: str = "trace") -> Iterator[Packet]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Line number and text of each packet, with -v's second line joined to its first."""
+    """Yield line number and text of each packet, with -v's second line joined to its first."""
     waiting: tuple[int, str] | None = None
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or HEX.match(line) or TALK.match(line):
@@ -89,7 +88,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _moment(line: str, where: str) -> tuple[str, int, str]:
-    """A line's clock, its time in ns, and what follows."""
+    """Return a line's clock, its time in ns, and the rest."""
     for clock, pattern in TIMES:
         stamp = pattern.match(line.lstrip())
         if not stamp:
@@ -107,12 +106,12 @@ def _moment(line: str, where: str) -> tuple[str, int, str]:
 
 
 def _fixed(seconds: str) -> int:
-    whole, _, part = seconds.partition(".")
-    return int(whole) * 10**9 + int(part.ljust(9, "0")[:9])
+    integer, _, part = seconds.partition(".")
+    return int(integer) * 10**9 + int(part.ljust(9, "0")[:9])
 
 
 def _times(printed: Sequence[int], clock: str) -> list[int]:
-    """Times on one scale: deltas are added up, and midnight is passed."""
+    """Return times on one scale: deltas are added up, and midnight is passed."""
     falls = any(b < a for a, b in pairwise(printed))
     if clock == "delta" or (clock == "elapsed" and falls):
         total, times = 0, []
@@ -129,7 +128,7 @@ def _times(printed: Sequence[int], clock: str) -> list[int]:
 
 
 def _packet(line: str, where: str) -> Packet | None:
-    """The TCP packet of a line without its time; None for another protocol's."""
+    """Return the TCP packet of a line without its time, None for another protocol's."""
     place = WHERE.match(line)
     assert place is not None  # it matches any text
     if not place["network"] and OTHER_FRAME.match(place["rest"]):
@@ -138,20 +137,20 @@ def _packet(line: str, where: str) -> Packet | None:
     if not ends:
         if place["network"] and OTHER_IP.search(place["rest"]):
             return None
-        raise DataError(f"{where}: no packet: {line.strip()[:80]!r}")
+        raise DataError(f"{where}: not a packet: {line.strip()[:80]!r}")
     description = ends["rest"].strip()
     fields = TODAY.match(description) or OLD.match(description)
     if not fields:
         if OTHER_IP.match(description):
             return None
         raise DataError(
-            f"{where}: neither a TCP packet nor a protocol known here: {description[:80]!r}; "
-            "leave other traffic out with tcpdump … tcp"
+            f"{where}: neither TCP nor another known protocol: {description[:80]!r}; "
+            "capture with tcpdump … tcp"
         )
     start, end, length = (int(fields[k]) if fields[k] else None for k in ("start", "end", "length"))
     if start is not None and end is not None and (end - start) % 2**32 != length:
         raise DataError(
-            f"{where}: seq {start}:{end} does not span the {length} bytes it is said to"
+            f"{where}: seq {start}:{end} does not span the {length} bytes of its length"
         )
     ack = int(fields["ack"]) if fields["ack"] else None
     if max(start or 0, end or 0, ack or 0) >= 2**33 or (length or 0) >= 2**24:
@@ -172,5 +171,5 @@ def _packet(line: str, where: str) -> Packet | None:
 def _end(text: str, where: str) -> tuple[str, int]:
     address, dot, port = text.rpartition(".")
     if not dot or not port.isdigit():
-        raise DataError(f"{where}: {text!r} is no address with a port; trace with tcpdump -n")
+        raise DataError(f"{where}: {text!r} is not an address with a port; trace with tcpdump -n")
     return address, int(port)

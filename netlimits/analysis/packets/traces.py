@@ -1,8 +1,7 @@
-"""A packet trace to one frame of TCP packets: tcpdump's text, of 2005 or of today, or a capture.
+"""Read a packet trace as a frame of TCP packets: tcpdump's text, of 2005 or today, or a capture.
 
-Times become seconds since the first packet, and sequence numbers relative to the connection's
-first byte, as tcpdump prints them, whatever the trace was: text and capture of the same packets
-give the same frame.
+Times are seconds since the first packet, and sequence numbers are relative to the connection's
+first byte, as tcpdump prints them. Text and capture of the same packets give the same frame.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from netlimits.analysis.packets.pcap import Packet
 from netlimits.errors import DataError
 
 CONTROL_PORT = 12865
-"""Where netperf's control connection listens."""
+"""Port of netperf's control connection."""
 
 COLUMNS = {
     "time_s": "float64",
@@ -36,28 +35,31 @@ COLUMNS = {
 }
 
 NEAR = 1 << 24
-"""Numbers of one connection further apart than this (bytes) are of two ways of counting."""
+"""Numbers of a connection that differ by more bytes are counted in different ways."""
 
 
 def trace(
     source: str | Path | bytes, *, control_port: int | None = CONTROL_PORT, mss: int | None = None
 ) -> pd.DataFrame:
-    """The TCP packets of a trace in their order, one row each.
+    """Read the TCP packets of a trace, in order.
 
-    `source` is a file (text of tcpdump, pcap or pcapng), the bytes of one, or, when it holds a
-    line break, tcpdump's text itself, taken with `-n` and any of its clocks. `-ttt` and
-    `-ttttt` look alike: times that never fall are taken as elapsed time. Connections to or
-    from `control_port` are left out; None keeps all.
+    Args:
+        source: A file (tcpdump's text, pcap or pcapng), its bytes, or, if it contains a line break,
+            tcpdump's text itself, taken with `-n` and any of its clocks. `-ttt` and `-ttttt` look
+            alike: times that never fall count as elapsed time.
+        control_port: Connections to or from this port are left out; None keeps all.
+        mss: A captured packet longer than this (segmentation offload hands the NIC up to 64 KiB at
+            once) is split into the segments of the wire, at the same time.
 
-    With `mss`, a captured packet longer than it (segmentation offload hands the NIC up to
-    64 KiB at once) becomes the segments that it was on the wire, at the same time.
+    Returns:
+        A row for each packet: `time_s` since the first packet; `connection` (from 1, by first
+        packet); `source`, `source_port`, `destination`, `destination_port`; `flags` as today's
+        tcpdump prints them; `kind`: `segment` (has data), `control` (SYN, FIN, RST) or `ack`
+        (nothing else); `seq_start`, `seq_end` (missing if not printed), `length_bytes` and `ack`.
+        Numbers count from the connection's first byte, or as printed if its start is missing.
 
-    Columns: `time_s` since the first packet; `connection` (from 1, by first packet); `source`,
-    `source_port`, `destination`, `destination_port`; `flags` as tcpdump prints them today;
-    `kind`: `segment` (carries data), `control` (SYN, FIN, RST), `ack` (nothing but that);
-    `seq_start`, `seq_end` (missing where not printed), `length_bytes`, `ack`.
-    Numbers count from the connection's first byte, or as printed where its start is not in it.
-    Raises DataError naming file and line of what is no packet.
+    Raises:
+        DataError: A line or packet cannot be read; the message names file and line.
     """
     data, name = _read(source)
     if pcap.is_capture(data):
@@ -67,7 +69,7 @@ def trace(
     if control_port is not None:
         packets = [p for p in packets if control_port not in (p.source_port, p.destination_port)]
     if not packets:
-        raise DataError(f"{name}: holds no TCP packet of a data connection")
+        raise DataError(f"{name}: contains no TCP packet of a data connection")
     rows = _rows(packets, text=not pcap.is_capture(data))
     if mss is not None:
         rows = [part for row in rows for part in _cut(row, mss)]
@@ -88,7 +90,7 @@ def _read(source: str | Path | bytes) -> tuple[bytes, str]:
 
 
 def _rows(packets: Sequence[Packet], text: bool) -> list[tuple[object, ...]]:
-    """Rows of COLUMNS: time since the first packet, connections numbered, numbers relative."""
+    """Return rows of COLUMNS, with times since the first packet and relative numbers."""
     first = min(p.time_ns for p in packets)
     names: dict[frozenset[End], int] = {}
     counts: dict[tuple[End, End], _Count] = {}
@@ -118,12 +120,11 @@ End = tuple[str, int]
 
 @dataclass(slots=True)
 class _Count:
-    """How one direction's numbers count: from `base`, the SYN's or, without one, the first seen.
+    """How one direction counts: from `base`, its SYN's number or else the first one seen.
 
-    A capture's are absolute. Text prints a connection's first packet and its SYNs absolute and
-    all else relative, unless taken with -S: the first number after `base` decides, being NEAR
-    it, rather than 0, or not. Text that starts with small numbers is an excerpt, and stays as
-    printed.
+    A capture's numbers are absolute. Text prints a connection's first packet and its SYNs absolute
+    and all else relative, unless taken with -S. The first number after `base` decides, by being
+    NEAR it or near 0. Text that starts with small numbers is an excerpt, and stays as printed.
     """
 
     base: int
@@ -138,9 +139,9 @@ class _Count:
         return cls(number, None if text else True, after_syn=syn)
 
     def relative(self, number: int, decide: bool, is_ack: bool = False) -> int:
-        """The number from `base` on, past 2³² where the connection has gone on for so long."""
+        """Return the number relative to `base`, beyond 2³² on a long connection."""
         if decide and self.absolute is None and number == self.base and not is_ack:
-            # data never has its SYN's own number: a base this small is met by a relative one
+            # data never has its SYN's number, so an equal number is relative
             self.absolute = False if self.after_syn else None
         if decide and self.absolute is None and number != self.base:
             ahead = (number - self.base) % 2**32
@@ -151,11 +152,11 @@ class _Count:
 
 
 def _cut(row: tuple[object, ...], mss: int) -> Iterator[tuple[object, ...]]:
-    """The row as segments of at most `mss` bytes."""
+    """Yield the row as segments of at most `mss` bytes."""
     *head, kind, start, _, length, ack = row
     assert isinstance(length, int)
     if mss < 1:
-        raise DataError(f"an MSS is at least 1 byte, not {mss}")
+        raise DataError(f"mss: it must be at least 1 byte, not {mss}")
     for offset in range(0, max(length, 1), mss):
         part = min(mss, length - offset)
         low = start + offset if isinstance(start, int) else None

@@ -1,40 +1,69 @@
-"""Several frames of runs as one, which still tells what was varied and what was measured."""
+"""Join frames of runs, and keep which columns are factors, derived values or metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
-from netlimits.analysis.sources import column_roles
 from netlimits.errors import DataError
+
+Roles = dict[str, "ColumnNames"]
+
+
+class ColumnNames(list[str]):
+    """Names of columns in a frame's `attrs`, which pandas deep-copies at each step: not these."""
+
+    def __deepcopy__(self, memo: object) -> ColumnNames:
+        return self
+
+
+def roles(factors: Iterable[str], derived: Iterable[str], metrics: Iterable[str]) -> Roles:
+    """Return `attrs["columns"]` of a frame."""
+    return {
+        "factors": ColumnNames(factors),
+        "derived": ColumnNames(derived),
+        "metrics": ColumnNames(metrics),
+    }
 
 
 def joined(parts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Several campaigns' frames, row below row: the column `campaign` says whose a row is, by name.
+    """Join the frames of several campaigns, row below row.
 
-    What one of them varied is a factor of all, and what one measured is a metric; `pandas.concat`
-    loses both, and takes runs and blocks of the same number for the same. Raises DataError for no
-    frames, and for one that has a column `campaign` already.
+        nl.joined({"before": frame, "after": other})
+
+    A factor of one campaign becomes a factor of all, and a metric of one a metric. `pandas.concat`
+    loses both, and confuses runs and blocks of the same number.
+
+    Args:
+        parts: Name of each campaign -> its frame.
+
+    Returns:
+        The rows of all frames, with the name in the column `campaign`.
+
+    Raises:
+        DataError: There are no frames, or one has a column `campaign` already.
     """
     if not parts:
-        raise DataError("there are no frames to join")
+        raise DataError("parts: give one frame or more to join")
     for name, part in parts.items():
         if "campaign" in part.columns:
-            raise DataError(f"{name}: has a column campaign already; rename it, or join its parts")
+            raise DataError(
+                f"{name}: the frame has a column campaign already; rename it, or join its parts"
+            )
     return stacked([part.assign(campaign=name) for name, part in parts.items()])
 
 
 def stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Frames row below row, which columns are what kept: `joined` without saying whose a row is."""
+    """Join frames row below row without the column `campaign`."""
     together = pd.concat(parts, ignore_index=True)
-    told = [part.attrs["columns"] for part in parts if "columns" in part.attrs]
+    recorded = [part.attrs["columns"] for part in parts if "columns" in part.attrs]
     together.attrs.pop("columns", None)
-    if len(told) == len(parts):
+    if len(recorded) == len(parts):
         varied, derived, metrics = (
-            dict.fromkeys(name for columns in told for name in columns[role])
+            dict.fromkeys(name for columns in recorded for name in columns[role])
             for role in ("factors", "derived", "metrics")
         )
         metrics = {name: None for name in metrics if name not in varied and name not in derived}
-        together.attrs["columns"] = column_roles.roles(varied, derived, metrics)
+        together.attrs["columns"] = roles(varied, derived, metrics)
     return together

@@ -1,8 +1,8 @@
-"""Runs in DuckDB: more of them than memory holds.
+"""Runs in DuckDB, when they are too many for memory.
 
-An analysis of a relation is the same as of a frame: what tells configurations apart is judged by a
-frame of two rows of each kind there is (`sketches`), and figures come as arrays of all runs
-of a cell, one column at a time (`streams`). What is only counted, DuckDB counts.
+An analysis of a relation gives the same result as of a frame. What distinguishes configurations is
+decided by a frame of two rows of each kind (`sketches`), figures are read as arrays, one column of
+all runs at a time (`streams`), and DuckDB does what only needs counting.
 """
 
 from __future__ import annotations
@@ -22,16 +22,19 @@ if TYPE_CHECKING:
     import duckdb
 
 FEW = 200
-"""Attempts that are named one by one, where others took their place."""
+"""Maximum number of superseded attempts that a query names one by one."""
 
 _NUMBERS = itertools.count(1)
 
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """Runs, one row an attempt: `rows` is DuckDB's relation, `attrs` are those of such a frame.
+    """Runs, a row for each attempt, in no order (`campaign.relation()`).
 
-    Rows stand in no order. A campaign's comes from `campaign.relation()`.
+    Attributes:
+        rows: DuckDB's relation.
+        connection: Its connection.
+        attrs: Those of such a frame.
     """
 
     rows: duckdb.DuckDBPyRelation
@@ -40,44 +43,44 @@ class Relation:
 
     @property
     def columns(self) -> list[str]:
-        """The names of its columns."""
+        """Names of the columns."""
         return self.rows.columns
 
     def filter(self, condition: str) -> Relation:
-        """The rows for which a condition of SQL holds."""
+        """Return the rows for which an SQL condition holds."""
         return replace(self, rows=self.rows.filter(condition), attrs=self.attrs_of_some)
 
     def without(self, *columns: str) -> Relation:
-        """All but these columns."""
+        """Return the relation without these columns."""
         kept = ", ".join(quoted(name) for name in self.columns if name not in columns)
         return replace(self, rows=self.rows.project(kept))
 
     def frame(self) -> pd.DataFrame:
-        """All of it as a frame, which has to fit into memory."""
+        """Return the relation as a frame, which must fit into memory."""
         frame = frame_of(self.rows)
         frame.attrs.update(self.attrs)
         return frame
 
     @property
     def attrs_of_some(self) -> dict[str, Any]:
-        """The attributes of a part of it: nobody knows which other runs were planned of that."""
+        """The attributes of a part of it, of which the planned runs are unknown."""
         return {name: value for name, value in self.attrs.items() if name != "planned"}
 
     @cached_property
     def labels(self) -> list[str]:
-        """The columns that were varied, as frames.varied names them."""
+        """The columns that were varied, as in `frames.varied`."""
         head = pd.DataFrame(columns=self.columns)
         head.attrs.update(self.attrs)
         return frames.varied(head)
 
     @property
     def ok(self) -> str:
-        """The condition that a run counts, in SQL."""
+        """SQL condition for a run that counts."""
         return "status = 'ok'" if "status" in self.columns else "true"
 
     @cached_property
     def last(self) -> duckdb.DuckDBPyRelation:
-        """One row a run, as frames.last_attempts has it."""
+        """The last attempt of each run, as in `frames.last_attempts`."""
         run = [name for name in ("campaign", "run") if name in self.columns]
         if "run" not in run or "attempt" not in self.columns:
             return self.rows
@@ -98,35 +101,35 @@ class Relation:
         return self.rows.filter(f"run not in ({numbers}) or not ({each})")
 
     def _superseded(self, run: str) -> pa.Table:
-        """The attempts of which another one of the same run has taken the place."""
+        """Return the attempts that a later attempt of the same run replaced."""
         order = "attempt desc"
         if "status" in self.columns:
             order = f"(status <> 'interrupted') desc, {order}"
         place = f"row_number() over (partition by {run} order by {order})"
-        again = f"(select {run} from runs where attempt > 1)"
+        repeated = f"(select {run} from runs where attempt > 1)"
         of_runs = (
-            f"select {run}, attempt, {place} as place from runs semi join {again} using ({run})"
+            f"select {run}, attempt, {place} as place from runs semi join {repeated} using ({run})"
         )
         query = f"select {run}, attempt from ({of_runs}) where place > 1"
         return answer(self.rows, query).to_arrow_table()
 
     def beside(self, table: pa.Table) -> str:
-        """The name under which a table stands beside the runs, for as long as the connection."""
+        """Register a table with the connection; return its name for queries."""
         name = f"beside_{next(_NUMBERS)}"
         self.connection.register(name, table)
         return name
 
     def counted(self, **expressions: str) -> dict[str, Any]:
-        """The value of each expression of SQL over the last attempts, by its name."""
+        """Return the value of each SQL expression over the last attempts, by name."""
         selected = ", ".join(f"{sql} as {name}" for name, sql in expressions.items())
         row = answer(self.last, f"select {selected} from runs").fetchall()[0]
         return dict(zip(expressions, row, strict=True))
 
     def breaks(self, least: float) -> list[float]:
-        """Seconds between a run's end and the start of the next one, where they are more than that.
+        """Return the pauses between a run's end and the next start of more than `least` seconds.
 
-        Of all runs in their order no two stand in memory: of those that start within half of that
-        time of each other only the first and the last can be beside such a break.
+        Only the first and the last run of each half of that time are read, since no other run can
+        be next to such a pause.
         """
         start = "epoch(started::timestamptz)"
         ended = f"{start} + coalesce(duration_s, 0)"
@@ -143,42 +146,42 @@ class Relation:
 
     @cached_property
     def in_blocks(self) -> bool:
-        """Whether its runs stand in blocks (analysis.frames.blocks), of one campaign."""
+        """True if its runs are in blocks (`frames.blocks`) of one campaign."""
         if "block" not in self.columns or "campaign" in self.columns:
             return False
-        told = self.counted(known="count(*) = count(block)", several="min(block) <> max(block)")
-        return bool(told["known"] and told["several"])
+        counts = self.counted(known="count(*) = count(block)", several="min(block) <> max(block)")
+        return bool(counts["known"] and counts["several"])
 
     @cached_property
     def kept(self) -> dict[Any, Any]:
-        """What was read of it and may be asked for again, by who keeps it and of what it is."""
+        """Cache of the modules that read it."""
         return {}
 
 
 Runs: TypeAlias = pd.DataFrame | Relation
-"""What an analysis takes: a frame, or a relation."""
+"""Input of an analysis."""
 
 
 def answer(rows: duckdb.DuckDBPyRelation, query: str) -> duckdb.DuckDBPyRelation:
-    """What a query of `runs` comes to."""
-    told = rows.query("runs", query)
-    assert told is not None  # every query selects
-    return told
+    """Run a query over `runs`."""
+    result = rows.query("runs", query)
+    assert result is not None  # every query selects
+    return result
 
 
 def frame_of(rows: duckdb.DuckDBPyRelation) -> pd.DataFrame:
-    """A relation as a frame. DuckDB's own way to one does what pandas no longer likes."""
+    """Return a relation as a frame, by way of Arrow: DuckDB's own way uses deprecated pandas."""
     frame: pd.DataFrame = rows.to_arrow_table().to_pandas()
     return frame
 
 
 def quoted(column: str) -> str:
-    """A column's name in SQL."""
+    """Return a column's name as SQL."""
     return '"' + column.replace('"', '""') + '"'
 
 
 def literal(value: Any) -> str:
-    """A text, a number or nothing in SQL."""
+    """Return a text, a number or None as SQL."""
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
     return "null" if value is None else str(value)

@@ -1,4 +1,4 @@
-"""A file of runs that is no campaign's folder: CSV or Parquet, read and checked."""
+"""Read a CSV or Parquet file of runs that is not a campaign's folder."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from netlimits.analysis.sources import spreadsheets
 from netlimits.errors import DataError, one_line
 
 FILE_LIMIT = 2 * 2**30
-"""Bytes of a file of runs."""
+"""Maximum bytes of a file of runs."""
 
 TEXT_LIMIT = 10_000
-"""Characters of a column's name, or of a text in it."""
+"""Maximum characters of a column's name, or of a text in it."""
 
 
 def load(path: Path | str) -> pd.DataFrame:
-    """The frame of a CSV or Parquet file; an empty field is a missing value, nothing else is.
+    """Return the frame of a CSV or Parquet file; only an empty field is a missing value.
 
-    Raises DataError when the file cannot be read as a table; a pipe or a device is not waited for.
+    Raises:
+        DataError: The file is not a table. A pipe or device is rejected without waiting for it.
     """
     path = Path(path)
     try:
@@ -32,16 +33,16 @@ def load(path: Path | str) -> pd.DataFrame:
             frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
             return _numbered(spreadsheets.from_csv(frame), path)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        # of a Parquet file that was changed its readers believe what it says of itself
+        # a corrupted Parquet file raises any of these
         raise DataError(f"{path}: not readable as a table: {one_line(error)}") from error
-    raise DataError(f"{path}: a results folder, a .csv or a .parquet file is needed")
+    raise DataError(f"{path}: not a results folder, a .csv or a .parquet file")
 
 
 def _refuse_strange(path: Path) -> None:
     """Raise OSError or ValueError for a path that cannot be a file of runs, without opening it."""
     about = path.stat()
     if not stat.S_ISREG(about.st_mode):
-        raise ValueError("is no regular file")
+        raise ValueError("is not a regular file")
     if about.st_size == 0:
         raise ValueError("is empty")
     if about.st_size > FILE_LIMIT:
@@ -49,28 +50,25 @@ def _refuse_strange(path: Path) -> None:
 
 
 def _numbered(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """The frame, checked: columns that count runs hold numbers, and no text is too long to show.
-
-    Raises DataError naming a column where that is not so.
-    """
+    """Return the frame. Raises DataError for a run number that is not one, or for a long text."""
     for place, name in enumerate(frame.columns, 1):
         longest = max(len(str(name)), _longest(frame.iloc[:, place - 1]))
         if longest > TEXT_LIMIT:
             raise DataError(
-                f"{path}: column {place} ({str(name)[:40]}): holds a text of {longest:,} "
-                f"characters; at most {TEXT_LIMIT:,} can be shown"
+                f"{path}: column {place} ({str(name)[:40]}): contains a text of {longest:,} "
+                f"characters; shorten it to {TEXT_LIMIT:,}"
             )
     for name in ("run", "block", "attempt", "duration_s"):
         if name in frame.columns and not pd.api.types.is_numeric_dtype(frame[name]):
             texts = frame[name].astype(str)
             strange = texts[pd.to_numeric(texts, errors="coerce").isna()]
             what = repr(strange.iloc[0][:40]) if len(strange) else "a number that is too large"
-            raise DataError(f"{path}: column {name}: is to be a number, and holds {what}")
+            raise DataError(f"{path}: column {name}: must contain numbers, not {what}")
     return frame
 
 
 def _longest(column: pd.Series[Any]) -> int:
-    """Characters of the longest text in a column."""
+    """Return the length of the longest text in a column."""
     if not (pd.api.types.is_object_dtype(column) or pd.api.types.is_string_dtype(column)):
         return 0
     return max((len(text) for text in column.dropna().unique() if isinstance(text, str)), default=0)

@@ -1,7 +1,6 @@
-"""What stands for a relation's runs where only their kinds matter: a frame of two rows of each.
+"""Sketch of a relation: a frame of two rows of each kind of run.
 
-Which factors there are, what would be pooled, which way the data went: all of that is judged of a
-sketch by what judges it of a frame.
+The functions that judge a frame (factors, pooling, direction) judge the sketch instead.
 """
 
 from __future__ import annotations
@@ -18,22 +17,22 @@ from netlimits.metrics import metric
 from netlimits.model import OUTCOMES
 
 RUNS = "runs of this kind"
-"""The column that says of how many runs a kind is; no campaign has one of that name."""
+"""Column with the number of runs of a kind; no campaign has one of this name."""
 
 SIGNS = (
     *("transaction_rate_tps", "local_recv_throughput_mbps", "remote_send_throughput_mbps"),
     *("local_send_throughput_mbps", "remote_recv_throughput_mbps"),
 )
-"""Columns by which frames.direction judges: what matters is where they are above zero."""
+"""Columns that `frames.direction` reads; only whether they are above zero matters."""
 
-TOLD = ("config", "campaign", "status", "shared_kernel", "paced_by")
-"""Columns of which every value is there, beside factors and derived values."""
+LABELS = ("config", "campaign", "status", "shared_kernel", "paced_by")
+"""Columns of which every value is kept, like factors and derived values."""
 
 Key = tuple[Any, ...]
 
 
 def sketched(runs: Runs, of: str | Sequence[str] = ()) -> pd.DataFrame:
-    """What stands for the runs: of a frame itself, of a relation a sketch with the metrics `of`."""
+    """Return a frame unchanged, and a sketch of a relation with the metrics `of`."""
     if isinstance(runs, pd.DataFrame):
         return runs
     figures = []
@@ -44,10 +43,10 @@ def sketched(runs: Runs, of: str | Sequence[str] = ()) -> pd.DataFrame:
 
 
 def sketch(runs: Relation, figures: Sequence[str] = ()) -> pd.DataFrame:
-    """Two rows, or one of a lone run, of each combination of labels, status and direction.
+    """Return two rows (one of a single run) of each combination of labels, status and direction.
 
-    Of last attempts. A column that is there but none of those has a value for the `figures` alone:
-    that of some run of the combination.
+    They are of last attempts. Other columns have values only if they are among `figures`: those of
+    some run of the combination.
     """
     kinds = _kinds(runs, frozenset(figures) & {*runs.columns})
     rows = kinds.drop(columns=[RUNS]).reindex(columns=runs.columns)
@@ -59,25 +58,25 @@ def sketch(runs: Relation, figures: Sequence[str] = ()) -> pd.DataFrame:
 
 
 def _kinds(runs: Relation, figures: frozenset[str]) -> pd.DataFrame:
-    """The kinds of runs, in the order of their first, and of how many runs each is (RUNS)."""
+    """Return the kinds of runs by their first run, with the number of runs of each (RUNS)."""
     known: dict[frozenset[str], pd.DataFrame] = runs.kept.setdefault("kinds", {})
     for having, kinds in known.items():
         if figures <= having:
             return kinds
-    told = [name for name in runs.columns if name in runs.labels or name in TOLD]
+    labels = [name for name in runs.columns if name in runs.labels or name in LABELS]
     above = {
         name: f"coalesce(try_cast(runs.{quoted(name)} as double) > 0, false)"
         for name in runs.columns
-        if name in SIGNS and name not in told
+        if name in SIGNS and name not in labels
     }
-    values = [n for n in runs.columns if n in figures and n not in told and n not in above]
+    values = [n for n in runs.columns if n in figures and n not in labels and n not in above]
     selected = [
-        *(f"runs.{quoted(n)}" for n in told),
+        *(f"runs.{quoted(n)}" for n in labels),
         *(f"{sign}::double as {quoted(n)}" for n, sign in above.items()),
         *(f"any_value(runs.{quoted(n)}) as {quoted(n)}" for n in values),
         f"count(*) as {quoted(RUNS)}",
     ]
-    grouped = ", ".join([*(f"runs.{quoted(n)}" for n in told), *above.values()])
+    grouped = ", ".join([*(f"runs.{quoted(n)}" for n in labels), *above.values()])
     by = f" group by {grouped}" if grouped else ""
     if grouped and "run" in runs.columns:
         by += " order by min(runs.run)"
@@ -86,7 +85,7 @@ def _kinds(runs: Relation, figures: frozenset[str]) -> pd.DataFrame:
 
 
 def counts(runs: Relation, keys: Sequence[str], only: Sequence[str]) -> pd.DataFrame:
-    """How many runs (RUNS) of these outcomes each combination of the keys' values has."""
+    """Return the number of runs (RUNS) with these outcomes for each combination of the keys."""
     kinds = _kinds(runs, frozenset())
     if not {*keys} <= {*kinds.columns}:
         names = ", ".join(map(quoted, keys))
@@ -102,14 +101,14 @@ def counts(runs: Relation, keys: Sequence[str], only: Sequence[str]) -> pd.DataF
 
 
 def cells(runs: Relation, keys: Sequence[str], only: Sequence[str]) -> dict[Key, tuple[Key, int]]:
-    """The same by the combination as it hashes: its values, and how many runs."""
+    """Return hashable key -> (key, number of runs with these outcomes)."""
     counted = counts(runs, keys, only)
     rows = zip(*(counted[name] for name in (*keys, RUNS)), strict=True)
     return {wording.hashed(row[:-1]): (row[:-1], int(row[-1])) for row in rows}
 
 
 def outcomes(runs: Relation) -> dict[str, int]:
-    """How many runs came to what, the most frequent first."""
+    """Return status -> number of runs, the most frequent first."""
     if "status" not in runs.columns:
         return {"ok": int(_kinds(runs, frozenset())[RUNS].sum())}
     by_status = _kinds(runs, frozenset()).groupby("status", sort=False)[RUNS].sum()
@@ -118,7 +117,7 @@ def outcomes(runs: Relation) -> dict[str, int]:
 
 
 def without_outcome(runs: Relation) -> int:
-    """How many runs have none, those of the plan that never began included."""
+    """Return how many runs have no outcome, including those that never began."""
     known = outcomes(runs)
     planned: int = runs.attrs.get("planned", [sum(known.values())])[0]
     return max(0, planned - sum(known.get(name, 0) for name in OUTCOMES))

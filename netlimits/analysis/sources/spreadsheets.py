@@ -1,4 +1,4 @@
-"""Frames as CSV, and back: no text of a host or a file becomes a formula of a spreadsheet."""
+"""Write frames as CSV and read them back, so that no text becomes a spreadsheet's formula."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from netlimits.model import cells
 
 
 def to_csv(frame: pd.DataFrame, *, header: bool = True) -> str:
-    """Return the frame as CSV; numbers stay what they are.
+    """Return the frame as CSV; numbers are written unchanged.
 
-    Where a text could begin a formula, all texts stand in quotes.
+    If a text could begin a formula, all texts are quoted.
     """
     texts = [str(name) for name in frame.columns]
     for place in _of_texts(frame):
@@ -28,7 +28,7 @@ def to_csv(frame: pd.DataFrame, *, header: bool = True) -> str:
 
 
 def from_csv(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame that was read from CSV, with the texts that `to_csv` wrote."""
+    """Return a frame that was read from CSV, with the texts that `to_csv` was given."""
     return _mapped(frame, cells.text)
 
 
@@ -43,7 +43,7 @@ def _mapped(frame: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFrame:
 
 
 def _of_texts(frame: pd.DataFrame) -> list[int]:
-    """The places of the columns that may hold texts."""
+    """Return the positions of the columns that may contain texts."""
     return [
         place
         for place, kind in enumerate(frame.dtypes)

@@ -1,6 +1,6 @@
 """The figures of a relation's runs, cell by cell, as arrays: one column of all runs at a time.
 
-A figure takes 8 bytes a run, a block 4; nothing else of a run stands in memory.
+A figure takes 8 bytes a run, a block 4; nothing else of a run is in memory.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from netlimits.analysis.sources.sketches import RUNS, Key
 from netlimits.model import OUTCOMES
 
 BATCH = 1 << 20
-"""Rows that come from DuckDB at once."""
+"""Rows to read from DuckDB at once."""
 
 
 def samples(
     runs: Relation, keys: Sequence[str], columns: Sequence[str]
 ) -> dict[Key, tuple[np.ndarray, ...]]:
-    """For each combination of the keys' values the columns' values, an array each.
+    """Return the columns' values of the ok runs for each combination of the keys' values.
 
-    Of the runs that are ok. A missing value is NaN.
+    A missing value is NaN.
     """
     cells = sketches.counts(runs, keys, ("ok",))
     counts = cells[RUNS].to_numpy(dtype=np.int64)
@@ -51,7 +51,7 @@ def samples(
 
 
 def _fill(arrays: Sequence[np.ndarray], filled: np.ndarray, batches: pa.RecordBatchReader) -> None:
-    """Put batches of (code, values…) to where the values of each code go on."""
+    """Append batches of (code, values…) to the arrays of each code."""
     for batch in batches:
         code, *columns = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
         order = np.argsort(code, kind="stable")
@@ -66,10 +66,10 @@ def _fill(arrays: Sequence[np.ndarray], filled: np.ndarray, batches: pa.RecordBa
 def by_block(
     runs: Relation, keys: Sequence[str], column: str, most: float, blocks: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return of each block the sum of its ok runs' scores, their number, and how many runs failed.
+    """Return the sum of the ok runs' scores, their number, and the failed runs of each block.
 
-    A score is the distance from the mean of the keys' combination, in its standard deviations,
-    `most` at most. Of the first `blocks` blocks, in their order.
+    A score is the distance from the mean of the run's combination of keys, in its standard
+    deviations, limited to `most`. Only the first `blocks` blocks are read.
     """
     value, names = _number(runs, column), [quoted(name) for name in keys]
     cells = "".join(f", runs.{name} as {name}" for name in names)
@@ -97,12 +97,12 @@ def by_block(
 
 
 def _outcome(runs: Relation) -> str:
-    """Return the condition that a run came to something, in SQL."""
+    """Return the SQL condition for a run with an outcome."""
     return f"status in {OUTCOMES}" if "status" in runs.columns else "true"
 
 
 def _number(runs: Relation, column: str) -> str:
-    """A column as numbers; where a run lacks a process's CPU, its tool's own (frames.usable)."""
+    """Return SQL for a column as numbers; a process's CPU may be its tool's (`frames.usable`)."""
     if column == "block":
         return "runs.block"
     own = frames.tools_own_of(runs.columns, column)
@@ -112,10 +112,10 @@ def _number(runs: Relation, column: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ConfigurationRuns:
-    """The runs of one configuration: a column of them is read when it is asked for.
+    """The runs of one configuration, whose columns are read on demand.
 
-    That of all configurations is, and kept until another one is; of sides that are `paired` the
-    blocks beside it.
+    A column is read for all configurations at once, and cached until another one is read. Sides
+    that are `paired` read the blocks with it.
     """
 
     runs: Relation
@@ -126,7 +126,7 @@ class ConfigurationRuns:
 
     @property
     def columns(self) -> list[str]:
-        """The names of its columns."""
+        """Names of the columns."""
         return self.runs.columns
 
     def __len__(self) -> int:
@@ -136,7 +136,7 @@ class ConfigurationRuns:
         return column in self.columns
 
     def __getitem__(self, column: str) -> pd.Series[Any]:
-        """A metric of the runs that are ok, or their blocks."""
+        """Return a metric of the ok runs, or their blocks."""
         factors = tuple(self.factors)
         kept: dict[Any, dict[Key, np.ndarray]] = self.runs.kept.setdefault("figures", {})
         if (column, factors) not in kept:
@@ -149,7 +149,7 @@ class ConfigurationRuns:
 
     @property
     def outcomes(self) -> pd.DataFrame:
-        """Status and reason of those that came to something and are not ok."""
+        """Status and reason of the runs that are not ok."""
         names = [name for name in ("status", "reason") if name in self.columns]
         of_key = " and ".join(
             f"{quoted(name)} is not distinct from {literal(value)}"

@@ -1,14 +1,14 @@
 """The ratio of one configuration's figure to another's, with its confidence interval.
 
-A campaign in blocks holds each configuration once a block, so that two of them are compared within
-blocks: a machine that grows faster meets both alike. The unit is the logarithm of a block's ratio.
+A campaign in blocks has each configuration once in each block, so two of them are compared within
+blocks, and drift of the machines affects both alike. The unit is the logarithm of a block's ratio.
 
     six blocks and more   Hodges and Lehmann's estimate with Wilcoxon's interval: holds for runs
                           with outliers and of two kinds as well
-    two to five           the two-way model log(y) ~ configuration + block. Of two configurations
-                          it is Student's t of the log ratios. Others of the campaign could lend it
-                          degrees of freedom, if all spread alike; they do not (UDP to 1 %, TCP to
-                          20 %), and such an interval covers what it says for none of them.
+    two to five           the two-way model log(y) ~ configuration + block. For two configurations
+                          it is Student's t of the log ratios. Other configurations could add
+                          degrees of freedom if all varied alike; they do not (UDP by 1 %, TCP by
+                          20 %), and such an interval would cover what it says for none of them.
     no blocks             coin flips and imported files: Welch's t on logarithms
 
 A ratio of figures that may be zero has no logarithm and so no interval.
@@ -26,15 +26,21 @@ from netlimits.analysis.statistics import intervals
 from netlimits.analysis.statistics.intervals import ENOUGH, Interval
 
 FALSE_DISCOVERIES = 0.05
-"""The share of what a table calls more than chance that may be chance."""
+"""Share of a table's significant results that may be chance."""
 
 WILCOXON, TWO_WAY, WELCH, NONE = "wilcoxon", "two-way", "welch", ""
 
 
 class Contrast(NamedTuple):
-    """A ratio with its confidence interval, and how both were computed.
+    """A ratio with its confidence interval and method.
 
-    `p` is the p-value of the ratio being 1, `method` the name of the method ("" without interval).
+    Attributes:
+        value: The ratio.
+        low: Lower end of the interval.
+        high: Upper end of the interval.
+        p: p-value of the ratio being 1.
+        method: Name of the method, "" without an interval.
+        n: Pairs of runs, one a block, or runs of both sides without blocks.
     """
 
     value: float
@@ -43,7 +49,6 @@ class Contrast(NamedTuple):
     p: float
     method: str
     n: int
-    """Pairs of runs, one a block, or runs of both sides where there are no blocks."""
 
 
 def ratio(
@@ -52,10 +57,10 @@ def ratio(
     blocks: tuple[np.ndarray, np.ndarray] | None = None,
     confidence: float = 0.95,
 ) -> Contrast:
-    """The ratio of `top` to `bottom` with its interval; each holds one number a run, above zero.
+    """Return the ratio of `top` to `bottom`, one number above zero a run, with its interval.
 
-    `blocks` tells the block of each of them; without it, and where no block holds both, they are
-    compared as two samples.
+    `blocks` has the block of each of them. Without it, or if no block has both, they are compared
+    as two samples.
     """
     logs = np.log(top), np.log(bottom)
     if blocks is not None:
@@ -67,7 +72,7 @@ def ratio(
 
 
 def paired(differences: np.ndarray, confidence: float = 0.95) -> tuple[Interval, str]:
-    """The estimate of the differences within blocks with its interval, and the method's name."""
+    """Return the estimate of differences within blocks with its interval, and the method."""
     if len(differences) >= ENOUGH:
         return intervals.middle(differences, confidence), WILCOXON
     return intervals.mean(differences, confidence), TWO_WAY
@@ -76,7 +81,7 @@ def paired(differences: np.ndarray, confidence: float = 0.95) -> tuple[Interval,
 def within_blocks(
     values: tuple[np.ndarray, np.ndarray], blocks: tuple[np.ndarray, np.ndarray]
 ) -> np.ndarray:
-    """The first minus the second in each block with both; several runs in a block are averaged."""
+    """Return first minus second for each block with both; several runs in a block are averaged."""
     (of_first, first), (of_second, second) = map(_means, values, blocks)
     places = np.searchsorted(of_second, of_first)
     both = places < len(of_second)
@@ -86,7 +91,7 @@ def within_blocks(
 
 
 def _means(values: np.ndarray, blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The blocks in their order, each once, and the mean of each."""
+    """Return the sorted blocks and the mean of each."""
     if (blocks[1:] > blocks[:-1]).all():
         return blocks, values
     names, places, counts = np.unique(blocks, return_inverse=True, return_counts=True)
@@ -96,7 +101,7 @@ def _means(values: np.ndarray, blocks: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def welch(first: np.ndarray, second: np.ndarray, confidence: float = 0.95) -> Interval:
-    """The difference of two means, with Welch and Satterthwaite's degrees of freedom."""
+    """Return the difference of two means, with Welch and Satterthwaite's degrees of freedom."""
     value = float(first.mean() - second.mean())
     if len(first) < 2 or len(second) < 2:
         return Interval(value, np.nan, np.nan)
@@ -114,9 +119,9 @@ def welch(first: np.ndarray, second: np.ndarray, confidence: float = 0.95) -> In
 
 
 def discovered(chances: Sequence[float], share: float) -> float:
-    """Return up to which p-value one is more than chance, if this share may be false; -1 for none.
+    """Return the greatest p-value that is significant if this share may be false; -1 for none.
 
-    Benjamini and Hochberg 1995. Written out, as scipy.stats takes as long to import as a table.
+    Benjamini and Hochberg 1995; written out because importing scipy.stats takes as long as a table.
     """
     ordered = np.sort(np.asarray(chances, float))
     limits = share * np.arange(1, len(ordered) + 1) / max(1, len(ordered))

@@ -1,16 +1,18 @@
-"""Runs that are not independent: their neighbours are alike, or those that fail are the slow ones.
+"""Test whether runs are independent: whether neighbours are alike, and whether slow runs fail.
 
-A mean's interval takes runs to be independent, and those that are left to be any of them. Both are
-tested over the blocks of a campaign, all configurations together: a run counts by how many standard
-deviations of its configuration it lies from that one's mean (CLIP at most), a block by the mean of
-its runs. Where no block holds two runs, each run is a block.
+A mean's interval assumes that runs are independent, and that those that are left are random. Both
+are tested over the blocks of a campaign, all configurations together. A run's score is its distance
+from its configuration's mean in standard deviations (at most CLIP), a block's score the mean of its
+runs'. If no block has two runs, each run is a block.
 
-- *Autocorrelation:* the product of neighbouring blocks, against what it would be were the blocks in
-  any order (Wald and Wolfowitz, "An Exact Test for Randomness in the Non-parametric Case", 1943).
-- *Slow runs fail:* whether blocks in which more runs failed are worse, against any order likewise;
-  where blocks are single runs, whether runs beside failed ones are worse.
+- *Autocorrelation:* the product of neighbouring blocks, compared with its distribution over all
+  orders of the blocks (Wald and Wolfowitz, "An Exact Test for Randomness in the Non-parametric
+  Case", 1943).
+- *Slow runs fail:* whether blocks in which more runs failed are worse, compared in the same way;
+for
+  blocks of single runs, whether the neighbours of failed runs are worse.
 
-Fewer than ENOUGH blocks tell neither. Of more than MOST the first ones are looked at.
+Both tests need ENOUGH blocks, and use the first MOST.
 """
 
 from __future__ import annotations
@@ -28,27 +30,31 @@ from netlimits.analysis.sources import streams
 from netlimits.metrics import Metric
 
 ENOUGH = 10
-"""Blocks from which on the tests have power."""
+"""Minimum number of blocks with which the tests have power."""
 MOST = 20_000
-"""Blocks that are looked at: enough for the weakest dependence that matters."""
+"""Maximum number of blocks used: enough for the weakest dependence that matters."""
 LEVEL = 0.05
 CLIP = 2.5
 
 
 class Blocks(NamedTuple):
-    """The runs of a metric by block, in their order: what is left of them, and how many failed."""
+    """The runs of a metric by block, in order.
+
+    Attributes:
+        score: Mean of its ok runs, in standard deviations of each configuration; NaN for none.
+        failed: Number of failed runs.
+        single: True if no block has two runs.
+    """
 
     score: np.ndarray
-    """Mean of its ok runs, in standard deviations of each configuration; NaN for none."""
     failed: np.ndarray
     single: bool
-    """True if no block holds two runs."""
 
 
 class RunOrder(NamedTuple):
-    """The block of each run, how many blocks there are, and how many runs failed in each.
+    """The block of each run, the number of blocks, and the number of failed runs in each.
 
-    Blocks are numbered from 0 in their order; -1 for one that is not looked at.
+    Blocks are numbered from 0 in their order; -1 is one beyond MOST.
     """
 
     codes: np.ndarray
@@ -58,9 +64,9 @@ class RunOrder(NamedTuple):
 
 
 def order(runs: pd.DataFrame) -> RunOrder:
-    """Return the order of the runs that came to something, one row each.
+    """Return the order of the runs that have an outcome, a row each.
 
-    By their blocks, or, where these stand in none, by their numbers or as they stand.
+    They are ordered by blocks, or without blocks by run number, or as given.
     """
     names = [name for name in ("campaign", "run", "block") if name in runs.columns]
     blocks = frames.blocks(runs[names])
@@ -77,11 +83,11 @@ def order(runs: pd.DataFrame) -> RunOrder:
 
 
 def by_block(order: RunOrder, cells: Iterable[tuple[np.ndarray, np.ndarray]]) -> Blocks:
-    """Return the runs by block: of each cell the codes and the values of its ok runs."""
+    """Return the runs by block, from the codes and values of the ok runs of each cell."""
     sums, runs = np.zeros(order.blocks), np.zeros(order.blocks)
     for codes, values in cells:
-        told = ~np.isnan(values) & (codes >= 0)
-        codes, values = codes[told], values[told]
+        known = ~np.isnan(values) & (codes >= 0)
+        codes, values = codes[known], values[known]
         if len(values) < 2 or not (deviation := float(np.std(values, ddof=1))) > 0:
             continue
         scores = np.clip((values - values.mean()) / deviation, -CLIP, CLIP)
@@ -91,7 +97,7 @@ def by_block(order: RunOrder, cells: Iterable[tuple[np.ndarray, np.ndarray]]) ->
 
 
 def by_place(series: Sequence[np.ndarray]) -> Blocks:
-    """Return runs by block where nobody names those: the first of each are one, and so on."""
+    """Return the runs by block when blocks are unknown: the k-th runs of all series are block k."""
     most = max(map(len, series))
     codes = np.arange(most)
     order = RunOrder(codes, most, len(series) == 1, np.zeros(most))
@@ -104,15 +110,15 @@ def _blocks(sums: np.ndarray, runs: np.ndarray, failed: np.ndarray, single: bool
 
 
 def of_grid(grid: Grid | Streamed, metric: Metric, known: RunOrder | None) -> Blocks | None:
-    """Return a table's runs of a metric by block; None where a relation's stand in no blocks.
+    """Return a table's runs of a metric by block; None for a relation without blocks.
 
     `known` is the order of a frame's runs (`order`).
     """
     if isinstance(grid, Streamed):
         if not grid.relation.in_blocks:
             return None
-        told = streams.by_block(grid.relation, grid.keys, metric.column, CLIP, MOST)
-        return _blocks(*told, single=bool((told[1] + told[2]).max(initial=0) < 2))
+        sums = streams.by_block(grid.relation, grid.keys, metric.column, CLIP, MOST)
+        return _blocks(*sums, single=bool((sums[1] + sums[2]).max(initial=0) < 2))
     assert known
     values = grid.tried[metric.column].to_numpy(dtype=float, na_value=np.nan)
     places = (places for _, places in grid.ok.values())
@@ -120,7 +126,7 @@ def of_grid(grid: Grid | Streamed, metric: Metric, known: RunOrder | None) -> Bl
 
 
 def autocorrelation(blocks: Blocks) -> tuple[float, float]:
-    """Return the correlation of each block with the next one, and its one-sided p-value."""
+    """Return the correlation of consecutive blocks, and its one-sided p-value."""
     score = blocks.score[~np.isnan(blocks.score)]
     n = len(score)
     score = score - score.mean() if n else score
@@ -128,7 +134,7 @@ def autocorrelation(blocks: Blocks) -> tuple[float, float]:
     if n < ENOUGH or not squares > 0:
         return float("nan"), float("nan")
     product = float((score[1:] * score[:-1]).sum())
-    # of all orders: the mean of the product, and of its square
+    # over all orders: the mean of the product, and of its square
     mean = -squares / n
     square = (squares**2 - fourths) / n
     square += 2 * (2 * fourths - squares**2) / (n * (n - 1))
@@ -141,10 +147,10 @@ def slow_failures(blocks: Blocks, better: str) -> float:
     """Return the one-sided p-value of blocks with more failed runs being worse."""
     lost = blocks.failed
     if blocks.single:
-        beside = np.pad(lost, 1)
-        lost = beside[2:] + beside[:-2]
-    told = ~np.isnan(blocks.score)
-    score, lost = blocks.score[told], lost[told]
+        padded = np.pad(lost, 1)
+        lost = padded[2:] + padded[:-2]
+    known = ~np.isnan(blocks.score)
+    score, lost = blocks.score[known], lost[known]
     if len(score) < ENOUGH or not lost.any():
         return float("nan")
     score, lost = score - score.mean(), lost - lost.mean()
@@ -156,7 +162,7 @@ def slow_failures(blocks: Blocks, better: str) -> float:
 
 
 def notes(blocks: Blocks, metric: Metric, of: str = "a mean's interval") -> Iterator[str]:
-    """Yield what a reader must know of intervals that take runs to be independent."""
+    """Yield notes on intervals that assume independent runs."""
     correlation, p = autocorrelation(blocks)
     if p <= LEVEL:
         yield (

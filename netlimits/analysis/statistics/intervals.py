@@ -1,8 +1,8 @@
 """Intervals of one sample of runs: a mean, a median, and the middle of paired differences.
 
-One number a run is the unit. What each of these covers was simulated (`benchmarks/coverage.py`
-prints the table): Student's t holds for runs of one kind, and not where a few are slower; the
-median's interval and Wilcoxon's hold there too, from six runs on. No method rescues fewer.
+The unit is one number a run. The coverage of each was simulated (`benchmarks/coverage.py` prints
+the table). Student's t holds for runs of one kind, but not if a few are slower; the median's
+interval and Wilcoxon's hold then too, from six runs on. No method works with fewer.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit
 from netlimits.analysis.statistics import walsh
 
 ENOUGH = 6
-"""Runs, or blocks, from which on an interval needs no assumption about their kind."""
+"""Minimum number of runs, or blocks, for an interval without assumptions about their kind."""
 
 RARE = 60
-"""Runs from which on what befalls one run in twenty is among them, in 95 of 100 campaigns."""
+"""Number of runs that contain an event of one run in twenty, in 95 of 100 campaigns."""
 
 _EXACT = 60
-"""Differences up to which the signed ranks' distribution is counted out; above it is normal."""
+"""Maximum number of differences with an exact distribution of signed ranks; above it is normal."""
 
 
 class Interval(NamedTuple):
@@ -36,7 +36,7 @@ class Interval(NamedTuple):
 
 
 def mean(sample: np.ndarray, confidence: float = 0.95) -> Interval:
-    """The mean with Student's t interval; one value alone has none."""
+    """Return the mean with Student's t interval; a single value has none."""
     n, value = len(sample), float(np.mean(sample))
     if n < 2:
         return Interval(value, np.nan, np.nan)
@@ -47,10 +47,10 @@ def mean(sample: np.ndarray, confidence: float = 0.95) -> Interval:
 
 
 def jackknife(whole: float, without: np.ndarray, confidence: float = 0.95) -> Interval:
-    """The jackknife interval of an estimate: from estimates that each leave out one group of runs.
+    """Return the jackknife interval of an estimate from estimates that each leave out one group.
 
-    Groups are what may vary by itself: blocks, or points. Spread that grows with size, and one
-    size that is noisier than others, are in the groups as they are (Tukey 1958).
+    Groups vary independently: blocks, or points. The interval holds for variation that grows with
+    size, and for one size that is noisier than others (Tukey 1958).
     """
     count = len(without)
     if count < 2:
@@ -62,11 +62,11 @@ def jackknife(whole: float, without: np.ndarray, confidence: float = 0.95) -> In
 
 
 def median(sample: np.ndarray, confidence: float = 0.95) -> Interval:
-    """The median with its order-statistic interval; fewer than six values have none.
+    """Return the median with its order-statistic interval; fewer than six values have none.
 
-    Between the two pairs of order statistics that cover just more and just less than asked for,
-    interpolated as Hettmansperger and Sheather do ("Confidence Intervals Based on Interpolated
-    Order Statistics", 1986), since whole ones of seven runs cover 98.4 or 87.5 %.
+    The interval is interpolated between the pairs of order statistics that cover just more and just
+    less than `confidence` (Hettmansperger and Sheather, "Confidence Intervals Based on Interpolated
+    Order Statistics", 1986), because those of seven runs cover 98.4 or 87.5 %.
     """
     n, value = len(sample), float(np.median(sample))
     if n < ENOUGH:
@@ -74,13 +74,13 @@ def median(sample: np.ndarray, confidence: float = 0.95) -> Interval:
     tail = (1 - confidence) / 2
 
     def below(d: int) -> float:
-        """P(B < d) of a binomial B, which is of one half."""
+        """Return P(B < d) of a binomial B with probability one half."""
         return float(bdtr(d - 1, n, 0.5))
 
     # the largest d with P(B < d) within the tail
     rank = max(1, bisect_left(range(1, n + 1), tail, key=below))
     outer, inner = (1 - 2 * below(d) for d in (rank, rank + 1))
-    if outer < confidence:  # even the least and the greatest cover less
+    if outer < confidence:  # even minimum and maximum cover less
         return Interval(value, np.nan, np.nan)
     share = (outer - confidence) / (outer - inner)
     weight = (n - rank) * share / (rank + (n - 2 * rank) * share)
@@ -94,23 +94,24 @@ def median(sample: np.ndarray, confidence: float = 0.95) -> Interval:
 
 
 def of_several_kinds(sample: np.ndarray) -> bool:
-    """Whether runs stand in groups apart: a gap between neighbours is most of their whole range.
+    """Return True if runs form separate groups: the largest gap is most of their range.
 
-    From six runs on; "most" is 1.65 / sqrt(n) of it, and 0.4 at least. Chosen by simulation: of
-    samples of one kind (normal of any spread, log-normal to CV 20 %) at most 5 in 100 look so; of
-    those where a fifth is 30 % slower 67, 80, 88 and 95 in 100, of 6, 8, 10 and 14 runs. A gap of
-    two steps of the last digit that the tool prints is none: coarse figures have only such.
+    "Most" is 1.65 / sqrt(n) of it, and at least 0.4, from six runs on. Chosen by simulation: it is
+    true for at most 5 in 100 samples of one kind (normal of any variance, log-normal to CV 20 %),
+    and for 67, 80, 88 and 95 in 100 samples of 6, 8, 10 and 14 runs of which a fifth is 30 %
+    slower. A gap of at most two steps of the last printed digit does not count, because coarse
+    figures have only such gaps.
     """
     n = len(sample)
     if n < ENOUGH:
         return False
     ordered = np.sort(sample)
-    gap, whole = float(np.diff(ordered).max()), float(ordered[-1] - ordered[0])
-    return gap >= max(1.65 / n**0.5, 0.4) * whole and gap > 2.5 * _step(ordered)
+    gap, range_ = float(np.diff(ordered).max()), float(ordered[-1] - ordered[0])
+    return gap >= max(1.65 / n**0.5, 0.4) * range_ and gap > 2.5 * _step(ordered)
 
 
 def _step(sample: np.ndarray) -> float:
-    """The last decimal that some value has: 0.01 of 0.12 and 0.1; 0 of more than six."""
+    """Return the last decimal of the values: 0.01 of 0.12 and 0.1; 0 for more than six decimals."""
     for decimals in range(7):
         if np.array_equal(np.round(sample, decimals), sample):
             return float(10**-decimals)
@@ -118,18 +119,18 @@ def _step(sample: np.ndarray) -> float:
 
 
 def middle(differences: np.ndarray, confidence: float = 0.95) -> Interval:
-    """Hodges and Lehmann's middle of paired differences, with Wilcoxon's signed-rank interval.
+    """Return Hodges and Lehmann's middle of paired differences with Wilcoxon's interval.
 
-    The median of all averages of two (Walsh averages), and between which of them zero would not
-    be refused: exact for differences that are symmetric about their middle, whatever else they
-    are. Needs six at least, below which no such interval reaches 95 %.
+    It is the median of the averages of all pairs (Walsh averages); the interval has those at which
+    zero would not be rejected by the signed-rank test. It is exact for any differences that are
+    symmetric about their middle. It needs at least six, below which no such interval reaches 95 %.
     """
     n = len(differences)
     pairs = n * (n + 1) // 2
     rank = _signed_rank(n, (1 - confidence) / 2)
     ranks = [(pairs - 1) // 2, pairs // 2, rank - 1, pairs - rank]
     ordered = np.sort(differences)
-    if n > walsh.ALL:  # of so many averages the middle two are one
+    if n > walsh.ALL:  # the middle two of so many averages are practically equal
         ranks[0] = ranks[1]
     order_statistics = walsh.ranked(ordered, ranks)
     return Interval(
@@ -142,7 +143,7 @@ def middle(differences: np.ndarray, confidence: float = 0.95) -> Interval:
 
 @lru_cache(maxsize=256)
 def _null(n: int) -> np.ndarray:
-    """P(V = v) of Wilcoxon's signed-rank sum of n differences about zero."""
+    """Return P(V = v) of Wilcoxon's signed-rank sum of n differences about zero."""
     chances = np.zeros(n * (n + 1) // 2 + 1)
     chances[0] = 1.0
     for rank in range(1, n + 1):
@@ -152,7 +153,7 @@ def _null(n: int) -> np.ndarray:
 
 
 def _signed_rank(n: int, tail: float) -> int:
-    """How many Walsh averages lie beyond each end of the interval, and one."""
+    """Return the rank of the interval's first Walsh average."""
     if n <= _EXACT:
         return max(1, int(np.searchsorted(np.cumsum(_null(n)), tail)))
     deviation = (n * (n + 1) * (2 * n + 1) / 24) ** 0.5
@@ -160,10 +161,10 @@ def _signed_rank(n: int, tail: float) -> int:
 
 
 def _signed_rank_p(ordered: np.ndarray) -> float:
-    """The two-sided p-value of Wilcoxon's signed-rank test, of differences in their order.
+    """Return the two-sided p-value of Wilcoxon's signed-rank test for sorted differences.
 
-    The positive ranks' sum is the number of Walsh averages above zero, and half of those that are
-    zero, as ranks of equal size are averaged (Tukey 1949).
+    The sum of the positive ranks is the number of Walsh averages above zero, and half of those that
+    are zero, since ties have average ranks (Tukey 1949).
     """
     nonzero = ordered[ordered != 0]
     n = len(nonzero)

@@ -1,11 +1,11 @@
-"""Walsh averages, those of each two of n values and of each value with itself, by their rank.
+"""Walsh averages, those of each pair of n values and of each value with itself, by rank.
 
-There are n (n + 1) / 2 of them. Up to ALL values they are made; of more the one that is asked for
-is found by counting (Johnson and Mizoguchi, "Selecting the K-th Element in X + Y", 1978): how many
-are at most t is told by a search for each value, and t is narrowed down until few averages are left
-between two of them, which are made. Where to look is told by every THIN-th value, of which there
-are THIN² times fewer averages (as Monahan's Algorithm 616 does by chance, 1984). What comes out is
-exact whatever the guess was.
+There are n (n + 1) / 2 of them. Up to ALL values all are computed. For more values the average of a
+rank is found by counting (Johnson and Mizoguchi, "Selecting the K-th Element in X + Y", 1978): a
+search for each value counts the averages up to t, and t is narrowed down until few averages are
+left, which are computed. The first guess comes from every THIN-th value, of which there are THIN²
+times fewer averages (Monahan's Algorithm 616, 1984, samples them at random). The result is exact
+whatever the guess.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from typing import Literal
 import numpy as np
 
 ALL = 1500
-"""Values up to which all averages are made."""
+"""Maximum number of values of which all averages are computed."""
 
 THIN, MANY = 15, 20_000
-"""Of more values than MANY the middle one of each THIN tells where to look."""
+"""With more values than MANY, the middle one of each THIN gives the first guess."""
 
 STRIDE = 1024
-"""Values that are searched for at once, in the part of all where they must be."""
+"""Values to search for at once, in the part of the array where they must be."""
 
 MARGIN = 0.2
 """Averages on either side of a guess, for each value."""
 
 _ALIKE = 1e-11
-"""Averages that differ by this share of themselves are one: their sums are rounded."""
+"""Averages that differ by this share are equal: their sums are rounded."""
 
 
 def ranked(ordered: np.ndarray, places: Sequence[int]) -> np.ndarray:
-    """The averages of ordered values at these places, from 0, of all in their order."""
+    """Return the averages of sorted values at these ranks, from 0."""
     if len(ordered) > ALL:
         averages = {place: _average(ordered, place) for place in {*places}}
         return np.array([averages[place] for place in places])
@@ -44,18 +44,12 @@ def ranked(ordered: np.ndarray, places: Sequence[int]) -> np.ndarray:
 
 
 def upto(ordered: np.ndarray, t: float, side: Literal["left", "right"] = "right") -> int:
-    """How many averages of two, each pair and each value itself once, are at most t.
-
-    Or, from the `left`, below t.
-    """
+    """Return how many averages are at most t, or with "left" below t."""
     return _count(_reach(ordered, t, side))
 
 
 def _reach(ordered: np.ndarray, t: float, side: Literal["left", "right"] = "right") -> np.ndarray:
-    """For each value that is at most t: how many values make an average with it that is.
-
-    Only such a value is the lesser one of such a pair.
-    """
+    """Return for each value up to t the number of values whose average with it is at most t."""
     others = 2 * t - ordered[: np.searchsorted(ordered, t, side=side)]
     reach = np.empty(len(others), np.intp)
     first = np.searchsorted(ordered, others[::STRIDE], side=side).tolist()
@@ -67,12 +61,15 @@ def _reach(ordered: np.ndarray, t: float, side: Literal["left", "right"] = "righ
 
 
 def _count(reach: np.ndarray) -> int:
-    """How many pairs that is, each once."""
+    """Return the number of pairs of `_reach`, each once."""
     return int(reach.sum()) - len(reach) * (len(reach) - 1) // 2
 
 
 def _average(ordered: np.ndarray, place: int) -> float:
-    """The average at a place: the bracket's ends have at most, and more than, `place` below."""
+    """Return the average at a rank.
+
+    The lower end of the bracket has at most `place` averages below it, the upper end more.
+    """
     n = len(ordered)
     low, high = float(ordered[0]), float(ordered[-1])
     below, above = _reach(ordered, low), np.full(n, n)
@@ -99,9 +96,9 @@ def _average(ordered: np.ndarray, place: int) -> float:
 
 
 def _guesses(ordered: np.ndarray, place: int) -> list[float]:
-    """Values between which the average at a place is likely to lie, the likeliest last."""
+    """Return values between which the average at a rank probably lies, the likeliest last."""
     n = len(ordered)
-    if n <= MANY:  # it is of the middle ones, most likely
+    if n <= MANY:  # callers mostly ask for the middle
         first, middle, third = ordered[[n // 4, n // 2, 3 * n // 4]].tolist()
         margin = 4 * (third - first) / n**0.5
         return [middle + margin, middle - margin]
@@ -115,13 +112,13 @@ def _guesses(ordered: np.ndarray, place: int) -> list[float]:
     paired = np.searchsorted(thin, of_thin(place / THIN**2))
     expected = (place + (THIN**2 - THIN) / 2 * paired) / THIN**2
     low, high = (of_thin(expected + aside * count / THIN) for aside in (-MARGIN, MARGIN))
-    alike = _ALIKE / 3 * max(abs(low), abs(high), 1e-300)  # of many alike it may be one
+    alike = _ALIKE / 3 * max(abs(low), abs(high), 1e-300)  # for many equal averages
     far = 8 * (high - low)
     return [high + far, low - far, high + alike, low - alike]
 
 
 def _among(ordered: np.ndarray, below: np.ndarray, above: np.ndarray, place: int) -> float:
-    """The average at a place of those that `above` reaches and `below` does not, which are few."""
+    """Return the average at a rank among those that `above` reaches and `below` does not."""
     own = np.arange(len(above))
     first = own.copy()
     np.maximum(below, own[: len(below)], out=first[: len(below)])
@@ -133,7 +130,7 @@ def _among(ordered: np.ndarray, below: np.ndarray, above: np.ndarray, place: int
 
 
 def _next(ordered: np.ndarray, below: np.ndarray) -> float:
-    """The least average that `below` does not reach."""
+    """Return the smallest average that `below` does not reach."""
     own = np.arange(len(ordered))
     first = own.copy()
     np.maximum(below, own[: len(below)], out=first[: len(below)])

@@ -49,7 +49,7 @@ def acks(
     Raises:
         DataError: As `analysis.acks`, or if `of` is the throughput.
     """
-    frame, (keys, (ratio,), meant) = frames.apart(frame, series, ratio, pool)
+    frame, (keys, (ratio,), meant) = frames.resolve(frame, series, ratio, pool)
     table = acks_frame(frame, of, keys, ratio=ratio, tolerance=tolerance, pool=meant)
     metric = frames.column(frame, of)
     rate = frames.column(frame, "throughput")

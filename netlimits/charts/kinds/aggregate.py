@@ -136,7 +136,7 @@ def highest_average(
         DataError: As `analysis.aggregate.highest_averages`, or if `link` is given without a column
             `mtu`.
     """
-    intervals, (keys, (by,), meant) = frames.apart(intervals, series, by, pool)
+    intervals, (keys, (by,), meant) = frames.resolve(intervals, series, by, pool)
     runs = highest_averages(intervals, window_s)
     of_a_run = (*OF_AN_INTERVAL, "stream")
     varied = [name for name in frames.varied(intervals) if name not in of_a_run]

@@ -49,7 +49,7 @@ def cost(
         DataError: As `analysis.cost`.
     """
     names = [of] if isinstance(of, str) else list(of)
-    frame, (keys, (size,), meant) = frames.apart(frame, series, size, pool)
+    frame, (keys, (size,), meant) = frames.resolve(frame, series, size, pool)
     direction = frames.direction(frame)
     marks = Marks.from_frame(frame, [*keys, size])
     parts = frames.groups(frames.usable(frame), keys)

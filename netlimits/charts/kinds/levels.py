@@ -48,8 +48,8 @@ def boxes(
     Raises:
         DataError: As `analysis.percentiles`.
     """
-    frame, (keys, meant) = frames.apart(frame, series, pool)
-    metric = frames.metric_beside(frame, of, keys)
+    frame, (keys, meant) = frames.resolve(frame, series, pool)
+    metric = frames.metric_for(frame, of, keys)
     runs = percentiles(frame, of, keys, pool=meant)
     least, most = runs[metric.column].min(), runs[metric.column].max()
     log = least > 0 and most > _DECADES * least
@@ -96,8 +96,8 @@ def bars(
         DataError: As `analysis.spread`, or if `series` is empty.
     """
     table = means(frame, of, series, pool)
-    frame, (keys, _) = frames.apart(frame, series, pool)
-    metric = frames.metric_beside(frame, of, keys)
+    frame, (keys, _) = frames.resolve(frame, series, pool)
+    metric = frames.metric_for(frame, of, keys)
     runs = {wording.hashed(key): part for key, part in frames.groups(frames.usable(frame), keys)}
 
     def draw(axes: Axes, place: int, part: pd.DataFrame, line: SeriesStyle) -> None:
@@ -132,7 +132,7 @@ def means(
     Raises:
         DataError: As `analysis.spread`, or if `series` is empty.
     """
-    frame, (keys, meant) = frames.apart(frame, series, pool)
+    frame, (keys, meant) = frames.resolve(frame, series, pool)
     if not keys:
         raise DataError("series: name a factor whose levels the bars compare")
     table = spread(frame, of, keys, pool=meant)

@@ -50,7 +50,7 @@ def pacing(
     Raises:
         DataError: As `analysis.pacing`, or if no run has a service demand.
     """
-    frame, ((size,), meant) = frames.apart(frame, size, pool)
+    frame, ((size,), meant) = frames.resolve(frame, size, pool)
     of = of or frames.sent(frame)
     table = pacing_frame(frame, requested, of, size, meant)
     runs, requested_mbps = paced(frame, requested)

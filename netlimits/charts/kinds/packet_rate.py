@@ -61,7 +61,7 @@ def packet_rate(
     Raises:
         DataError: As `analysis.packet_rate`, or if there is one size only.
     """
-    frame, ((size,), meant) = frames.apart(frame, size, pool)
+    frame, ((size,), meant) = frames.resolve(frame, size, pool)
     table = packet_rate_frame(frame, of, size, meant)
     if len(table) < 2:
         raise DataError(f"{size} has one value; a chart over sizes needs two or more")

@@ -38,8 +38,8 @@ def percentiles(
     Raises:
         DataError: As `analysis.percentiles`.
     """
-    frame, (keys, meant) = frames.apart(frame, series, pool)
-    metric = frames.metric_beside(frame, of, keys)
+    frame, (keys, meant) = frames.resolve(frame, series, pool)
+    metric = frames.metric_for(frame, of, keys)
     table = percentile_frame(frame, of, keys, pool=meant)
     parts = frames.groups(table, keys)
     styles = series_styles([key for key, _ in parts], keys)
@@ -87,7 +87,7 @@ def quartiles(
     pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
     """Return the chart's table: the curve of each series at five percentiles."""
-    frame, (keys, meant) = frames.apart(frame, series, pool)
+    frame, (keys, meant) = frames.resolve(frame, series, pool)
     column = frames.column(frame, of).column
     rows = []
     for key, part in frames.groups(percentile_frame(frame, of, keys, pool=meant), keys):

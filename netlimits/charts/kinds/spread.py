@@ -58,12 +58,12 @@ def spread(
         DataError: As `analysis.spread`, or if a value of `by` is not a number above zero.
     """
     names = [of] if isinstance(of, str) else list(of)
-    frame, (keys, (by,), meant) = frames.apart(frame, series, by, pool)
+    frame, (keys, (by,), meant) = frames.resolve(frame, series, by, pool)
     numbers = pd.to_numeric(frame[by], errors="coerce")
     if pd.api.types.is_bool_dtype(frame[by]) or not (numbers > 0).all():
         raise DataError(f"by: the values of {by} must be numbers above zero for a logarithmic axis")
     frame = frame.assign(**{by: numbers})
-    metrics = [frames.metric_beside(frame, name, [*keys, by]) for name in names]
+    metrics = [frames.metric_for(frame, name, [*keys, by]) for name in names]
     marks = Marks.from_frame(frame, [*keys, by])
     runs = frames.usable(frame)
     few_runs = int(runs.groupby([*keys, by], dropna=False).size().min()) < ENOUGH

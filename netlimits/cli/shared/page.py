@@ -130,8 +130,8 @@ def _summaries(results: Results, missing: list[str]) -> Iterator[tuple[str, pd.D
 
 def _figures(results: Results, missing: list[str]) -> Iterator[Exhibit]:
     """The charts that `netlimits figures` draws, with their tables; `missing` as for tables."""
+    from netlimits.report.figures import inline
     from netlimits.report.page import Exhibit
-    from netlimits.report.svg import inline
 
     chosen: list[entries.Entry] = []
     try:
@@ -171,7 +171,7 @@ def _beside(chart: drawing.Drawing, notes: list[str], missing: list[str]) -> Mar
     """The table beside a chart, with what is said of the chart under it."""
     from markupsafe import Markup
 
-    from netlimits.report.alternatives import alternative
+    from netlimits.report.figures import alternative
 
     try:
         table = alternative(chart.kind, chart.data, chart.options)

@@ -1,8 +1,8 @@
-"""A figure as SVG that stands within a page: small, without a second figure's ids, and inert.
+"""Figures of a page: inline SVG (small, without conflicting ids, inert), and the table of a chart.
 
-matplotlib's SVG is a file of its own: it has a doctype, a style sheet that would reach the whole
-page, and ids that the next figure has again. What is drawn stays; coordinates keep a hundredth of
-a point.
+matplotlib's SVG is a file of its own: it has a doctype, a style sheet that would apply to the whole
+page, and ids that other figures have too. What is drawn stays; coordinates are rounded to a
+hundredth of a point.
 """
 
 from __future__ import annotations
@@ -10,21 +10,25 @@ from __future__ import annotations
 import re
 import warnings
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 from markupsafe import Markup
 
-from netlimits.charts import _style
+from netlimits.charts import KINDS, _style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 WIDER = 1.25
-"""Of a chart as wide as the page: its letters are then about as large as the page's."""
+"""Factor that makes the letters of a page-wide chart about as large as the page's."""
 PNG = "data:image/png;base64,"
-"""What stands before an image that a chart holds: the cells of a heat map."""
+"""Prefix of an image in a chart: the cells of a heat map."""
+
+ROWS = 60
+"""Maximum rows of a chart's table; `results.csv` has the others."""
 
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _WITHIN = re.compile(r"url\(#([^)]*)\)")
@@ -32,9 +36,12 @@ _COORDINATES = ("d", "x", "y", "width", "height", "points")
 
 
 def inline(figure: Figure, name: str, alternative: str) -> Markup:
-    """The figure's `svg` element; `name` is in front of its ids, `alternative` says what it shows.
+    """Return the figure's `svg` element.
 
-    `name` is ours, a letter first; `alternative` may be anybody's text.
+    Args:
+        figure: The figure.
+        name: Prefix of its ids; it begins with a letter and is trusted.
+        alternative: Description of the figure; it is escaped.
     """
     width, height = figure.get_size_inches()
     figure.set_size_inches(WIDER * width, WIDER * height)
@@ -43,7 +50,7 @@ def inline(figure: Figure, name: str, alternative: str) -> Markup:
     if figure.get_suptitle():
         figure.suptitle("")
     with warnings.catch_warnings():
-        # a character that the font lacks, a label longer than its chart: the table has them whole
+        # a character that the font lacks, or a label longer than its chart: the table has them
         warnings.simplefilter("ignore", UserWarning)
         root = ET.fromstring(_style.svg(figure))  # noqa: S314  matplotlib wrote it
     for child in list(root):
@@ -57,12 +64,12 @@ def inline(figure: Figure, name: str, alternative: str) -> Markup:
     title = ET.Element("title", {"id": name})
     title.text = alternative
     root.insert(0, title)
-    # Markup: an XML writer escaped all there is
+    # Markup: the XML writer escaped every text
     return Markup(ET.tostring(root, encoding="unicode"))  # noqa: S704
 
 
 def _references(root: ET.Element) -> Iterator[str]:
-    """The ids that something refers to."""
+    """Yield the ids that something refers to."""
     for element in root.iter():
         for value in element.attrib.values():
             yield from _WITHIN.findall(value)
@@ -70,7 +77,7 @@ def _references(root: ET.Element) -> Iterator[str]:
 
 
 def _tidy(element: ET.Element, name: str, used: set[str]) -> None:
-    """One element as HTML has it: without namespaces, its id apart from other figures'."""
+    """Convert an element to HTML: without namespaces, with ids unique among figures."""
     element.tag = element.tag.removeprefix(SVG)
     element.text = (element.text or "").strip() or None
     element.tail = None
@@ -89,3 +96,24 @@ def _tidy(element: ET.Element, name: str, used: set[str]) -> None:
         attributes[key] = _WITHIN.sub(lambda at: f"url(#{name}-{at[1]})", value)
     element.attrib.clear()
     element.attrib |= attributes
+
+
+def alternative(kind: str, data: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the table of a chart of this kind; `attrs["notes"]` says what is left out.
+
+    Raises:
+        DataError: As the chart itself.
+    """
+    table = KINDS[kind].alternative(data, options)
+    notes = list(table.attrs.get("notes", ()))
+    if len(table) > ROWS:
+        notes.append(f"the first {ROWS} of {len(table)} rows")
+        table = table.head(ROWS)
+    return _plain(table, notes)
+
+
+def _plain(table: pd.DataFrame, notes: Sequence[str]) -> pd.DataFrame:
+    """Return the table with these notes and no other attributes, which may contain frames."""
+    copy = pd.DataFrame(table)
+    copy.attrs = {"notes": tuple(notes)}
+    return copy
