@@ -97,7 +97,7 @@ def test_any_other_frame_is_shown_as_it_is() -> None:
     assert "Link (Gbit/s)" in header
     assert "Bound (Mbit/s)" in header
     assert [row.split() for row in rows] == [["50", "0.2471"], ["94.15", "123457"]]
-    with pytest.raises(DataError, match="no table format 'xls'"):
+    with pytest.raises(DataError, match="unknown table format 'xls'"):
         tables.render(frame, "xls")
 
 

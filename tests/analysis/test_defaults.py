@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from netlimits.analysis.summary import defaults
+from netlimits.analysis import defaults
 from netlimits.errors import DataError
 
 

@@ -57,7 +57,7 @@ def test_a_run_that_is_not_there_or_not_ok_is_named(tmp_path):
     folder = recorded(tmp_path / "out", failed=[1]).path
     with pytest.raises(InputError, match="there was no run 9"):
         names(folder, "--chart", "bursts", "--run", 9)
-    with pytest.raises(DataError, match="run 1 is not there, or keeps nothing of this kind"):
+    with pytest.raises(DataError, match="run 1 does not exist, or has no data of this kind"):
         names(folder, "--chart", "aggregate", "--run", 1)
 
 

@@ -568,8 +568,8 @@ def test_of_a_file_a_cap_says_what_is_not_known():
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("a,b\n1,2\n", "none of its columns is a figure of runs, such as throughput_mbps"),
-        ("size,throughput_mbps\n64,5\n64,-3\n", "throughput_mbps is -3 in run 2"),
+        ("a,b\n1,2\n", "no column is a metric, such as throughput_mbps"),
+        ("size,throughput_mbps\n64,5\n64,-3\n", "run 2: throughput_mbps is -3"),
     ],
 )
 def test_a_table_that_is_none_of_runs_is_one_line_with_its_name(text, why, tmp_path, capsys):
