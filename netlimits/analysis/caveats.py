@@ -307,10 +307,9 @@ def _flagged(
 
 
 def _number(name: str) -> str:
-    """A column's numbers in SQL; words are none."""
+    """Return SQL for a column as numbers; text is null."""
     return f"try_cast({name} as double)"
 
 
 def _numbers(column: pd.Series[Any]) -> pd.Series[Any]:
-    """A column's numbers; words are none."""
     return pd.to_numeric(column, errors="coerce")

@@ -111,7 +111,7 @@ def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
     Raises:
         DataError: An attempt occurs twice, as in joined campaigns without a column `campaign`.
     """
-    if not _tried_again(frame):
+    if not {"run", "attempt"} <= set(frame.columns) or not (frame["attempt"] > 1).any():
         return frame
     several = _several(frame)
     if not several.any():
@@ -217,11 +217,6 @@ def weights(runs: pd.DataFrame) -> pd.Series[Any]:
     return counts.astype(int)
 
 
-def _tried_again(frame: pd.DataFrame) -> bool:
-    """Return True if the frame has several attempts of a run."""
-    return {"run", "attempt"} <= set(frame.columns) and bool((frame["attempt"] > 1).any())
-
-
 def _run(frame: pd.DataFrame) -> list[str]:
     """Return the columns that identify a run."""
     return [name for name in ("campaign", "run") if name in frame.columns]
@@ -258,7 +253,8 @@ def column(frame: pd.DataFrame, name: str) -> Metric:
             raise DataError(
                 f"no column {quantity.column} for {name!r}; metrics here: {first}{more}"
             )
-    if quantity.column in frame.columns and _holds_words(frame[quantity.column]):
+    values = frame.get(quantity.column, pd.Series(dtype=float))
+    if not pd.api.types.is_numeric_dtype(values) and values.notna().any():
         raise DataError(f"{quantity.column} contains text instead of numbers")
     return quantity.towards(direction(frame))
 
@@ -269,10 +265,6 @@ def metric_for(frame: pd.DataFrame, name: str, keys: Sequence[str]) -> Metric:
     if quantity.column in keys:
         raise DataError(f"{quantity.column} is the metric shown; it cannot be a factor too")
     return quantity
-
-
-def _holds_words(column: pd.Series[Any]) -> bool:
-    return not pd.api.types.is_numeric_dtype(column) and bool(column.notna().any())
 
 
 def direction(frame: pd.DataFrame) -> Direction:
@@ -400,10 +392,10 @@ def groups(
 
 
 def blocks(frame: pd.DataFrame) -> pd.Series | None:
-    """The block of each run, told apart by campaign; None where runs stand in no blocks.
+    """Return the block of each run, distinguished by campaign; None without blocks.
 
-    Shuffled campaigns, coin flips and imported files have one block or none. Of campaigns put
-    together without a column `campaign` nothing tells whose a block is.
+    Shuffled campaigns, coin flips and imported files have one block or none. In joined campaigns
+    without a column `campaign` the owner of a block is unknown.
     """
     if "block" not in frame.columns or frame["block"].isna().any():
         return None
@@ -418,6 +410,6 @@ def blocks(frame: pd.DataFrame) -> pd.Series | None:
 
 
 def _rise(numbers: pd.Series) -> bool:
-    """Whether each is above the one before, so that none is there twice."""
+    """Return True if each number is above the previous one."""
     values = numbers.to_numpy()
     return bool((values[1:] > values[:-1]).all())

@@ -168,22 +168,12 @@ def repeatability(points: pd.DataFrame, series: str | Sequence[str] = ()) -> pd.
             "turin_variance": ranges.sum() / len(part),
             "sd_from_ranges": (ranges / part["n"].map(expected_range)).mean(),
         }
-        for name, spreads in (("pooled_sd", _sd(part)), ("pooled_cv_pct", _cv_pct(part))):
-            row |= {name: spreads.value, f"{name}_low": spreads.low, f"{name}_high": spreads.high}
+        sd = part["sd"] if "sd" in part.columns else pd.Series(np.nan, part.index)
+        for name, spreads in (("pooled_sd", sd), ("pooled_cv_pct", 100 * sd / part["mean"])):
+            pooled = _pooled(spreads, part["n"] - 1)
+            row |= {name: pooled.value, f"{name}_low": pooled.low, f"{name}_high": pooled.high}
         rows.append(row)
     return pd.DataFrame(rows)
-
-
-def _sd(part: pd.DataFrame) -> intervals.Interval:
-    if "sd" not in part.columns:
-        return intervals.Interval(np.nan, np.nan, np.nan)
-    return _pooled(part["sd"], part["n"] - 1)
-
-
-def _cv_pct(part: pd.DataFrame) -> intervals.Interval:
-    if "sd" not in part.columns:
-        return intervals.Interval(np.nan, np.nan, np.nan)
-    return _pooled(100 * part["sd"] / part["mean"], part["n"] - 1)
 
 
 def _pooled(spreads: pd.Series[Any], freedom: pd.Series[Any]) -> intervals.Interval:

@@ -71,22 +71,6 @@ class Agreement:
         return "agrees" if self.kind == "recomputed" else "as printed"
 
 
-def _no_tables() -> Mapping[str, pd.DataFrame]:
-    return {}
-
-
-def _no_charts() -> Mapping[str, Chart]:
-    return {}
-
-
-def _no_figures() -> Mapping[str, ComputedFigure]:
-    return {}
-
-
-def _no_checks() -> Iterable[Agreement]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class Item:
     """A table, chart, trace, formula or script of a report, and how to regenerate it.
@@ -111,10 +95,10 @@ class Item:
     experiment: str
     data: tuple[str, ...] = ()
     remark: str = ""
-    tables: Callable[[], Mapping[str, pd.DataFrame]] = _no_tables
-    charts: Callable[[], Mapping[str, Chart]] = _no_charts
-    figures: Callable[[], Mapping[str, ComputedFigure]] = _no_figures
-    checks: Callable[[], Iterable[Agreement]] = _no_checks
+    tables: Callable[[], Mapping[str, pd.DataFrame]] = dict
+    charts: Callable[[], Mapping[str, Chart]] = dict
+    figures: Callable[[], Mapping[str, ComputedFigure]] = dict
+    checks: Callable[[], Iterable[Agreement]] = tuple
 
 
 @dataclass(frozen=True, slots=True)

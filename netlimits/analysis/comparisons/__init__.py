@@ -1,1 +1,1 @@
-"""What a comparison rests on: its two sides, sessions, runs that are missing, and its notes."""
+"""The parts of a comparison: sides, sessions, missing runs, improvements and notes."""

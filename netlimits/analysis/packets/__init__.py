@@ -1,1 +1,1 @@
-"""Packet traces: tcpdump's text and captures, to one frame of TCP packets."""
+"""Packet traces: tcpdump's text and captures as a frame of TCP packets."""

@@ -1,1 +1,1 @@
-"""Where frames of runs come from: files, several campaigns, or a relation in DuckDB."""
+"""Sources of runs: files, several campaigns, and relations in DuckDB."""
