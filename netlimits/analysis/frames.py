@@ -359,7 +359,7 @@ def resolve(
     lists = [factors(frame, some) for some in names]
     every = [name for some in lists for name in some]
     if twice := [name for name in dict.fromkeys(every) if every.count(name) > 1]:
-        raise DataError(f"{twice[0]} is named twice; once is enough")
+        raise DataError(f"{twice[0]} occurs twice; name it once")
     renamed = {name: f"{name}_" for name in frame.columns if name in RESERVED}
     renamed = {old: new for old, new in renamed.items() if new not in frame.columns}
     if renamed:

@@ -159,7 +159,7 @@ def bound(
 def _own(transport: str, timestamps: bool, ipv6: bool, inner: list[Layer]) -> list[Layer]:
     """Return the layers of the sender's own packet, from its IP header inward."""
     if transport not in ("tcp", "udp"):
-        raise DataError(f"no transport {transport!r}: tcp or udp")
+        raise DataError(f"transport: it must be tcp or udp, not {transport!r}")
     if timestamps and transport != "tcp":
         raise DataError("timestamps are an option of TCP; leave them out for UDP")
     last = ("UDP",) if transport == "udp" else ("TCP", "TCP timestamps") if timestamps else ("TCP",)

@@ -37,33 +37,30 @@ def ended(
         ordered = [first["key"], *(key for key in some if key != first["key"])]
         where = listed(ordered, factors)
         yield (
-            f"fewer runs ended ok {name}: {survivors.counts(first, called)}"
-            f"{f' ({where})' if where else ''}; they may be the fast ones, so their ratio is never "
-            "called better, and worse only if that holds without the other side's slowest runs"
+            f"figures {name} may be too good, because fewer runs ended ok: "
+            f"{survivors.counts(first, called)}{f' ({where})' if where else ''}; their ratio is "
+            "never called better, and worse only if that holds without the other side's slowest "
+            "runs"
         )
 
 
 def few(rows: Sequence[Mapping[str, Any]], unit: Sessions | None) -> Iterator[str]:
     """Yield notes on too few runs. The shares are of 18 simulated ratios of 1, CV 1 to 5 %."""
     if unit is None:
-        yield from _few_blocks(rows)
+        if any(row["blocks"] < intervals.ENOUGH for row in rows):
+            yield (
+                f"too few blocks to trust the intervals (fewer than {intervals.ENOUGH} with both "
+                "sides): a few slow runs would make them wrong; `netlimits extend` adds blocks"
+            )
         return
     counts = [min(row["n_before"], row["n_after"]) for row in rows if not math.isnan(row["low"])]
     if not any(count < intervals.ENOUGH for count in counts):
         return
     yield (
-        f"fewer than {intervals.ENOUGH} runs on a side, too few to trust the intervals: if one run "
-        "in five were 30 % slower, up to 15 % of comparisons of three runs a side (33 % of two) "
-        f"would find a difference where there is none, not {100 * FALSE_DISCOVERIES:g} %"
+        f"too few runs to trust the intervals (fewer than {intervals.ENOUGH} on a side): if one "
+        "run in five were 30 % slower, up to 15 % of comparisons of three runs a side (33 % of "
+        f"two) would find a difference where there is none, not {100 * FALSE_DISCOVERIES:g} %"
     )
-
-
-def _few_blocks(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    if any(row["blocks"] < intervals.ENOUGH for row in rows):
-        yield (
-            f"fewer than {intervals.ENOUGH} blocks with both sides, too few to trust the "
-            "intervals: a few slow runs would make them wrong; `netlimits extend` adds blocks"
-        )
 
 
 def mixed_kinds(
