@@ -214,7 +214,6 @@ def _limits(
 
 
 def _verdict(cells: pd.DataFrame) -> str:
-    """Return the verdict of a cell, or a dash."""
     return ", ".join(dict.fromkeys(v for v in cells[VERDICT] if v)) or "–"
 
 
@@ -403,7 +402,6 @@ def _wrapped(sentence: str) -> list[str]:
 
 
 def _as_markdown(block: Block) -> str:
-    """Return a Markdown table."""
     lines = [block.header, ("---", *["---:"] * (len(block.header) - 1)), *block.rows]
     table = "\n".join(
         "| " + " | ".join(cell if i == 1 else _markdown(cell) for cell in line) + " |"

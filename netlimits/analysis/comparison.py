@@ -382,7 +382,6 @@ def band(better: str, threshold: float) -> tuple[float, float]:
 
 
 def _shared(blocks: Sequence[np.ndarray]) -> int:
-    """Return how many blocks have runs of both sides."""
     first, second = blocks
     return len(np.intersect1d(first, second))
 

@@ -410,6 +410,5 @@ def blocks(frame: pd.DataFrame) -> pd.Series | None:
 
 
 def _rise(numbers: pd.Series) -> bool:
-    """Return True if each number is above the previous one."""
     values = numbers.to_numpy()
     return bool((values[1:] > values[:-1]).all())

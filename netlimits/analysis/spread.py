@@ -87,7 +87,6 @@ def spread(
 
 
 def _points(runs: pd.DataFrame, keys: Sequence[str], metric: Metric) -> pd.DataFrame:
-    """Return the figures of each point, by the keys."""
     rows = runs[[*keys]].assign(**_figures(runs, metric))
     grouped = rows.groupby([*keys], sort=False, dropna=False, observed=True)
     return grouped.agg(

@@ -159,7 +159,6 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _columns(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
-    """Return the columns of the metrics that exist."""
     columns = []
     for name in names:
         try:
@@ -229,7 +228,6 @@ def _some(keys: Sequence[Key]) -> str:
 
 
 def _few(estimates: Sequence[Estimate]) -> Iterator[str]:
-    """Yield notes on too few runs."""
     means = [estimate for estimate in estimates if estimate.statistic == MEAN]
     counts = [estimate.n for estimate in means if not np.isnan(estimate.interval.low)]
     if any(n < ENOUGH for n in counts):
@@ -250,7 +248,6 @@ def _tidy(
     confidence: float,
     frame: pd.DataFrame,
 ) -> pd.DataFrame:
-    """Return the estimates as a frame."""
     headings = wording.headings(keys, _OURS)
     of_keys = {
         heading: [estimate.key[place] for estimate in estimates]

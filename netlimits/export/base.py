@@ -89,7 +89,6 @@ class Runs:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a numpy scalar to Python's type."""
     return value.item() if hasattr(value, "item") else value
 
 

@@ -60,5 +60,4 @@ def _tag(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Quote a field's text."""
     return '"' + escaped(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'

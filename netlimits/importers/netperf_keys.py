@@ -23,8 +23,6 @@ class Pair(NamedTuple):
 
 
 class Keyed(NamedTuple):
-    """The pairs of a run, and the line of the last."""
-
     keys: dict[str, str]
     line: int
 

@@ -81,7 +81,6 @@ class _Reading:
         self._rows: list[dict[str, str]] = []
 
     def whole(self) -> list[ImportedRun]:
-        """Read every line and return the runs."""
         lines = self._source.lines
         at = 0
         while at < len(lines):
@@ -173,7 +172,6 @@ class _Reading:
         self._announced, self._headed = self._announced or self._number, True
 
     def _row(self, line: str) -> int:
-        """Consume a row of figures under the current header."""
         if self._form:
             figures = netperf_classic.values(self._form.rows[len(self._rows)], line)
             if figures is None:

@@ -69,8 +69,6 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class TakenStep:
-    """A command of a run."""
-
     host: str
     step: str
     command: str

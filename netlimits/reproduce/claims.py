@@ -61,7 +61,6 @@ class Assertion:
     statement: str = ""
 
     def judge(self, frame: pd.DataFrame) -> Judgement:
-        """Judge the claim by these runs."""
         sample = self.measure(frame)
         if sample.unfit or not (len(sample.logs) or sample.sides):
             return Judgement(
@@ -201,7 +200,6 @@ def _column(frame: pd.DataFrame, of: str) -> str:
 
 
 def _runs(frame: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Return the ok runs that have the metric, with their blocks."""
     runs = frames.usable(frame)
     blocks = frames.blocks(runs)
     runs = runs.assign(block=0 if blocks is None else blocks)
@@ -229,7 +227,6 @@ def _logs(frame: pd.DataFrame, of: str, factor: str, conditions: Sequence[str]) 
 
 
 def _of_blocks(logs: pd.Series[float]) -> np.ndarray:
-    """Return the mean of each block."""
     means: np.ndarray = logs.groupby("block").mean().to_numpy()
     return means
 

@@ -78,7 +78,6 @@ def compare(report: Report, item: Item, known: Statements | None = None) -> list
 def judged(
     report: Report, item: Item, key: str, what: str, figure: Printed, computed: ComputedFigure
 ) -> Comparison:
-    """Return the comparison of one figure."""
     verdict, remark = _verdict(report, key, figure, computed), computed.rule
     slip = report.slips.get(key)
     if slip and verdict in ("differs", "hedged"):

@@ -39,7 +39,6 @@ ROUNDED = (RATE, SENT, LOCAL, REMOTE, PEAK)
 
 
 def rows(name: str) -> pd.DataFrame:
-    """Return a table's rows as printed."""
     return published.printed(name)
 
 

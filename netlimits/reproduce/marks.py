@@ -333,7 +333,6 @@ def _printed(axes: Axes, levels: Sequence[tuple[str, str, float]]) -> None:
 
 
 def _place(axes: Axes, at_bytes: float, label: str) -> None:
-    """Draw a vertical line at a printed length."""
     axes.axvline(at_bytes, color=GREY, linewidth=1.2, linestyle=DASHES)
     axes.annotate(
         label, (at_bytes, 0.04), xycoords=("data", "axes fraction"), ha="right",

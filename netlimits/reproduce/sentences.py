@@ -136,5 +136,4 @@ def of_summary() -> list[Agreement]:
 
 
 def _means(runs: pd.DataFrame, column: str) -> dict[int, float]:
-    """Return a column's mean at each size."""
     return {size: float(runs.loc[runs["send_size"] == size, column].mean()) for size in SIZES}

@@ -91,7 +91,6 @@ def within_blocks(
 
 
 def _means(values: np.ndarray, blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sorted blocks and the mean of each."""
     if (blocks[1:] > blocks[:-1]).all():
         return blocks, values
     names, places, counts = np.unique(blocks, return_inverse=True, return_counts=True)

@@ -110,7 +110,6 @@ def packet_rate(
 
 
 def _fit(axes: Axes, fit: Regimes, panel: _Panel, sizes: np.ndarray) -> None:
-    """Draw the fitted line in the panel's unit."""
     ns = fit.packet_ns + fit.byte_ns * sizes
     lines = {"packet_ns": ns, "packet_rate_pps": 1e9 / ns, "throughput_mbps": 8e3 * sizes / ns}
     axes.plot(sizes, lines[panel.column] / panel.per, color=GREY, linewidth=1.2)
