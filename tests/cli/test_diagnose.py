@@ -6,7 +6,11 @@ import pytest
 import yaml
 
 from netlimits.cli import main
+from netlimits.cli.diagnose import path_of
+from netlimits.errors import HostError
+from netlimits.hosts.scripted import ScriptedHost, answer
 from netlimits.limits.ladder.doses import RESOURCES
+from netlimits.model import Command, Completed, Machine
 
 
 def netlimits(capsys, *words: str) -> tuple[int, str, str]:
@@ -51,3 +55,29 @@ def test_the_plan_is_an_experiment_and_says_what_may_be_changed(capsys):
     assert all(f"#   {each.name}: " in out for each in RESOURCES)
     _, out, _ = netlimits(capsys, "a", "b", "--plan", "--no-changes")
     assert "receive buffer" not in out
+
+
+def having(*programs: str) -> dict[str, ScriptedHost]:
+    """Two hosts with these programs."""
+
+    def script(command: Command) -> Completed:
+        return answer(command, status=0 if command.argv[-1] in programs else 1)
+
+    return {role: ScriptedHost(script, role) for role in ("sender", "receiver")}
+
+
+BOUND = {role: Machine(role, f"vm-{role}", "eth0", "192.0.2.1") for role in ("sender", "receiver")}
+
+
+def test_the_first_tool_that_both_hosts_have_measures_and_what_is_missing_is_told(capsys):
+    assert path_of(BOUND, having("netperf", "netserver", "iperf3"), "") == (BOUND, "netperf", [])
+    _, tool, lines = path_of(BOUND, having("netperf", "iperf3"), "")
+    assert tool == "iperf3"
+    told = "netperf is missing (vm-sender: netserver, vm-receiver: netserver)"
+    assert lines == [told]
+    assert capsys.readouterr().err == f"note: {told}; iperf3 measures what it can\n"
+
+
+def test_without_any_tool_the_error_names_what_is_missing():
+    with pytest.raises(HostError, match="no tool is on both hosts; install netperf"):
+        path_of(BOUND, having("iperf"), "")

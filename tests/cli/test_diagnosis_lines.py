@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from netlimits.cli.diagnose.diagnosis_lines import commands, lines
-from netlimits.limits.ladder.diagnosis import Help
+from netlimits.limits.ladder.diagnosis import Help, as_json
 from netlimits.model import Machine
 
 KNOWN = {"of_bound_pct": 99.94, "rtt_us": 46.72}
@@ -25,7 +25,7 @@ OPEN = LINK | {
 RUNG = Help("tcp", "receive-buffer-x2", 1.94, 1.9, 2.0, 6010.0,
             {"send": (0.31, 0.3), "receive": (0.42, 0.44)},
             [("receiver", "sysctl", {"net.ipv4.tcp_rmem": "4096 131072 16777216"}),
-             ("receiver", "rps", {"cpus": "0-3"})])  # fmt: skip
+             ("receiver", "rps", {"cpus": "0-3"})], "sender-cpu (proven)")  # fmt: skip
 
 
 def printed(*rows, **changed) -> str:
@@ -56,6 +56,16 @@ def test_an_open_row_says_what_is_known_and_the_command_that_adds_blocks():
 
 def test_a_host_that_was_not_restored_comes_with_the_command():
     assert "netlimits restore 'results/a b'" in printed(LINK, restored=False)
+
+
+def test_a_rung_has_what_it_gains_and_costs_and_the_limit_that_is_next():
+    rung = as_json(RUNG, ["vm2: sysctl -w …"])
+    text = printed(LINK | {"workload": "tcp"}, ladder=[rung])
+    assert (
+        "1. TCP, 1 stream: receive buffer ×2 → ×1.94 [1.90, 2.00], 6.01 Gbit/s; next limit: "
+        "sender-cpu (proven)\n     vm2: sysctl -w …\n     CPU time per unit, µs: send 0.31 → 0.30, "
+        "receive 0.42 → 0.44\n"
+    ) in text
 
 
 def test_what_helps_is_commands_for_the_hosts_by_their_names():

@@ -7,10 +7,17 @@ import time
 import pytest
 
 from netlimits.checks import Finding
-from netlimits.cli.diagnose.stages import CLOSING, Budget, _levels_of, refuse_short
+from netlimits.cli.diagnose.stages import (
+    CLOSING,
+    Budget,
+    _levels_of,
+    refuse_short,
+    seconds_of_a_run,
+)
 from netlimits.errors import InputError
 from netlimits.experiment import load
 from netlimits.experiment.plan import Plan, seeded
+from netlimits.model import Record, Run
 
 TEXT = """\
 experiment: diagnose-a-b
@@ -37,6 +44,15 @@ zip:
 def test_a_refusal_is_about_the_changes_that_make_its_setting(host, check, levels):
     plan = Plan(seeded(load.parse(TEXT, "experiment.yaml")))
     assert _levels_of(plan, [Finding(host, check, "error", "no")]) == levels
+
+
+def test_a_run_is_timed_without_the_first_ones_that_start_a_server():
+    seconds = [("a", 6.5), ("b", 2.0), ("a", 1.5), ("b", 2.5)]
+    records = [
+        Record(Run(n, 1, config, {}), 1, "ok", "", 0.0, took, {})
+        for n, (config, took) in enumerate(seconds)
+    ]
+    assert seconds_of_a_run(records) == (1.5 + 2.0) / 2
 
 
 def test_a_budget_keeps_time_for_what_follows_the_last_run():

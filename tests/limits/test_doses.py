@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from limits.test_verdicts import BY_CLASS, TCP, UDP
+from limits.test_verdicts import BY_CLASS, CAPPED, TCP, UDP
 
 from netlimits.limits.changes import CHANGES
 from netlimits.limits.classes import CLASSES
@@ -66,6 +66,11 @@ def test_transactions_get_a_longer_round_trip_and_no_second_stream():
     figures, _ = BY_CLASS["latency"]
     assert "delay-x2" in levels(figures)
     assert "streams-x2" not in levels(figures)
+
+
+def test_a_cap_on_the_path_may_be_one_of_packets():
+    assert levels(TCP | IDLE | CAPPED)[:2] == ["streams-x2", "packet-size-x0.5"]
+    assert "packet-size-x0.5" not in levels(TCP | IDLE)
 
 
 def test_what_rules_a_resource_out_is_told():

@@ -105,7 +105,7 @@ def diagnose(
     if kept is not None:
         from netlimits.archive import reader
 
-        _print([direction.row(reader.open(kept))], as_json)
+        _print([direction.again(reader.open(kept))], as_json)
         return
     known = [each.name for each in WORKLOADS]
     for name in chosen:
@@ -130,7 +130,7 @@ def diagnose(
     rows: list[dict[str, Any]] = []
     with Stop() as stop:
         with stop.interruptible(), all_logged_in(machines, patience) as hosts:
-            placed, tool, lacking = _path(machines, hosts, interface)
+            placed, tool, lacking = path_of(machines, hosts, interface)
         for number in range(directions):
             back = reverse or number
             ends = _swapped(placed) if back else placed
@@ -181,7 +181,7 @@ def _machines(
     return {role: Machine(role, ssh=name) for role, name in zip(ROLES, names, strict=True)}
 
 
-def _path(
+def path_of(
     machines: Mapping[str, Machine], hosts: Mapping[str, Host], interface: str
 ) -> tuple[Mapping[str, Machine], str, list[str]]:
     """Return the machines with interface and address, the tool, and what it cannot measure."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from netlimits.cli import echo, quoted
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 96
 _WHOLE = 100.0
-"""From so many µs on, a round trip has no digit behind the point."""
-_UNITS = ((1e3, "Gbit/s"), (1.0, "Mbit/s"))
+"""From so much on, a round trip (µs) or a rate has no digit behind the point."""
 
 
 def path(campaign: Campaign, workloads: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -77,19 +76,21 @@ def lines(answer: Mapping[str, Any]) -> Iterator[str]:
     of = answer["path"]
     yield f"{of['sender']} → {of['receiver']}   {of['link']}"
     yield ""
-    head = ("", "throughput", "limited by", "proof", "CPU µs/KiB (send, receive)*")
+    transactions = {row["workload"] for row in answer["workloads"] if row["transaction_rate_tps"]}
+    note = "*" if transactions else ""
+    head = ("", "throughput", "limited by", "proof", f"CPU µs/KiB (send, receive){note}")
     rows = [head, *map(_cells, answer["workloads"])]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = zip(row, widths, strict=True)
         yield "  ".join(cell.ljust(width) for cell, width in cells).rstrip()
-    if any(row["transaction_rate_tps"] for row in answer["workloads"]):
+    if transactions:
         yield "* of transactions: µs each"
     yield ""
     for row in answer["workloads"]:
         if row["state"] == "open":
             yield from _open(row)
-    yield from _ladder(answer["ladder"])
+    yield from _ladder(answer["ladder"], transactions)
     for line in answer["left_out"]:
         yield f"Left out: {line}"
     folder = quoted(answer["results"])
@@ -146,48 +147,52 @@ def _open(row: Mapping[str, Any]) -> Iterator[str]:
 
 def _rate(row: Mapping[str, Any]) -> str:
     """Return "3.10 Gbit/s [3.00, 3.20]"."""
-    value, unit = row["throughput_mbps"], "trans/s"
+    transactions = row["transaction_rate_tps"] is not None
+    value = row["transaction_rate_tps"] if transactions else row["throughput_mbps"]
     if value is None:
-        value = row["transaction_rate_tps"]
-        if value is None:
-            return "–"
-        return _with_interval(row, value, 1.0, unit, 0)
-    scale, unit = next(each for each in _UNITS if value >= each[0] or each[0] == 1)
-    return _with_interval(row, value, scale, unit, 2 if value / scale < 100 else 0)
-
-
-def _with_interval(
-    row: Mapping[str, Any], value: float, scale: float, unit: str, digits: int
-) -> str:
+        return "–"
+    scale, unit, digits = _unit(value, transactions=transactions)
     words = f"{value / scale:,.{digits}f} {unit}"
     if row["low"] is None:
         return words
     return f"{words} [{row['low'] / scale:,.{digits}f}, {row['high'] / scale:,.{digits}f}]"
 
 
+def _unit(value: float, *, transactions: bool) -> tuple[float, str, int]:
+    """Return what to divide a rate by, its unit, and how many digits it gets behind the point."""
+    if transactions:
+        return 1.0, "trans/s", 0
+    scale, unit = (1e3, "Gbit/s") if value >= 1e3 else (1.0, "Mbit/s")
+    return scale, unit, 2 if value / scale < _WHOLE else 0
+
+
 def _short(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
-def _ladder(rungs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _ladder(rungs: Sequence[Mapping[str, Any]], transactions: Collection[str]) -> Iterator[str]:
+    from netlimits.limits.ladder.doses import resource
     from netlimits.limits.ladder.workloads import TITLES
 
     if not rungs:
         return
     yield "What would help (each measured within the same blocks, then undone):"
     for number, rung in enumerate(rungs, 1):
-        then = f"; next limit: {rung['then']}" if rung["then"] else ""
+        workload, then = rung["workload"], rung["then"]
+        scale, unit, digits = _unit(rung["throughput"], transactions=workload in transactions)
+        dose = resource(rung["change"])
+        change = f"{dose[0].name} ×{dose[1]:g}" if dose else rung["change"]
         yield (
-            f"{number}. {TITLES.get(rung['workload'], rung['workload'])}: {rung['change']}   "
-            f"×{rung['ratio']:.2f} [{rung['low']:.2f}, {rung['high']:.2f}] → "
-            f"{rung['throughput']:,.0f}{then}"
+            f"{number}. {TITLES.get(workload, workload)}: {change} → ×{rung['ratio']:.2f} "
+            f"[{rung['low']:.2f}, {rung['high']:.2f}], {rung['throughput'] / scale:,.{digits}f} "
+            f"{unit}{f'; next limit: {then}' if then else ''}"
         )
         yield from (f"     {command}" for command in rung["commands"])
         costs = [
             f"{end} {_short(before)} → {_short(after)}"
             for end, (before, after) in rung["cost"].items()
         ]
-        yield f"     costs, CPU µs per unit: {', '.join(costs)}"
+        yield f"     CPU time per unit, µs: {', '.join(costs)}"
     yield ""
 
 

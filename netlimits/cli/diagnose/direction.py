@@ -89,6 +89,13 @@ def row(
     }
 
 
+def again(campaign: Campaign) -> dict[str, Any]:
+    """Return the answer that a kept campaign gives, with the change that helps most."""
+    from netlimits.limits.ladder import diagnosis
+
+    return row(campaign, ladder=diagnosis.helping(campaign)[:1])
+
+
 def _ladder(stages: Stages, campaign: Campaign, text: Text) -> list[Help]:
     """Keep the change that helps most, and find the next limit, while the budget lasts."""
     from netlimits.limits.ladder import diagnosis

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import randbits
+from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from netlimits.cli import echo
@@ -27,16 +28,20 @@ if TYPE_CHECKING:
     from netlimits.experiment.plan import Plan
     from netlimits.hosts.base import Host
     from netlimits.limits.base import Intervention
-    from netlimits.model import Machine
+    from netlimits.model import Machine, Record
 
 A_RUN = 2.5
 """Seconds of a run of one before any was timed: settings, evidence and the tool's start with it."""
+BETWEEN = 0.3
+"""Seconds between two runs: what is journaled, and guards that are told."""
 CLOSING = 8.0
 """Seconds for what follows the last run: restoring hosts, verdicts, the report."""
-MOST_DOSES, ENOUGH_BLOCKS, FEWEST_BLOCKS = 6, 6, 2
-"""Doses of a workload at most; blocks for which some of them are given up, since the intervals of
-four are half as wide again (analysis.statistics.contrasts); and the fewest."""
-SAFE = 0.85
+STAGE = 6.0
+"""Seconds of a stage beside its runs: logins, a survey, claims, restoring."""
+MOST_DOSES, FEWEST_BLOCKS, ENOUGH_BLOCKS, FIRST_BLOCKS = 6, 2, 4, 6
+"""Doses of a workload at most. Blocks: the fewest, those for which doses are given up, and those
+after which it is looked whether a limit is still to be proven (analysis.statistics.contrasts)."""
+SAFE = 0.75
 """Of the time left, what the first blocks may take, timed by the observation: doses take longer."""
 _LINE = re.compile(r"^\S+:\d+: ")
 """The place in a file that a finding names, and that nobody wrote."""
@@ -82,8 +87,8 @@ class Stages:
     def dose(self, observed: Campaign, folder: Path) -> Campaign | None:
         """Run the doses that an observation leaves open, in blocks with the baseline.
 
-        Returns None if nothing can be changed. More blocks follow while a resource is open and
-        the budget lasts.
+        Returns None if nothing can be changed. More blocks follow while a limit is not proven
+        and the budget lasts.
         """
         refused: set[str] = set()
         while True:
@@ -106,7 +111,7 @@ class Stages:
 
     def room(self, workloads: int) -> bool:
         """Return True if the budget has time for another observation, and a dose in blocks."""
-        return self.budget.left > self._a_run * workloads * (2 + 2 * ENOUGH_BLOCKS)
+        return self.budget.left > 2 * STAGE + self._a_run * workloads * (2 + 2 * ENOUGH_BLOCKS)
 
     def _fitting(self, observed: Campaign, refused: set[str], folder: Path) -> Plan | None:
         """Return the plan with as many doses as leave ENOUGH_BLOCKS; None without a dose."""
@@ -128,23 +133,24 @@ class Stages:
             once = plan(most, 1)
             if all(each.values[INTERVENTION] == NONE for each in once.configurations):
                 return None
-            fit = int(SAFE * self.budget.left / (len(once) * a_run))
+            fit = int(SAFE * (self.budget.left - STAGE) / (len(once) * a_run))
             if fit >= ENOUGH_BLOCKS:
                 break
-        return plan(most, min(ENOUGH_BLOCKS, max(FEWEST_BLOCKS, fit)))
+        return plan(most, min(FIRST_BLOCKS, max(FEWEST_BLOCKS, fit)))
 
     def _extend(self, folder: Path, survey: Survey) -> None:
-        """Add the blocks that fit into what is left of the budget, if a resource is open."""
+        """Add the blocks that fit into what is left of the budget, unless every limit is proven."""
         from netlimits.archive import logbook
         from netlimits.experiment.plan import SEED_BITS
-        from netlimits.limits.base import OPEN
-        from netlimits.limits.ladder.sensitivity import sensitivities
+        from netlimits.limits.base import PROVEN
+        from netlimits.limits.ladder.diagnosis import workloads
 
         campaign = logbook.open(folder)
-        blocks = int(self.budget.left / (len(campaign.plan.configurations) * self._a_run))
-        if blocks < 1 or OPEN not in set(sensitivities(self._open(folder))["state"]):
+        a_block = len(campaign.plan.configurations) * self._a_run
+        blocks = int((self.budget.left - STAGE) / a_block)
+        if blocks < 1 or all(row["state"] == PROVEN for row in workloads(self._open(folder))):
             return
-        say(f"{blocks} more block{'s' if blocks > 1 else ''} for what is open")
+        say(f"{blocks} more block{'s' if blocks > 1 else ''} for what is not proven")
         with self._hosts() as hosts, logins.locked(campaign):
             self.stop.defer()
             extended = campaign.extend(blocks, randbits(SEED_BITS))
@@ -188,9 +194,8 @@ class Stages:
 
     def _work(self, campaign: Logbook, survey: Survey, hosts: Mapping[str, Host]) -> None:
         """Carry the pending runs out, and time them for what follows."""
-        runs, began = campaign.state()["left"], time.monotonic()
         self.conduct.work_through(campaign, survey, hosts, self.stop, self._left)
-        self._a_run = (time.monotonic() - began) / max(1, runs)
+        self._a_run = BETWEEN + seconds_of_a_run(campaign.records())
 
     def _left(self, seconds: float) -> float:
         """Return the seconds until the answer: what the budget has, and what this stage needs."""
@@ -200,6 +205,18 @@ class Stages:
         from netlimits.archive import reader
 
         return reader.open(folder)
+
+
+def seconds_of_a_run(records: Iterable[Record]) -> float:
+    """Return how long a run takes, by the shortest of each configuration: first ones start servers.
+
+    Of a few runs it is too little: by SAFE.
+    """
+    shortest: dict[str, float] = {}
+    for record in records:
+        known = shortest.get(record.run.config, record.duration_s)
+        shortest[record.run.config] = min(known, record.duration_s)
+    return mean(shortest.values())
 
 
 def _round_trip(observed: Campaign) -> float | None:

@@ -112,6 +112,7 @@ WAITED_PCT = 5.0
 """Of the busy time, for which a window or a buffer was in the way."""
 SOFTIRQ_PCT = 50.0
 ROOM_PCT = 60.0
+CAPS = {"path-cap", "per-flow-cap", "policer"}
 LOST = 0.01
 
 
@@ -141,7 +142,13 @@ def candidates(verdict: Verdict, runs: Runs) -> list[Intervention]:
     ]
     likely = {each.name: -place for place, each in enumerate(RESOURCES)}
     open_ = [each for each in RESOURCES if not ruled_out(each, verdict, runs)]
-    open_.sort(key=lambda each: (-_wait(each, runs), -likely[each.name]))
+    open_.sort(
+        key=lambda each: (
+            not _counts_packets(each, verdict),
+            -_wait(each, runs),
+            -likely[each.name],
+        )
+    )
     by_level: dict[str, Intervention] = {}
     for change in (*leading, *(each.dose for each in open_)):
         by_level.setdefault(change.level, change)
@@ -154,7 +161,7 @@ def ruled_out(of: Resource, verdict: Verdict, runs: Runs) -> str:
 
 
 def _reasons(of: Resource, verdict: Verdict, runs: Runs) -> Iterator[str]:
-    if {*of.limits} & {*verdict.leading}:
+    if {*of.limits} & {*verdict.leading} or _counts_packets(of, verdict):
         return
     what, transactions = of.dose.what, any(run.transactions for run in runs)
     if what in ("send_size", "seconds", "shaper", "rate", "pace"):
@@ -182,6 +189,11 @@ def _reasons(of: Resource, verdict: Verdict, runs: Runs) -> Iterator[str]:
         share = 100 * _wait(of, runs)
         if transactions or share < WAITED_PCT:
             yield f"it was in the way for {share:.0f} % of the time"
+
+
+def _counts_packets(of: Resource, verdict: Verdict) -> bool:
+    """Return True for smaller packets where the path has a cap: it may be one of packets."""
+    return of.dose.what == "packet_size" and bool(CAPS & {*verdict.leading})
 
 
 def _wait(of: Resource, runs: Runs) -> float:
