@@ -1,4 +1,4 @@
-"""What limits the data rate between these machines, and what does each Mbit/s cost?
+"""Find out what limits the data rate between machines, and what each Mbit/s costs.
 
     import netlimits as nl
     campaign = nl.open("results/stateless-offloads-20260101-120000")

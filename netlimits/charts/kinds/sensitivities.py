@@ -51,7 +51,7 @@ def sensitivities(frame: pd.DataFrame, title: str | None = None) -> Chart:
 
 
 def _panel(axes: Axes, part: pd.DataFrame, name: str) -> None:
-    """One workload: its resources from the top, each bar with its state."""
+    """Draw a workload: its resources from the top, each bar with its state."""
     places = np.arange(len(part))[::-1]
     values = part["sensitivity"].clip(*SHOWN)
     colours = [_COLOURS[state] for state in part["state"]]
