@@ -233,6 +233,7 @@ class Talk:
         self.err.feed(result.stderr)
         if self.out.garbled or self.err.garbled:
             raise Garbled
+        self._exited = result.exited
         silent = time.monotonic() - self.moved_at >= LINGER
         if not moved and (result.ended or (result.exited and silent)):
             raise Ended
