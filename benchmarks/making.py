@@ -184,7 +184,7 @@ class SituationLab:
 @contextmanager
 def lab_of(situation: Situation, folder: Path) -> Iterator[SituationLab]:
     """Set the situation up in a lab of its own, which is removed at the end."""
-    name = f"s{os.getpid() % 1_000_000}"
+    name = f"k{os.getpid() % 1_000_000}"
     _netlimits("lab", "up", "--name", name, *situation.lab.split())
     try:
         lab = labs.find(name)

@@ -20,7 +20,6 @@ import pandas as pd
 
 import netlimits as nl
 from netlimits.analysis import aggregate, bursts, frames
-from netlimits.analysis.statistics import contrasts
 from netlimits.archive.reader import Campaign
 from netlimits.reproduce import turin_lab
 from netlimits.reproduce.claims import Assertion, Judgement, Sample, between, gain, not_shown, ratio
@@ -119,7 +118,7 @@ OURS = (
 def first_bursts(campaign: Campaign) -> pd.DataFrame:
     """The first burst of each run's first response, and the median of its last five."""
     runs = campaign.frame()
-    blocks = runs.assign(block=contrasts.blocks(runs)).set_index("run")["block"]
+    blocks = runs.assign(block=frames.blocks(runs)).set_index("run")["block"]
     rows = []
     for (run, gro, quickack), packets in campaign.traces().groupby(["run", "gro", "quickack"]):
         table = bursts.over_transactions(packets)
@@ -133,7 +132,7 @@ def highest(campaign: Campaign) -> pd.DataFrame:
     """The highest average of each run, with its block."""
     entry = next(e for e in campaign.experiment.report if e.get("chart") == "highest_average")
     frame = campaign.frame()
-    blocks = frame.assign(block=contrasts.blocks(frame))[["run", "block"]]
+    blocks = frame.assign(block=frames.blocks(frame))[["run", "block"]]
     return aggregate.highest_averages(campaign.intervals(), entry["window_s"]).merge(blocks)
 
 

@@ -170,7 +170,7 @@ RECIPES = (
         {"netlimits/limits/classes/host/CLASS.py": "tired_toy"},
         [
             ("limits/changes.py", "CHANGES: ", '    "winding": streams,'),
-            ("limits/classes/__init__.py", "from netlimits.limits.classes.host.softirq_core ", "from netlimits.limits.classes.tired_toy import TiredToy"),
+            ("limits/classes/__init__.py", "from netlimits.limits.classes.host.softirq_core ", "from netlimits.limits.classes.host.tired_toy import TiredToy"),
             ("limits/classes/__init__.py", "CLASSES: ", "    TiredToy(),"),
         ],
         [

@@ -77,6 +77,15 @@ class CpuSets:
                 setting=self.name,
                 host=completed.host,
             )
+        for part, cpus in state.items():
+            try:
+                self.of_text(cpus)
+            except ValueError as error:
+                raise SettingError(
+                    f"the CPUs of {part} cannot be read: {error}",
+                    setting=self.name,
+                    host=completed.host,
+                ) from None
         return {ONLINE: online[1], **state}
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:

@@ -102,7 +102,7 @@ def test_netperf_tells_one_tcp_stream_whole_and_its_interim_results_are_the_rece
 def test_a_step_that_is_missing_is_named(step: str) -> None:
     _, specification, entries = of(ONE_STREAM)
     left = [entry for entry in entries if entry.step != step]
-    with pytest.raises(ToolFailure, match=f"the raw output holds no '{step}' of (sender|receiver)"):
+    with pytest.raises(ToolFailure, match=f"the raw output has no '{step}' of (sender|receiver)"):
         interpret.read(specification, left)
 
 

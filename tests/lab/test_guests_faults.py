@@ -156,7 +156,7 @@ def test_a_machine_that_does_not_start_is_told_in_its_own_words(name, monkeypatc
 def test_too_little_memory_is_one_line(name):
     status, line = ended(*UP, "--name", name, "--hosts", "64", "--memory", "65536")
     assert status == 1
-    assert "64 machines of 65536 MiB take" in line
+    assert "64 machines of 65536 MiB need" in line
     assert "fewer --hosts, or less --memory" in line
     assert traces(name) == []
 

@@ -779,7 +779,7 @@ def test_the_bound_of_a_link_is_that_of_the_run_s_version_of_ip(family, address,
     facts["channels"] = {"value": pairs.text("settings/channels", "virtio-queues")}
     campaign = SimpleNamespace(
         experiment=SimpleNamespace(
-            of=lambda values: SimpleNamespace(roles=("sender",), ends={"local": ("sender",)})
+            side_of=lambda values: SimpleNamespace(roles=("sender",), ends={"local": ("sender",)})
         ),
         imported=None,
         archive=SimpleNamespace(

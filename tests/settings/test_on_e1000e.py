@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from drivers import Drivers
 from guests import Guests
+from waiting import wait
 
 import netlimits as nl
 
@@ -21,6 +22,13 @@ measure:
   netperf: {seconds: 10, send_size: 16384}
 repeat: {replicates: 1, order: listed}
 """
+
+
+def set_up(now: dict[str, set[str]]) -> dict[str, set[str]] | None:
+    """Return the changed lines of both hosts once every setting is there."""
+    common = {"RX: 512", "TX: 1024", "rx-usecs: 50"}
+    paced = any("qdisc fq " in line for line in now["sender"])
+    return now if paced and all(lines >= common for lines in now.values()) else None
 
 
 def test_rings_coalescing_and_fq_of_e1000e(intel, tmp_path):
@@ -40,12 +48,8 @@ def test_rings_coalescing_and_fq_of_e1000e(intel, tmp_path):
             assert words in refused
 
         with on.begun("run", text, *on.hosts, "--out", on.out) as process:
-            on.held(process, 1)
-            now = on.changed()
-            for lines in now.values():
-                assert lines >= {"RX: 512", "TX: 1024", "rx-usecs: 50"}
-            assert any("qdisc fq " in ln and "maxrate 4050Kbit" in ln for ln in now["sender"])
-            guests.sh("sender", "pkill -CONT -f '^netperf -P 0'")
+            now = wait(lambda: set_up(on.changed()), "both hosts have their settings")
+            assert any("maxrate 4050Kbit" in line for line in now["sender"])
             on.ended(process, 0)
         on.as_found()
         assert on.statuses() == [(1, 1, "ok")]
