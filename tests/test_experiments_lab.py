@@ -75,11 +75,6 @@ def test_udp_send_size(hosts, tmp_path):
     assert by_size[8192] < by_size[1024], "larger packets cost less for each KiB"
 
 
-def test_tcp_mss(hosts, tmp_path):
-    frame = short_form("tcp-mss", tmp_path / "out", *hosts, *SECOND, "--set", "repeat.runs=4")
-    assert (frame["transport_mss_bytes"] == frame["send_size"]).all()
-
-
 LENGTHS = ("--set", "factors.send_size=[1,100000]", "--set", "repeat.replicates=1")
 """Sends of a byte, which no CPU makes often enough to fill the path, and sends that fill it."""
 
