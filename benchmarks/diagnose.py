@@ -169,9 +169,9 @@ def missed(rows: Sequence[Row]) -> Iterator[str]:
 def summary(rows: Sequence[Row]) -> Iterator[str]:
     """Yield the shares that the goals are about."""
     proven = [row for row in rows if row.state == PROVEN]
-    told = [row for row in rows if row.state not in (PROVEN, OPEN)]
+    suggested = [row for row in rows if row.state not in (PROVEN, OPEN)]
     yield f"proven, and right: {shown(sum(row.is_right for row in proven), len(proven))}"
-    yield f"suggested, and right: {shown(sum(row.is_right for row in told), len(told))}"
+    yield f"suggested, and right: {shown(sum(row.is_right for row in suggested), len(suggested))}"
     yield f"open: {shown(sum(row.state == OPEN for row in rows), len(rows))}"
     yield f"labelled causes ruled out: {sum(bool(row.wrongly_ruled_out) for row in rows)}"
     if rows:

@@ -91,21 +91,23 @@ class Benchmark:
         if not self.matrix:
             return []
         (_, *verdicts), *rows = _markdown(output[output.index(self.matrix) :], "| made as")
-        found = [["made as", "verdicts"]]
+        table = [["made as", "verdicts"]]
         for label, *counts in rows:
             pairs = zip(verdicts, counts, strict=True)
-            told = ", ".join(f"{verdict} {count.strip('*')}" for verdict, count in pairs if count)
-            found.append([label, told])
-        return found
+            counted = ", ".join(
+                f"{verdict} {count.strip('*')}" for verdict, count in pairs if count
+            )
+            table.append([label, counted])
+        return table
 
 
 def _figure(pattern: str, output: str) -> str:
     if not pattern:
         return ""
-    found = re.search(pattern.replace("#", NUMBER), output, re.MULTILINE)
-    if not found:
+    match = re.search(pattern.replace("#", NUMBER), output, re.MULTILINE)
+    if not match:
         raise ValueError(f"no line like {pattern}")
-    return found[1]
+    return match[1]
 
 
 def _markdown(output: str, head: str) -> list[list[str]]:

@@ -95,15 +95,15 @@ class Session:
 
     @property
     def changed_by_others(self) -> list[str]:
-        """What somebody else changed in the hosts' network state meanwhile, a line each."""
-        return self.states.found.others
+        """Return the changes that others made to the hosts' network state, one line each."""
+        return self.states.result.others
 
     def specification(self, run: Run) -> Specification:
         """Return what a run is to measure."""
         return self._specifications.of(run)
 
     def _synced(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Have the journal on disk. Beside another error, that one stands."""
+        """Write the journal to disk; an error of its own does not replace another error."""
         try:
             self.archive.sync()
         except ArchiveUnwritable:

@@ -6,9 +6,9 @@ script prints when the streams began, when the transactions ended, and how many 
 at work then. Every stream has to outlive the transactions, else the run is invalid.
 
 Both figures are of the same seconds. What the streams carried is what arrived while the
-transactions ran, as the kernel of each receiving end counts it (`evidence.sample.arrivals`); which
-connections those are, the looks tell: the busiest ones, since the connection of the transactions
-carries next to nothing; their first data is seen at both ends, which tells the hosts' clocks apart.
+transactions ran, as the kernel of each receiving end counts it (`evidence.sample.arrivals`). The
+streams are the busiest connections of the snapshots: the connection of the transactions carries
+next to nothing. Both ends see the streams' first data, which gives the offset of the hosts' clocks.
 On a busy host the streams themselves begin late: transactions that had the path to themselves at
 first are invalid, too.
 """
@@ -49,21 +49,21 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """Between which looks the first data of the last stream went, in seconds of a host's clock."""
+    """The time within which the last stream sent its first data, in seconds of a host's clock."""
 
     after: float = -math.inf
     until: float = math.inf
 
     def since(self, earliest: float) -> Begin:
-        """The same, where nothing can have gone before `earliest`, and did just then if untold."""
+        """Return the range from `earliest` on; an open end becomes its start."""
         after = max(self.after, earliest)
         return Begin(after, self.until if math.isfinite(self.until) else after)
 
     def ahead_of(self, other: Begin) -> float:
-        """By how many seconds this host's clock is ahead of the other one's.
+        """Return the seconds by which this host's clock is ahead of the other's.
 
-        0 where the looks allow it: hosts of one site have one time. Otherwise the middle of what
-        they allow, or the nearest bound where there is but one.
+        Return 0 if the snapshots allow it, since hosts of one site share a time source. Otherwise
+        return the middle of the range that they allow, or its nearest bound if it has only one.
         """
         least, most = self.after - other.until, self.until - other.after
         if least <= 0 <= most or least > most:
@@ -136,7 +136,7 @@ def times(completed: Completed, bulk: Bulk, count: int) -> Times:
 
 def figures(
     bulk: Bulk,
-    looks: Mapping[str, Sequence[Snapshot]],
+    snapshots: Mapping[str, Sequence[Snapshot]],
     when: Times,
     transactions: Measurement,
     *,
@@ -144,7 +144,7 @@ def figures(
 ) -> dict[str, Scalar]:
     """Each way's rate in Mbit/s while the transactions ran, by its column.
 
-    `looks` are those at each end. Raises ToolFailure where they do not show every stream, where
+    `snapshots` are those at each end. Raises ToolFailure where they do not show every stream, where
     the transactions carry as much as a stream, so that they are not told apart, or where they
     began before a stream's data did.
     """
@@ -153,7 +153,7 @@ def figures(
     own = {"remote" if flow.sender == "local" else "local": flow.arrived for flow in flows}
     values: dict[str, Scalar] = {}
     for way, end in zip(directions(bulk), receivers(bulk), strict=True):
-        of_streams, least = alone(looks[end], bulk.streams)
+        of_streams, least = alone(snapshots[end], bulk.streams)
         if end in own and 0 < least <= APART * own[end]:
             raise ToolFailure(
                 f"the transactions carried about as much to the {end} host as a bulk stream did, "
@@ -167,7 +167,7 @@ def figures(
                 "transactions ran: is the data path open, or `seconds` too short?",
                 status="invalid",
             )
-        begins = first_data(looks.get("local", ()), bulk.streams, sent=way == "send")
+        begins = first_data(snapshots.get("local", ()), bulk.streams, sent=way == "send")
         begins = begins.since(when.began)
         if (late := begins.after - (when.ended - seconds)) > 0:
             raise ToolFailure(
@@ -177,7 +177,7 @@ def figures(
             )
         ahead = 0.0
         if end == "remote":
-            ahead = first_data(looks[end], bulk.streams, sent=False).ahead_of(begins)
+            ahead = first_data(snapshots[end], bulk.streams, sent=False).ahead_of(begins)
         stop = min(arrived.stop, when.ended + ahead)
         begin = max(arrived.begin, when.ended + ahead - seconds)
         if stop - begin < seconds / 2:
@@ -199,39 +199,39 @@ def arrived(bulk: Bulk | None, measured: Mapping[str, Scalar]) -> Iterator[tuple
         )
 
 
-def first_data(looks: Sequence[Snapshot], count: int, *, sent: bool) -> Begin:
+def first_data(snapshots: Sequence[Snapshot], count: int, *, sent: bool) -> Begin:
     """When the last of `count` streams began, which the looked-at host `sent`, or received."""
-    streams = list(_most(looks, sent))[:count]
+    streams = list(_most(snapshots, sent))[:count]
     before = -math.inf
-    for look in looks:
-        if len(streams) < count or look.at is None:
+    for snapshot in snapshots:
+        if len(streams) < count or snapshot.at is None:
             break
-        begun = {each.ends for each in look.connections if _carried(each, sent)}
+        begun = {each.ends for each in snapshot.connections if _carried(each, sent)}
         if begun.issuperset(streams):
-            return Begin(before, look.at)
-        before = look.at
+            return Begin(before, snapshot.at)
+        before = snapshot.at
     return Begin()
 
 
-def alone(looks: Sequence[Snapshot], count: int) -> tuple[list[Snapshot], float]:
-    """The looks with the `count` connections alone that received most, and the bytes of the least.
+def alone(snapshots: Sequence[Snapshot], count: int) -> tuple[list[Snapshot], float]:
+    """Return snapshots of only the `count` connections that received most, and the least bytes.
 
-    These are 0 where there is no connection.
+    The bytes are 0 if there is no connection.
     """
-    most = _most(looks, sent=False)
+    most = _most(snapshots, sent=False)
     streams = list(most)[:count]
     of_streams = [
-        replace(look, connections=tuple(c for c in look.connections if c.ends in streams))
-        for look in looks
+        replace(snapshot, connections=tuple(c for c in snapshot.connections if c.ends in streams))
+        for snapshot in snapshots
     ]
     return of_streams, min((most[ends] for ends in streams), default=0.0)
 
 
-def _most(looks: Sequence[Snapshot], sent: bool) -> dict[tuple[str, str], float]:
+def _most(snapshots: Sequence[Snapshot], sent: bool) -> dict[tuple[str, str], float]:
     """The bytes that each connection carried in the end, the busiest one first."""
     most: dict[tuple[str, str], float] = {}
-    for look in looks:
-        for each in look.connections:
+    for snapshot in snapshots:
+        for each in snapshot.connections:
             most[each.ends] = max(most.get(each.ends, 0.0), _carried(each, sent))
     return dict(sorted(most.items(), key=lambda item: item[1], reverse=True))
 

@@ -92,7 +92,7 @@ class StateComparison:
         self._archive = archive
         self._host = host
         self._sets = sets or {}
-        self.found = ComparisonResult()
+        self.result = ComparisonResult()
 
     def take(self) -> None:
         """Read and keep the state of every host on which something will be set.
@@ -119,17 +119,17 @@ class StateComparison:
 
         Hosts of the roles `skipped` are not compared. `run` changes a host that we have claimed.
         """
-        self.found = ComparisonResult()
+        self.result = ComparisonResult()
         roles = [role for role in self._archive.machines if role not in skipped]
         at_once(lambda role: self._compare(role, run), [r for r in roles if self._kept(r)])
-        ours = {line for some in self.found.ours.values() for line in some}
-        self.found.others = [
-            line for line in self.found.others if line.split(": ", 2)[-1] not in ours
+        ours = {line for some in self.result.ours.values() for line in some}
+        self.result.others = [
+            line for line in self.result.others if line.split(": ", 2)[-1] not in ours
         ]
-        if self.found.ours or self.found.others:
-            others = self.found.others[: 10 * LINES]
-            self._archive.append("compared", ours=self.found.ours, others=others)
-        return self.found
+        if self.result.ours or self.result.others:
+            others = self.result.others[: 10 * LINES]
+            self._archive.append("compared", ours=self.result.ours, others=others)
+        return self.result
 
     def forget(self, roles: Iterable[str]) -> None:
         """Remove the kept states of these roles."""
@@ -186,8 +186,8 @@ class StateComparison:
             if not ours:
                 self._report(role, [f"its network state could not be compared: {why}"])
             else:  # the differences are known, but could not be restored
-                with self.found.turn:
-                    self.found.ours[role] = [*map(_by_hand, ours), why]
+                with self.result.turn:
+                    self.result.ours[role] = [*map(_by_hand, ours), why]
             return
         if now.boot != before.boot:
             self._report(role, ["it was rebooted since: its network state is not compared"])
@@ -197,8 +197,8 @@ class StateComparison:
             if missing := uncompared(before, now):
                 self._report(role, [f"not compared: {'; '.join(missing)}"])
         if ours:
-            with self.found.turn:
-                self.found.ours[role] = [_by_hand(d) for d in ours]
+            with self.result.turn:
+                self.result.ours[role] = [_by_hand(d) for d in ours]
         else:
             self.forget([role])
 
@@ -214,8 +214,8 @@ class StateComparison:
         return ours, tuple(d for d in every if d not in ours)
 
     def _report(self, role: str, lines: list[str]) -> None:
-        with self.found.turn:
-            self.found.others += [f"{role}: {line}" for line in _few(lines)]
+        with self.result.turn:
+            self.result.others += [f"{role}: {line}" for line in _few(lines)]
 
 
 def _file(role: str) -> str:

@@ -114,7 +114,7 @@ def beyond(original: Original, now: State) -> str:
     if original.setting == "route":
         routes = original.state["routes"]
         gone = [r for r, metrics in routes.items() if "?" not in metrics and r not in now["routes"]]
-        return f"the route {gone[0]} is missing, and no setting removes routes" if gone else ""
+        return f"the route {gone[0]} is missing, and `route` removes none" if gone else ""
     if original.setting == "mtu":
         was, is_ = original.state["ipv6"]["conf"], now["ipv6"]["conf"]
         name = "conf/forwarding"

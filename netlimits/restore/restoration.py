@@ -176,7 +176,7 @@ def restore_from_journal(
             beyond,
         )
     finally:
-        for line in states.found.others:
+        for line in states.result.others:
             tell(line)
     return originals
 

@@ -109,13 +109,13 @@ def test_a_journal_that_lost_its_end_is_told_by_packs(out, with_parts):
     for name in files(out):
         if name.endswith("jsonl"):
             (out / "raw" / name).unlink()
-    told = (
+    message = (
         "this line and all after it are lost"
         if with_parts
         else r"at run 6, whose output is .*runs-5-8\.z"
     )
     ran = CliRunner().invoke(group, ["status", str(out)])
-    with pytest.raises(ArchiveError, match=told):
+    with pytest.raises(ArchiveError, match=message):
         raise ran.exception or AssertionError
 
 

@@ -12,6 +12,7 @@ import pytest
 from campaign.test_mesh_schedule_lab import pairs_overlapped
 from dask_forked import Process, begin
 from faults.ground import Ground
+from faults.test_connection import no_sshd
 from waiting import wait
 
 import netlimits as nl
@@ -29,6 +30,7 @@ measure:
 repeat: {replicates: 1, seed: 1}
 """
 RUNS, WORKERS = 16, 4
+SMALL, SMALL_RUNS = MESH.replace("hosts: 8", "hosts: 6"), 9
 
 
 class Cluster:
@@ -138,6 +140,28 @@ def test_a_worker_killed_and_the_scheduler_restarted_lose_and_double_nothing(gro
         for relation in (nl.relation(str(shared)), campaign.relation())
     )
     pd.testing.assert_frame_equal(copy, original)
+
+
+def test_ctrl_c_ends_all_workers_runs_and_resume_goes_on_without_them(ground, cluster):
+    out = ground.folder / "out"
+    process = ground.campaign(SMALL, out, "--scheduler", cluster.address)
+    wait(
+        lambda: (out.exists() and len(ground.ends(out)) > 1) or process.poll(), "some runs are over"
+    )
+    process.send_signal(signal.SIGINT)
+    assert "resume" in ground.ended(process, 130)
+    ground.hosts_are_as_found()
+    assert 0 < nl.open(out).state()["left"] < SMALL_RUNS
+    with no_sshd(ground, "host3"):
+        resumed = ground(
+            "resume", out, "--scheduler", cluster.address, "--patience", "3s", status=1
+        )
+        assert "runs are left, of hosts that are gone: hosts-3: " in resumed.stderr
+        ok = {e["run"] for e in ground.ends(out) if e["status"] == "ok"}
+        left = [run for run in nl.open(out).runs.values() if run.number not in ok]
+        assert left
+        assert all("hosts-3" in run.values.values() for run in left)
+    ground.settled(out)
 
 
 def test_what_cannot_be_is_one_line(ground):

@@ -40,8 +40,8 @@ def test_a_place_that_takes_nothing_does_not_end_a_shard(tmp_path):
     order = SimpleNamespace(share=None, session="77", shard=SimpleNamespace(name="mesh-1"))
     assert worker._left(None, archive, order) == ""
     order.share = Full()
-    told = worker._left(None, archive, order)
-    assert told == f"bucket://b: cannot be written: mesh-1-77 of {archive.path}"
+    problem = worker._left(None, archive, order)
+    assert problem == f"bucket://b: cannot be written: mesh-1-77 of {archive.path}"
 
 
 def test_a_shard_is_let_go_of_once_its_runs_are_left(tmp_path, monkeypatch):

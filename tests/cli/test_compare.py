@@ -130,13 +130,13 @@ def test_strict_of_a_gate_is_about_the_gates_own_conditions(compare, tmp_path: P
     many = GALLERY / "cpu-stress"  # many runs, so its intervals are narrow
     gate = tmp_path / "gate.yaml"
     gate.write_text("gate: [{of: throughput, threshold: 90%}]\n")
-    told = compare(many, many, "--threshold", "0.1%", "--strict", "--gate", gate)
-    assert "unclear" in told.output.splitlines()[0]
-    assert told.exit_code == 0
+    outcome = compare(many, many, "--threshold", "0.1%", "--strict", "--gate", gate)
+    assert "unclear" in outcome.output.splitlines()[0]
+    assert outcome.exit_code == 0
     gate.write_text("gate: [{of: throughput, threshold: 0.1%}]\n")
-    told = compare(many, many, "--threshold", "90%", "--strict", "--gate", gate)
-    assert "unclear" not in told.output.splitlines()[0]
-    assert told.exit_code == 5
+    outcome = compare(many, many, "--threshold", "90%", "--strict", "--gate", gate)
+    assert "unclear" not in outcome.output.splitlines()[0]
+    assert outcome.exit_code == 5
 
 
 def test_of_list_prints_the_metrics_that_there_are(compare):

@@ -69,13 +69,13 @@ def having(*programs: str) -> dict[str, ScriptedHost]:
 BOUND = {role: Machine(role, f"vm-{role}", "eth0", "192.0.2.1") for role in ("sender", "receiver")}
 
 
-def test_the_first_tool_that_both_hosts_have_measures_and_what_is_missing_is_told(capsys):
+def test_the_first_tool_that_both_hosts_have_measures_and_what_is_missing_is_named(capsys):
     assert path_of(BOUND, having("netperf", "netserver", "iperf3"), "") == (BOUND, "netperf", [])
     _, tool, lines = path_of(BOUND, having("netperf", "iperf3"), "")
     assert tool == "iperf3"
-    told = "netperf is missing (vm-sender: netserver, vm-receiver: netserver)"
-    assert lines == [told]
-    assert capsys.readouterr().err == f"note: {told}; iperf3 measures what it can\n"
+    problem = "netperf is missing (vm-sender: netserver, vm-receiver: netserver)"
+    assert lines == [problem]
+    assert capsys.readouterr().err == f"note: {problem}; iperf3 measures what it can\n"
 
 
 def test_without_any_tool_the_error_names_what_is_missing():

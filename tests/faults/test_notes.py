@@ -62,7 +62,7 @@ PLANTED = (
     (
         "route",
         {"routes": {"default via 198.19.255.254": {}}, "behind": {}},
-        "the route default via 198.19.255.254 is missing, and no setting removes routes",
+        "the route default via 198.19.255.254 is missing, and `route` removes none",
     ),
     (
         "sysctl",

@@ -120,11 +120,13 @@ End = tuple[str, int]
 
 @dataclass(slots=True)
 class _Count:
-    """How one direction counts: from `base`, its SYN's number or else the first one seen.
+    """Convert one direction's sequence numbers to numbers relative to `base`.
 
-    A capture's numbers are absolute. Text prints a connection's first packet and its SYNs absolute
-    and all else relative, unless taken with -S. The first number after `base` decides, by being
-    NEAR it or near 0. Text that starts with small numbers is an excerpt, and stays as printed.
+    `base` is the SYN's number, or the first number seen if there is no SYN. A capture's numbers are
+    absolute. tcpdump's text has absolute numbers in a connection's first packet and in SYNs, and
+    relative ones elsewhere, unless it was run with -S; the first number after `base` decides which,
+    by being within NEAR of it or of 0. Text that starts with small numbers is an excerpt, and
+    stays as printed.
     """
 
     base: int

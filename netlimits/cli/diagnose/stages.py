@@ -62,7 +62,7 @@ class Budget:
 
 @dataclass
 class Stages:
-    """One direction's stages on two machines; `left_out` collects changes that cannot be made."""
+    """Run the stages of one direction; `left_out` collects the changes that cannot be made."""
 
     machines: Mapping[str, Machine]
     conduct: Conduct

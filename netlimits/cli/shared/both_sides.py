@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BothSides:
-    """Two campaigns, or, where `after` is none, the sides of the duet `before`."""
+    """Two campaigns; if `after` is None, the two sides of the duet `before`."""
 
     before: Results
     after: Results | None = None
@@ -23,7 +23,7 @@ class BothSides:
 
     @property
     def sides(self) -> tuple[str, str]:
-        """What the sides are called: those of a duet by their names, campaigns by their folders."""
+        """Return the names of the sides: a duet's own names, or the campaigns' folders."""
         if self.after:
             return called(self.before), called(self.after)
         assert self.before.campaign
@@ -32,17 +32,17 @@ class BothSides:
 
     @property
     def name(self) -> str:
-        """What is compared with the baseline."""
+        """Return the name of the side that is compared with the baseline."""
         return self.sides[1]
 
     @property
     def title(self) -> str:
-        """What is compared with what."""
+        """Return the title of the comparison: the second side against the baseline."""
         duet = "" if self.after else f"{self.before.path}: "
         return f"{duet}{self.sides[1]} against {self.sides[0]}"
 
     def table(self, of: Sequence[str], threshold: float) -> pd.DataFrame:
-        """The comparison's rows, with its notes and those on runs that are not there yet."""
+        """Return the comparison's rows with its notes, those about missing runs included."""
         from netlimits.analysis import comparison
 
         if self.after:
