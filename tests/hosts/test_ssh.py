@@ -118,7 +118,10 @@ def test_a_proxy_command_is_the_way(lab):
     text = f'Host far\n HostKeyAlias lab\n ProxyCommand python3 -c "{python}" %h %p\n'
     known_hosts = "lab " + lab.far.known.split(" ", 1)[1]
     assert server_port(lab.machine("far", text, known_hosts)) == lab.far.port
-    assert "no SSH with" in refusal(lab.machine("far", "Host far\n ProxyCommand false\n"))
+    machine = lab.machine("far", "Host far\n ProxyCommand false\n")
+    complaint = refusal(machine)
+    assert "no SSH with" in complaint
+    assert f"try `ssh -F {machine.ssh_config} far true` by hand" in complaint
 
 
 def test_an_unknown_host_key_is_refused_with_its_fingerprint_and_what_adds_it(lab):

@@ -238,5 +238,5 @@ def _explained(endpoint: Endpoint, seconds: float, source: str) -> Iterator[None
             ) from None
         reason = "connection closed" if isinstance(error, EOFError) else one_line(error)[:200]
         raise ConnectError(
-            f"no SSH with {where}: {reason}; try `ssh {endpoint.name}` by hand", transient=True
+            f"no SSH with {where}: {reason}; try `{endpoint.login}` by hand", transient=True
         ) from None

@@ -59,6 +59,7 @@ class Endpoint:
         jump: The value of `ProxyJump`; only one of `jump` and `proxy` is set.
         proxy: The value of `ProxyCommand`.
         timeout: ConnectTimeout in seconds, or None.
+        login: The command that logs in there by hand.
         add_key: The command that adds the host's key to known_hosts.
     """
 
@@ -74,6 +75,7 @@ class Endpoint:
     known_hosts: tuple[Path, ...]
     key_alias: str
     timeout: float | None
+    login: str
     add_key: str
 
     @property
@@ -141,17 +143,18 @@ class SshConfig:
                 known_hosts=tuple(_known_hosts(options, {**tokens, "r": login, "%": "%"})),
                 key_alias=options.get("hostkeyalias", ""),
                 timeout=_seconds(options.get("connecttimeout", "")),
-                add_key=self._command(user, name, port),
+                login=self._command(user, name, port),
+                add_key=self._command(user, name, port, "-o", "StrictHostKeyChecking=ask"),
             )
         except (ValueError, KeyError, ImportError, paramiko.SSHException) as error:
             raise ConnectError(
                 f"{self.source}: the options for {name} cannot be read: {error}; correct them"
             ) from None
 
-    def _command(self, user: str, name: str, port: int) -> str:
-        """Return the `ssh` command that asks whether to add the host's key."""
-        words = ["ssh", *(["-F", str(self.file)] if self.file else [])]
-        words += ["-o", "StrictHostKeyChecking=ask", *(["-p", str(port)] if port else [])]
+    def _command(self, user: str, name: str, port: int, *options: str) -> str:
+        """Return the `ssh` command that logs in by this configuration."""
+        words = ["ssh", *(["-F", str(self.file)] if self.file else []), *options]
+        words += ["-p", str(port)] if port else []
         return shlex.join([*words, f"{user}@{name}" if user else name, "true"])
 
     def _lines(self, path: Path, block: str, depth: int) -> Iterator[str]:
