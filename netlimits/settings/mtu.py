@@ -89,9 +89,10 @@ unseen() {
         printf '%s\n' $found | grep -qx "$id" || echo "unseen $id"
     done
 }
-for attempt in 1 2 3; do  # lsns misses namespaces while processes begin and end
+for attempt in 1 2 3 4 5 6 7 8 9 10; do  # lsns prints nothing if a process ends while it reads it
     unseen=$(unseen)
     [ -n "$unseen" ] || break
+    sleep 0.1
 done
 [ -z "$unseen" ] || echo "$unseen"
 END

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import shutil
 import signal
@@ -51,6 +52,12 @@ def test_the_time_of_a_process_is_counted_unless_it_is_a_tool(tmp_path, kept, to
         *("netperf", ("127.0.0.1",), 1),
         seconds=1.5, interface="lo", tools=tools, deadline=60,
     )  # fmt: skip
+    # On a busy machine this hog is not among the three busiest.
+    three = "@busy[0 .. 2]"
+    every = (*(word.replace(three, "@busy") for word in command.argv),)
+    perl = command.perl.replace(three, "@busy")
+    assert every != command.argv
+    command = dataclasses.replace(command, argv=every, perl=perl)
     pid = int(subprocess.run(["setsid", "--fork", hog], capture_output=True, check=True).stdout)
     try:
         with contextlib.closing(local_host()) as host:

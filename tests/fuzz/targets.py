@@ -689,7 +689,20 @@ def _notes(data: bytes) -> None:
 def _endpoint() -> Endpoint:
     files = (SCRATCH / "known_hosts",)
     return Endpoint(
-        "vm1", "192.0.2.1", 22, "root", (), True, False, "", "", files, "192.0.2.1", 1.0, "ssh"
+        "vm1",
+        "192.0.2.1",
+        22,
+        "root",
+        (),
+        True,
+        False,
+        "",
+        "",
+        files,
+        "192.0.2.1",
+        1.0,
+        "ssh",
+        "ssh-keyscan",
     )
 
 

@@ -626,12 +626,13 @@ def test_a_guard_that_somebody_stopped_goes_on_and_can_be_ended(place):
     pid = place.look().pid
     answers = {role: place.run(command) for role, command in guards.questions().items()}
     assert "dead" not in answers["a"].stdout
+    stat = Path(f"/proc/{pid}/stat")
     os.kill(pid, signal.SIGSTOP)
+    wait(lambda: stat.read_text().split()[2] == "T")
     guards.fired()
     assert place.scripts[-1] == "fired"
     guards.keep(5)
     assert place.scripts[-1] == "renew", "one that stands still is told to go on"
-    stat = Path(f"/proc/{pid}/stat")
     wait(lambda: stat.read_text().split()[2] != "T")
     os.kill(pid, signal.SIGSTOP)
     guards.release()
