@@ -19,6 +19,8 @@ __version__ = "0.1.0"
 
 _API = {
     "open": ("netlimits.archive.reader", "open"),
+    "read_csv": ("netlimits.analysis.sources.foreign", "read_csv"),
+    "Metric": ("netlimits.metrics.catalogue", "Metric"),
     "relation": ("netlimits.archive.copies", "relation"),
     "summary": ("netlimits.analysis.summary", "summary"),
     "joined": ("netlimits.analysis.sources.joining", "joined"),

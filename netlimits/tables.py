@@ -20,7 +20,7 @@ import pandas as pd
 from netlimits.analysis import frames, wording
 from netlimits.analysis.sources import spreadsheets
 from netlimits.errors import DataError, one_line
-from netlimits.metrics import METRICS, metric
+from netlimits.metrics import known, metric
 from netlimits.model import TABLE_FORMATS
 
 HTML = """\
@@ -355,7 +355,7 @@ def plain_block(table: pd.DataFrame) -> Block:
 
 
 def _heading(column: str) -> str:
-    metric_of_column = next((m for m in METRICS if m.column == column), None)
+    metric_of_column = next((m for m in known() if m.column == column), None)
     return metric_of_column.label if metric_of_column else wording.title(column)
 
 

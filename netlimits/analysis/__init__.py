@@ -26,6 +26,7 @@ MODULES = (
     "spread",
     "aggregate",
     "comparison",
+    "history",
     "mesh",
 )
 

@@ -34,7 +34,10 @@ def metrics(frame: pd.DataFrame) -> list[str]:
     runs = frames.usable(frame)
     here = [name for name in frames.measured(runs) if _known(runs, name)]
     if not here:
-        raise DataError(f"no column is a metric; columns: {wording.listed(list(frame.columns))}")
+        columns = wording.listed([str(name) for name in frame.columns])
+        raise DataError(
+            f"no column is a metric; columns: {columns}; say which one is: --metric 'COLUMN=METRIC'"
+        )
     chosen = [name for name in HEADLINES if name in here]
     if frames.direction(runs) in ("both", ""):
         chosen += [name for name in DIRECTIONS if name in here]

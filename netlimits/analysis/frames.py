@@ -16,7 +16,7 @@ import pandas as pd
 
 from netlimits.analysis import wording
 from netlimits.errors import DataError
-from netlimits.metrics import IDENTITY, METRICS, Direction, Metric, metric, tools_own
+from netlimits.metrics import IDENTITY, Direction, Metric, known, metric, tools_own
 from netlimits.model import OUTCOMES
 
 AGGREGATED = "aggregated_runs"
@@ -63,10 +63,10 @@ def usable_of_table(frame: pd.DataFrame) -> pd.DataFrame:
     Raises:
         DataError: No column is a metric, or a throughput is below 0.
     """
-    if not {metric.column for metric in METRICS} & {*frame.columns}:
+    if not {metric.column for metric in known()} & {*frame.columns}:
         raise DataError(
-            "no column is a metric, such as throughput_mbps; to read what a tool printed, use "
-            "netlimits import"
+            "no column is a metric, such as throughput_mbps; say which one is: --metric "
+            "'COLUMN=METRIC'; to read what a tool printed, use netlimits import"
         )
     frame = usable(frame)
     for row, rate in enumerate(frame.get("throughput_mbps", ()), 1):
@@ -299,7 +299,7 @@ def measured(frame: pd.DataFrame) -> list[str]:
     """Return the short names of the frame's metrics, in the order of METRICS."""
     here = set(frame.columns)
     own = (metric(column).name for column in tools_own(frame.columns))
-    return [*(quantity.name for quantity in METRICS if quantity.column in here), *own]
+    return [*(quantity.name for quantity in known() if quantity.column in here), *own]
 
 
 def varied(frame: pd.DataFrame) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from netlimits.errors import one_line
-from netlimits.metrics import METRICS, SUFFIX_UNITS
+from netlimits.metrics import SUFFIX_UNITS, known
 from netlimits.model import OUTCOMES, tally
 
 WORDS = ("udp", "tcp", "on", "off", "before", "after")
@@ -111,7 +111,7 @@ def comparison(written: str) -> str:
 
 def title(column: str) -> str:
     """Return a column's name as a heading with its unit: `send_size` is `Send size (bytes)`."""
-    for metric in METRICS:
+    for metric in known():
         if column == metric.column:
             return metric.label
     stem, _, suffix = column.rpartition("_")

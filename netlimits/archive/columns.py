@@ -137,6 +137,7 @@ def _row(event: Mapping[str, Any]) -> dict[str, Any]:
         "reason": event["reason"] if ended else CUT_OFF,
         "started": event["started"],
         "duration_s": event["duration_s"] if ended else None,
+        **({"file": event["file"]} if "file" in event else {}),
         **(event["figures"] if ended else {}),
         **event["values"],  # a factor has precedence over a tool's figure of the same name
     }

@@ -51,6 +51,30 @@ Digests = dict[str, Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]]
 """Name of a file -> SHA-256 in hex."""
 
 
+class ImportedFile(TypedDict):
+    """A file that results were imported from."""
+
+    file: str
+    kept: str
+    format: str
+    sha256: str
+    bytes: int
+    runs: int
+    repaired: int
+    values: NotRequired[Scalars]
+
+
+class ImportedFiles(TypedDict):
+    """All imported files, the labels of their runs, and what the user stated."""
+
+    files: list[ImportedFile]
+    factors: list[str]
+    columns: list[str]
+    selectors: Scalars
+    factors_given: Scalars
+    name: NotRequired[str]
+
+
 class CreatedEvent(TypedDict):
     """The first line: the checksums of all files that never change."""
 
@@ -101,8 +125,19 @@ class AttemptFields(TypedDict):
     raw: NotRequired[str]
     started: NotRequired[Instant | None]
     controller: NotRequired[ControllerCost]
+    file: NotRequired[str]
     config: str
     values: Values
+
+
+class ImportedEvent(TypedDict):
+    """The runs of an imported file; the last event of a file counts.
+
+    `added` describes a file that campaign.json lacks, since it was added later.
+    """
+
+    rows: list[AttemptFields]
+    added: NotRequired[ImportedFiles]
 
 
 class EndEvent(AttemptFields):
@@ -118,12 +153,6 @@ class ReconnectedEvent(TypedDict):
     reason: str
     tries: int
     seconds: Number
-
-
-class ImportedEvent(TypedDict):
-    """The runs of an imported file; the last event of a file counts."""
-
-    rows: list[AttemptFields]
 
 
 EVENTS: Mapping[str, Any] = {
@@ -188,28 +217,6 @@ class RawLine(TypedDict):
     truncated: bool
     stdout: str
     stderr: str
-
-
-class ImportedFile(TypedDict):
-    """A file that results were imported from."""
-
-    file: str
-    kept: str
-    format: str
-    sha256: str
-    bytes: int
-    runs: int
-    repaired: int
-
-
-class ImportedFiles(TypedDict):
-    """All imported files, and the labels of their runs."""
-
-    files: list[ImportedFile]
-    factors: list[str]
-    columns: list[str]
-    selectors: Scalars
-    factors_given: Scalars
 
 
 class BoundMachine(TypedDict):

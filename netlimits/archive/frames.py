@@ -115,7 +115,9 @@ def layout(
     """
     factors, derived = list(_factors(experiment)), list(experiment.derive)
     metrics = _metrics(columns.names(chunks), experiment)
-    every = [*IDENTITY, *factors, *derived, *metrics]
+    known = columns.names(chunks)
+    identity = [name for name in IDENTITY if name != "file" or name in known]
+    every = [*identity, *factors, *derived, *metrics]
     always = {*KEY, *factors, *derived}
     names = [n for n in every if chosen is None or n in chosen or n in always]
     attrs: dict[str, Any] = {"columns": roles(factors, derived, metrics)}

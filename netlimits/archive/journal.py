@@ -206,9 +206,19 @@ class Journal:
 
     def extensions(self, begin: Head | None = None) -> list[dict[str, Any]]:
         """Return every `extended` event, without parsing the JSON of the others."""
-        lines = [line for _, line in self.lines(begin) if b'"extended"' in line]
-        events = (formats.event(line) for line in lines)
-        return [event for event in events if event and event["event"] == "extended"]
+        return [
+            event for event in self._having(b'"extended"', begin) if event["event"] == "extended"
+        ]
+
+    def additions(self) -> list[dict[str, Any]]:
+        """Return `added` of every `imported` event that has it."""
+        return [event["added"] for event in self._having(b'"added"') if "added" in event]
+
+    def _having(self, text: bytes, begin: Head | None = None) -> Iterator[dict[str, Any]]:
+        """Yield the events whose line contains the text, without parsing the others."""
+        for _, line in self.lines(begin):
+            if text in line and (event := formats.event(line)):
+                yield event
 
     # -- appending ----------------------------------------------------------------------------
 

@@ -37,7 +37,12 @@ class Logbook:
     def imported(self) -> Mapping[str, Any] | None:
         """The sources of imported results (`netlimits import`), None for a campaign."""
         source: dict[str, Any] | None = self.archive.meta.get("imported")
-        return source
+        if not source:
+            return source
+        parts = [source, *self.archive.journal.additions()]
+        factors = dict.fromkeys(name for part in parts for name in part["factors"])
+        files = [file for part in parts for file in part["files"]]
+        return {**source, "files": files, "factors": [*factors], "parts": parts}
 
     @cached_property
     def experiment(self) -> Experiment:

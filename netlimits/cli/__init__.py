@@ -58,6 +58,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Report what limited each configuration, with the evidence.",
     ),
     "compare": ("netlimits.cli.compare", "Compare campaigns with a baseline; a gate for CI."),
+    "history": (
+        "netlimits.cli.history",
+        "Show how a metric changed from campaign to campaign; a gate for CI.",
+    ),
     "report": ("netlimits.cli.report", "Write a campaign as one HTML page."),
     "export": ("netlimits.cli.export", "Print a campaign's figures for other programs."),
     "goodput": ("netlimits.cli.goodput", "Compute how much of a link's bit rate can carry data."),

@@ -15,6 +15,7 @@ import click
 from netlimits.cli import echo
 from netlimits.cli.shared.options import JSON
 from netlimits.cli.shared.outputs import OutputFile
+from netlimits.cli.shared.reading import Reading, reading_options
 from netlimits.cli.shared.results import Results, opened
 from netlimits.errors import DataError, InputError, did_you_mean
 
@@ -50,6 +51,7 @@ _WIDTH = 96
     metavar="CLASS",
     help="With --next: a class to try in every configuration, whatever counters say; repeatable.",
 )
+@reading_options
 @JSON
 def explain(
     results: Path,
@@ -58,6 +60,7 @@ def explain(
     sequel: Path | None,
     suspects: tuple[str, ...],
     as_json: bool,
+    reading: Reading,
 ) -> None:
     """Report what limited RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
 
@@ -84,7 +87,7 @@ def explain(
     from netlimits.analysis import caveats, frames
     from netlimits.limits import explained
 
-    source = opened(results)
+    source = opened(results, reading=reading)
     if sequel or suspects:
         if run is not None:
             raise InputError("--next needs configurations; choose some with --config")

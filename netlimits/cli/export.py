@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
 from netlimits.cli import echo
 from netlimits.cli.shared.outputs import refuse_file
-from netlimits.cli.shared.results import opened
+from netlimits.cli.shared.reading import Reading, reading_options
+from netlimits.cli.shared.results import Needed, Results, opened
 from netlimits.errors import InputError
-from netlimits.export import FORMATS
+from netlimits.export import BESIDE, FORMATS
 
 
 @click.command()
-@click.argument("results", type=click.Path(path_type=Path))
+@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--format",
     "form",
@@ -23,19 +25,25 @@ from netlimits.export import FORMATS
     show_default=True,
 )
 @click.option("--out", metavar="FILE", help="Write to this file; Parquet to this folder or URL.")
-def export(results: Path, form: str, out: str | None) -> None:
-    """Print the figures of RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
+@reading_options
+def export(results: tuple[Path, ...], form: str, out: str | None, reading: Reading) -> None:
+    """Print the figures of RESULTS: campaigns' folders, or a CSV or Parquet file of runs.
 
     Every run's last attempt, with its factors as labels and the units of `results.csv`.
-    openmetrics is what Prometheus reads, influx InfluxDB's line protocol. csv is the frame itself,
-    with every attempt, which a campaign of more than some thousand runs has no results.csv of.
-    parquet is a campaign's, the same in files of some thousand attempts, for other machines: --out
-    is their folder, or a URL that fsspec knows, and `netlimits.relation` reads them there.
+    openmetrics is what Prometheus reads, influx InfluxDB's line protocol, opensearch the body of
+    its bulk request. otava is a CSV file for Apache Otava, a row for each campaign. With --out the
+    last two write a second file: Otava's configuration (FILE.yaml) or the index template
+    (FILE.template.json). csv is the frame itself, with every attempt, which a campaign of more
+    than some thousand runs has no results.csv of. parquet is one campaign's, the same in files of
+    some thousand attempts, for other machines: --out is their folder, or a URL that fsspec knows,
+    and `netlimits.relation` reads them there.
 
     \b
     Examples:
       netlimits export results/stateless-offloads-20260101-120000 --format openmetrics
       netlimits export runs.csv --format influx --out runs.lp
+      netlimits export results/nightly-* --format otava --out nightly.csv
+      netlimits export results/nightly-* --format opensearch --out runs.ndjson
       netlimits export results/a-million-runs --format csv --out results.csv
       netlimits export results/a-million-runs --format parquet --out s3://bucket/a-million-runs
     """
@@ -44,21 +52,45 @@ def export(results: Path, form: str, out: str | None) -> None:
     from netlimits.export.base import Runs
 
     if form == "parquet":
-        _copy(results, out)
+        if len(results) > 1:
+            raise InputError("--format parquet: copies one campaign; name one folder")
+        _copy(results[0], out)
         return
     if out is not None:
         refuse_file(Path(out))
-    source = opened(results, needed=(lambda _: frozenset()) if form == "csv" else None)
-    name, factors = results.stem, frames.varied(source.frame)
-    if source.campaign:
-        name = source.campaign.experiment.name
-        factors = list(resolution.names(source.campaign.experiment))
+    needed: Needed | None = (lambda _: frozenset()) if form == "csv" and len(results) == 1 else None
+    source = opened(*results, needed=needed, reading=reading)
+    name, factors = results[0].stem, frames.varied(source.frame)
+    campaign = source.campaign or (source.parts[0][1].campaign if source.parts else None)
+    if campaign:
+        name = campaign.experiment.name
+        factors = [*(["campaign"] if source.parts else []), *resolution.names(campaign.experiment)]
     pieces = source.campaign.frames() if source.campaign and source.narrow else None
-    lines = FORMATS[form](Runs(name, source.frame, factors, pieces))
+    runs = Runs(name, source.frame, factors, pieces, _campaigns(source))
     if out is None:
-        for line in lines:
+        for line in FORMATS[form](runs):
             echo(line, nl=False)
         return
+    _write(out, FORMATS[form](runs))
+    if form in BESIDE:
+        suffix, lines = BESIDE[form]
+        _write(str(Path(out).with_suffix(suffix)), lines(runs, out))
+
+
+def _campaigns(source: Results) -> dict[str, tuple[str, int]]:
+    """Return the id of each campaign by its name, and the number of runs before its first."""
+    if source.campaign:
+        return {"": (source.campaign.archive.identity, 0)}
+    before, campaigns = 0, {}
+    for name, part in source.parts:
+        assert part.campaign
+        campaigns[name] = part.campaign.archive.identity, before
+        before += int(part.frame["run"].max())
+    return campaigns
+
+
+def _write(out: str, lines: Iterable[str]) -> None:
+    """Write a file and print its path."""
     try:
         with Path(out).open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(lines)

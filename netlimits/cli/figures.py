@@ -18,6 +18,7 @@ from netlimits.cli import echo
 from netlimits.cli.shared import drawing, entries, needed
 from netlimits.cli.shared.options import LIST, pool_option, separated, window_option
 from netlimits.cli.shared.outputs import OutputFolder, refuse_folder
+from netlimits.cli.shared.reading import Reading, reading_options
 from netlimits.cli.shared.results import (
     Results,
     end,
@@ -36,13 +37,12 @@ from netlimits.model.folder import Folder
 @click.option("--chart", metavar="KIND", help="The kind of chart; --chart list shows them.")
 @click.option(
     "--of",
-    "--metric",
-    "of",
     multiple=True,
     metavar="METRIC",
     callback=separated,
     help="A chart for each; repeatable, or with commas. list: show what there is.",
 )
+@reading_options
 @click.option(
     "--series",
     multiple=True,
@@ -69,6 +69,7 @@ def figures(
     window: float | None,
     forms: tuple[str, ...],
     out: Path | None,
+    reading: Reading,
 ) -> None:
     """Draw the charts of RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
 
@@ -86,7 +87,9 @@ def figures(
       netlimits figures results/stateless-offloads-20260101-120000
       netlimits figures results/n2-standard-32 results/n2-standard-80
       netlimits figures runs.csv --of throughput --series transport,send_size --format pdf
+      netlimits figures theirs.csv --metric 'Mbit/s down=throughput' --series size
     """
+    of = reading.of(of)
     if chart == "list":
         for kind in charts.CHARTS:
             echo(f"{kind.name:<17}{(kind.draw.__doc__ or '').splitlines()[0]}")
@@ -117,7 +120,12 @@ def figures(
         return drawn, failed
 
     narrow = len(results) == 1 and LIST not in of
-    source = opened(*results, needed=partial(needed.of_charts, options=options) if narrow else None)
+    source = opened(
+        *results,
+        needed=partial(needed.of_charts, options=options) if narrow else None,
+        reading=reading,
+        factors=(*series, *pool),
+    )
     say_missing(source)
     if LIST in of:
         list_metrics(drawing.marked(source))

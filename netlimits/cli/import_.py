@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,9 +29,10 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--out",
-    type=OutputFolder(fresh=True),
+    type=OutputFolder(),
     metavar="DIR",
-    help="The folder for results; results/imported-DATE-TIME if left out.",
+    help="The folder for results, or one of imported results to add to; "
+    "results/imported-DATE-TIME if left out.",
 )
 @click.option(
     "--columns",
@@ -42,12 +45,20 @@ if TYPE_CHECKING:
     metavar="NAME=VALUE",
     help="What the files do not say: a netperf selector or a factor; repeatable.",
 )
+@click.option(
+    "--name",
+    metavar="PATTERN",
+    default="",
+    help="Factors in the files' names, as in 'buf{buffer}/{delay}ms_{replicate}.json'; * for what "
+    "does not matter.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 def import_(
     files: tuple[Path, ...],
     out: Path | None,
     columns: str | None,
     given: tuple[str, ...],
+    name: str,
     as_json: bool,
 ) -> None:
     """Make a results folder, of the kind that `run` makes, of files that you already have.
@@ -65,18 +76,22 @@ def import_(
     aggregated_runs says of how many, beside least (throughput_min_mbps), mean and greatest.
     Where the scripts ran another number than their own, say --given aggregated_runs=N.
 
+    --name makes factors of what differs in the names of files and folders. Runs whose factors agree
+    are replicates; the file of a run is in the column `file`.
+
     \b
     Examples:
       netlimits import percentiles.csv --out results/percentiles
       netlimits import *.json old/*.txt --given offloads=off
+      netlimits import bbr*/*.json --name 'bbr_buf{buffer}/{delay}ms_P{streams}_{replicate}.json'
       netlimits import rows.csv --columns throughput,elapsed_time,result_brand \\
           --given THROUGHPUT_UNITS=10^6bits/s
     """
     from netlimits.importers.folder import import_files
 
     folder = out or _default_path()
-    refuse_folder(folder, fresh=True)
-    report = import_files(files, folder, _given(columns, given))
+    refuse_folder(folder)
+    report = import_files(files, folder, replace(_given(columns, given), name=name))
     for _, reason in report.refused:
         echo(f"netlimits: left out: {reason}", err=True)
     if not report.files:
@@ -103,6 +118,11 @@ def _say(report: ImportReport) -> None:
                 f"  {source['file']}: {rows} with an empty field for a "
                 "selector that netperf did not know; left out, the values stand under their names"
             )
+    if report.offered:
+        echo(
+            "the names of the files differ, and without --name their runs are replicates: --name "
+            f"{shlex.quote(report.offered)} makes factors of what differs"
+        )
     for path in report.written:
         echo(str(path))
     echo(f"next: netlimits table {quoted(report.path)} {_question(report.path)}")
@@ -119,8 +139,8 @@ def _question(folder: Path) -> str:
     metric = metrics[0] if metrics else "throughput"
     factors = [name for name in frames.varied(good) if name in _factors(folder)]
     varied = [name for name in factors if good[name].nunique() > 1]
-    order = sorted(varied, key=lambda name: name in ("file", "tool", "mss"))
-    return f"--of {metric} --rows {(order or factors or ['file'])[0]}"
+    order = sorted(varied, key=lambda name: name in ("tool", "mss"))
+    return f"--of {metric} --rows {(order or factors or ['tool'])[0]}"
 
 
 def _factors(folder: Path) -> Sequence[str]:
@@ -138,6 +158,7 @@ def _as_json(report: ImportReport) -> dict[str, Any]:
         "files": [*report.files],
         "refused": [{"file": name, "reason": reason} for name, reason in report.refused],
         "written": [str(path) for path in report.written],
+        "name": report.offered or None,
     }
 
 
@@ -164,7 +185,7 @@ def _given(columns: str | None, pairs: Sequence[str]) -> Given:
                 hint = f"; did you mean {near}?" if near else ""
                 raise InputError(f"--given {name}: netperf has no such selector{hint}")
             selectors[name] = value
-        elif name in RESERVED or name == "file":
+        elif name in RESERVED:
             raise InputError(f"--given {name}: is a column of every result; choose another name")
         else:
             factors[name] = _value(value)

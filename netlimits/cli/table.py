@@ -16,6 +16,7 @@ from netlimits.cli import echo
 from netlimits.cli.shared import entries, needed
 from netlimits.cli.shared.options import LIST, pool_option, separated, window_option
 from netlimits.cli.shared.outputs import OutputFile
+from netlimits.cli.shared.reading import Reading, reading_options
 from netlimits.cli.shared.results import (
     Results,
     end,
@@ -37,13 +38,12 @@ if TYPE_CHECKING:
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option(
     "--of",
-    "--metric",
-    "of",
     multiple=True,
     metavar="METRIC",
     callback=separated,
     help="What to summarize; repeatable, or with commas. list: show what there is.",
 )
+@reading_options
 @click.option("--rows", metavar="FACTOR", help="The factor whose values are rows.")
 @click.option(
     "--columns",
@@ -76,6 +76,7 @@ def table(
     intervals: bool,
     form: str,
     out: Path | None,
+    reading: Reading,
 ) -> None:
     """Print the tables of RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
 
@@ -89,7 +90,9 @@ def table(
       netlimits table runs.csv --of throughput,local_sd --rows send_size \\
           --columns transport --improvement '8192 over 1024' --format markdown
       netlimits table results/tso-20260101-120000 --improvement 'tso=on over off' --intervals
+      netlimits table theirs.csv --metric 'Mbit/s down=throughput' --rows size
     """
+    of = reading.of(of)
     options = {
         "of": list(of),
         "rows": rows,
@@ -115,7 +118,17 @@ def table(
         return texts, failed
 
     narrow = LIST not in of
-    source = opened(results, needed=partial(needed.of_tables, options=options) if narrow else None)
+    comparison = options["improvement"]
+    source = opened(
+        results,
+        needed=partial(needed.of_tables, options=options) if narrow else None,
+        reading=reading,
+        factors=[
+            *([rows] if rows else ()),
+            *(*columns, *pool),
+            *(comparison if isinstance(comparison, dict) else ()),
+        ],
+    )
     say_missing(source)
     if not narrow:
         list_metrics(source)

@@ -73,6 +73,12 @@ OPTIONS: Mapping[str, Any] = {
         **_COUNT,
     },
     "transactions": {"description": "Number of transactions to draw.", **_COUNT},
+    "threshold": {
+        "description": "The smallest change that matters, as a share.",
+        "type": "number",
+        "exclusiveMinimum": 0,
+        "exclusiveMaximum": 1,
+    },
     "tolerance": {
         "description": "Share below the plateau that is an anomaly.",
         "type": "number",

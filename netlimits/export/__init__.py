@@ -1,7 +1,8 @@
 """Write a campaign's figures for other programs: one file for each format.
 
-To add a format: a module with a function from `Runs` to lines, and its line in FORMATS. A format
-imports neither pandas nor `base` at run time, since `netlimits export --help` reads FORMATS.
+To add a format: a module with a function from `Runs` to lines, and its line in FORMATS, and one in
+BESIDE if its consumer needs a second file. A format imports neither pandas nor `base` at run time,
+since `netlimits export --help` reads FORMATS.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from netlimits.export.influx import influx
 from netlimits.export.openmetrics import openmetrics
+from netlimits.export.opensearch import opensearch, opensearch_template
+from netlimits.export.otava import otava, otava_config
 from netlimits.export.rows import csv
 from netlimits.export.tree import tree
 
@@ -22,7 +25,15 @@ FORMATS: Mapping[str, Callable[[Runs], Iterator[str]]] = {
     "influx": influx,
     "json": tree,
     "csv": csv,
+    "otava": otava,
+    "opensearch": opensearch,
 }
 """Name on the command line -> function that yields the lines, each with its line feed."""
 
-__all__ = ["FORMATS"]
+BESIDE: Mapping[str, tuple[str, Callable[[Runs, str], Iterator[str]]]] = {
+    "otava": (".yaml", otava_config),
+    "opensearch": (".template.json", opensearch_template),
+}
+"""Format -> suffix and lines of the file that `--out` writes beside, from the runs and its path."""
+
+__all__ = ["BESIDE", "FORMATS"]

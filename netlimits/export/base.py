@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -47,12 +47,15 @@ class Runs:
         factors: Columns that distinguish the configurations.
         pieces: The same rows with all columns, in several frames, for a campaign that does not
             fit into one frame. Only CSV reads them.
+        campaigns: Name of each joined campaign -> its unique id, and the number of runs before
+            its first; a single campaign has the name "".
     """
 
     name: str
     frame: pd.DataFrame
     factors: Sequence[str]
     pieces: Iterable[pd.DataFrame] | None = None
+    campaigns: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:

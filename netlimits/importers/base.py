@@ -27,7 +27,6 @@ LARGEST = 2**63
 TORN = "the last line has no line end and may be cut off; add the line end if it is complete"
 
 FACTORS = (
-    "file",
     "tool",
     "reported_by",
     "test",
@@ -81,11 +80,13 @@ class Given:
         columns: Selectors of rows without a header.
         selectors: Selector -> text, for runs that lack it.
         factors: Factor -> value, for all runs.
+        name: Pattern of the files' paths with `{factor}` (`importers.names`), or "".
     """
 
     columns: tuple[str, ...] = ()
     selectors: Mapping[str, str] = field(default_factory=dict)
     factors: Mapping[str, Scalar] = field(default_factory=dict)
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

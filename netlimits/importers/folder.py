@@ -2,7 +2,8 @@
 
 The folder is built next to its final place and renamed when complete, so an interrupted import
 leaves nothing behind. The files are kept in raw/imported, where `reparse` reads them again. A file
-that cannot be parsed is reported, and the others are imported.
+that cannot be parsed is reported, and the others are imported. Files that are added to a folder of
+imported results are one event of the journal each, with all that campaign.json would say of them.
 """
 
 from __future__ import annotations
@@ -13,19 +14,20 @@ import re
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from netlimits import __version__, importers
 from netlimits.archive import reader, store
-from netlimits.archive.formats import ImportedFile
+from netlimits.archive.formats import ImportedFile, ImportedFiles
 from netlimits.archive.logbook import Logbook
 from netlimits.errors import ArchiveError, ArchiveUnwritable, DataError, one_line
 from netlimits.experiment.configurations import identity
+from netlimits.importers import names
 from netlimits.importers.base import FACTORS, FILE_LIMIT, Given, ImportedRun, clean
-from netlimits.model import STATUSES
+from netlimits.model import STATUSES, Scalar
 from netlimits.model.named_file import read_at_most
 
 KEPT = Path("raw") / "imported"
@@ -42,6 +44,7 @@ class ImportReport:
         outcomes: Status -> number of runs.
         reasons: Reason -> number of runs that are not ok for it.
         written: Paths of the tables.
+        offered: The pattern for `--name` that the files' names suggest, or "".
     """
 
     path: Path
@@ -50,60 +53,100 @@ class ImportReport:
     outcomes: Mapping[str, int]
     reasons: Mapping[str, int]
     written: Sequence[Path] = field(default=())
+    offered: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A file that was parsed: what campaign.json says of it, where it is, its runs."""
+
+    about: ImportedFile
+    path: Path
+    runs: list[ImportedRun]
 
 
 def import_files(paths: Sequence[Path], out: Path, given: Given | None = None) -> ImportReport:
-    """Parse files and write their runs to the results folder `out`.
+    """Parse files and write their runs to the results folder `out`, or add them to it.
 
-    Without a file that can be parsed no folder is written, and `files` of the report is empty.
+    A folder of imported results keeps what it has. Without a file that can be parsed nothing is
+    written, and `files` of the report is empty.
 
     Raises:
-        ArchiveError: `out` is not empty or cannot be written.
+        ArchiveError: `out` holds something else, or cannot be written.
+        InputError: The pattern of names is invalid.
     """
     given = given or Given()
-    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        raise ArchiveError(f"{out}: the folder is not empty; name another one with --out")
-    files: list[ImportedFile] = []
+    before = _existing(out)
+    if before is not None and not given.name:
+        assert before.imported is not None
+        given = replace(given, name=before.imported.get("name", ""))
+    if given.name:
+        names.NamePattern(given.name).check()
+    known = before.imported["files"] if before is not None and before.imported else ()
+    read: list[_Read] = []
     refused: list[tuple[str, str]] = []
-    runs_of_files: list[tuple[str, list[ImportedRun]]] = []
-    places: list[Path] = []
-    names = _names(paths)
-    for path, name in zip(paths, names, strict=True):
+    for path, name in zip(paths, _names(paths), strict=True):
         try:
-            data = _bytes(path, name)
-            digest = hashlib.sha256(data).hexdigest()
-            if twin := next((file["file"] for file in files if file["sha256"] == digest), None):
-                raise DataError(
-                    f"{name}: has the same content as {twin}; its runs would count twice"
-                )
-            kind, runs = importers.read(name, data, given)
+            read.append(_read(path, name, given, [*known, *(file.about for file in read)]))
         except DataError as error:
             refused.append((name, clean(str(error))))
-            continue
-        kept = f"{len(files) + 1:03d}-{_safe(path.name)}"
-        repaired = sum(run.repaired for run in runs)
-        files.append(
-            ImportedFile(
-                file=name,
-                kept=kept,
-                format=kind,
-                sha256=digest,
-                bytes=len(data),
-                runs=len(runs),
-                repaired=repaired,
-            )
-        )
-        runs_of_files.append((name, runs))
-        places.append(path)
-    every = [run for _, runs in runs_of_files for run in runs]
+    every = [run for file in read for run in file.runs]
     outcomes: dict[str, int] = {
         s: n for s in STATUSES if (n := sum(run.status == s for run in every))
     }
     reasons = dict(Counter(run.reason for run in every if run.reason).most_common())
     written: tuple[Path, ...] = ()
-    if files:
-        written = _build(out, files, places, runs_of_files, given)
-    return ImportReport(out, files, refused, outcomes, reasons, written)
+    if read:
+        written = _build(out, read, given) if before is None else _add(before, read, given)
+    offered = None
+    if not given.name:
+        offered = names.guess([str(file.path.absolute()) for file in read])
+    abouts = [file.about for file in read]
+    return ImportReport(
+        out, abouts, refused, outcomes, reasons, written, offered.text if offered else ""
+    )
+
+
+def _existing(out: Path) -> Logbook | None:
+    """Return the imported results in a folder, None for a new or an empty one."""
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return None
+    if out.is_dir() and (out / "campaign.json").exists():
+        before = reader.open(out)
+        if before.imported:
+            return before
+    raise ArchiveError(
+        f"{out}: the folder is not empty and holds no imported results; name another one with --out"
+    )
+
+
+def _read(path: Path, name: str, given: Given, known: Sequence[ImportedFile]) -> _Read:
+    """Parse a file. Raises DataError, also if one of the `known` files has the same content."""
+    data = _bytes(path, name)
+    digest = hashlib.sha256(data).hexdigest()
+    if twin := next((file["file"] for file in known if file["sha256"] == digest), None):
+        raise DataError(f"{name}: has the same content as {twin}; its runs would count twice")
+    values: dict[str, Scalar] | None = {}
+    if given.name:
+        values = names.NamePattern(given.name).values(str(path.absolute()))
+    if values is None:
+        raise DataError(f"{name}: its name does not match --name {given.name!r}")
+    kind, runs = importers.read(name, data, given)
+    for run in runs:
+        if conflict := names.conflict(values, run.values):
+            raise DataError(f"{name}:{run.line}: {conflict}; choose another name in --name")
+    about = ImportedFile(
+        file=name,
+        kept=f"{len(known) + 1:03d}-{_safe(path.name)}",
+        format=kind,
+        sha256=digest,
+        bytes=len(data),
+        runs=len(runs),
+        repaired=sum(run.repaired for run in runs),
+    )
+    if values:
+        about["values"] = values
+    return _Read(about, path, runs)
 
 
 def reparse(imported: Logbook) -> tuple[int, int]:
@@ -117,11 +160,10 @@ def reparse(imported: Logbook) -> tuple[int, int]:
     """
     about = imported.imported
     assert about is not None
-    given = Given(tuple(about["columns"]), about["selectors"], about["factors_given"])
     events = (event for event in imported.archive.events() if event["event"] == "imported")
     before = {row["run"]: row for event in events for row in event["rows"]}
     read = changed = 0
-    for file in about["files"]:
+    for file, given in ((file, _given(part)) for part in about["parts"] for file in part["files"]):
         path = imported.path / KEPT / _safe(file["kept"])
         try:
             data = imported.archive.folder.read(f"{KEPT}/{_safe(file['kept'])}", FILE_LIMIT)
@@ -135,7 +177,7 @@ def reparse(imported: Logbook) -> tuple[int, int]:
                 f"{path}: contained {file['runs']} runs when imported and {len(runs)} now; "
                 "import it again"
             )
-        rows = _rows(file["file"], runs, given, read + 1)
+        rows = _rows(file, runs, given, read + 1)
         changed += sum(before.get(row["run"]) != row for row in rows)
         if any(before.get(row["run"]) != row for row in rows):
             imported.archive.append("imported", file=file["file"], rows=rows)
@@ -143,28 +185,37 @@ def reparse(imported: Logbook) -> tuple[int, int]:
     return read, changed
 
 
-def _build(
-    out: Path,
-    files: Sequence[ImportedFile],
-    places: Sequence[Path],
-    runs_of_files: Sequence[tuple[str, list[ImportedRun]]],
-    given: Given,
-) -> tuple[Path, ...]:
+def _given(part: Mapping[str, Any]) -> Given:
+    """Return what the user stated when the files were imported."""
+    name = part.get("name", "")
+    return Given(tuple(part["columns"]), part["selectors"], part["factors_given"], name)
+
+
+def _build(out: Path, read: Sequence[_Read], given: Given) -> tuple[Path, ...]:
     """Write the folder completely or not at all; return the paths of its tables."""
     stage = out.parent / f".{out.name}.{os.getpid()}"
-    meta = _meta(files, (runs for _, runs in runs_of_files), given)
+    meta: dict[str, Any] = {
+        "netlimits": __version__,
+        "experiment": "imported",
+        "file": "",
+        "overrides": [],
+        "seed": None,
+        "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "machines": {},
+        "features": {},
+        "shared_kernel": None,
+        "imported": _sources(read, given),
+    }
     try:
         archive = store.Archive.create(stage, meta)
         archive.folder.make(f"{KEPT}")
-        for file, place in zip(files, places, strict=True):
-            data = _bytes(place, file["file"])
-            if hashlib.sha256(data).hexdigest() != file["sha256"]:
-                raise ArchiveError(f"{file['file']}: changed during the import; import it again")
-            archive.folder.write(f"{KEPT}/{file['kept']}", data)
+        for file in read:
+            _keep(archive, file)
         archive.lock()
         first = 1
-        for name, runs in runs_of_files:
-            archive.append("imported", file=name, rows=_rows(name, runs, given, first))
+        for file in read:
+            name, runs = file.about["file"], file.runs
+            archive.append("imported", file=name, rows=_rows(file.about, runs, given, first))
             first += len(runs)
         archive.close()
         written = reader.open(stage).write_results()
@@ -178,39 +229,59 @@ def _build(
     return tuple(out / path.name for path in written)
 
 
-def _meta(
-    files: Sequence[ImportedFile], runs_of_files: Iterable[list[ImportedRun]], given: Given
-) -> dict[str, Any]:
-    names = {name for runs in runs_of_files for run in runs for name in run.values} | {"file"}
-    factors = [name for name in FACTORS if name in names]
-    return {
-        "netlimits": __version__,
-        "experiment": "imported",
-        "file": "",
-        "overrides": [],
-        "seed": None,
-        "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        "machines": {},
-        "features": {},
-        "shared_kernel": None,
-        "imported": {
-            "files": [*files],
-            "factors": [*factors, *(name for name in given.factors if name not in factors)],
-            "columns": list(given.columns),
-            "selectors": dict(given.selectors),
-            "factors_given": dict(given.factors),
-        },
-    }
+def _add(before: Logbook, read: Sequence[_Read], given: Given) -> tuple[Path, ...]:
+    """Add files to imported results, each completely or not at all; return the tables' paths."""
+    archive = before.archive
+    archive.lock()
+    try:
+        first = len(before.records()) + 1
+        for file in read:
+            _keep(archive, file)
+            rows = _rows(file.about, file.runs, given, first)
+            added = _sources([file], given)
+            archive.append("imported", file=file.about["file"], rows=rows, added=added)
+            first += len(rows)
+    except OSError as error:
+        raise ArchiveError(f"{before.path}: {error.strerror}") from None
+    finally:
+        archive.close()
+    return reader.open(before.path).write_results()
 
 
-def _rows(name: str, runs: Sequence[ImportedRun], given: Given, first: int) -> list[dict[str, Any]]:
+def _keep(archive: store.Archive, file: _Read) -> None:
+    """Copy a file to raw/imported. Raises ArchiveError if it was changed meanwhile."""
+    data = _bytes(file.path, file.about["file"])
+    if hashlib.sha256(data).hexdigest() != file.about["sha256"]:
+        raise ArchiveError(f"{file.about['file']}: changed during the import; import it again")
+    archive.folder.write(f"{KEPT}/{file.about['kept']}", data)
+
+
+def _sources(read: Sequence[_Read], given: Given) -> ImportedFiles:
+    """Return what campaign.json says of the files: named factors first, then known ones."""
+    named = dict.fromkeys(name for file in read for name in file.about.get("values", ()))
+    stated = {name for file in read for run in file.runs for name in run.values}
+    every = [*named, *(name for name in FACTORS if name in stated), *given.factors, *sorted(stated)]
+    return ImportedFiles(
+        files=[file.about for file in read],
+        factors=[*dict.fromkeys(every)],
+        columns=list(given.columns),
+        selectors=dict(given.selectors),
+        factors_given=dict(given.factors),
+        name=given.name,
+    )
+
+
+def _rows(
+    file: ImportedFile, runs: Sequence[ImportedRun], given: Given, first: int
+) -> list[dict[str, Any]]:
     """Return the journal's rows for the runs of one file, numbered from `first`."""
     rows = []
     for number, run in enumerate(runs, first):
-        values = {"file": name, **given.factors, **run.values}
+        values = {**given.factors, **file.get("values", {}), **run.values}
         row = {
             "run": number,
             "attempt": 1,
+            "file": file["file"],
             "line": run.line,
             "config": identity(values),
             "values": values,

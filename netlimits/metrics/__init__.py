@@ -9,7 +9,7 @@ other directions. A figure that a tool computes in its own way has the tool's na
 `netperf_local_sd_…`: any word before a metric of an end is a tool.
 
 netperf's selectors (metrics.selectors) are accepted wherever a metric is named. The error for an
-unknown name suggests metrics with the same meaning.
+unknown name suggests metrics with the same meaning. `own` adds a user's metrics to METRICS.
 """
 
 from __future__ import annotations
@@ -19,9 +19,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from netlimits.errors import InputError
-from netlimits.metrics import selectors
-from netlimits.metrics.catalogue import METRICS, Better, Direction, Metric, names
+from netlimits.metrics import own, selectors
+from netlimits.metrics.catalogue import (
+    METRICS,
+    SUFFIX_UNITS,
+    Better,
+    Direction,
+    Metric,
+    names,
+)
 from netlimits.metrics.hints import alternatives
+from netlimits.metrics.own import known
 
 __all__ = [
     "COVERED_NOTED",
@@ -33,6 +41,7 @@ __all__ = [
     "Better",
     "Direction",
     "Metric",
+    "known",
     "metric",
     "names",
     "tools_own",
@@ -61,6 +70,7 @@ IDENTITY: Mapping[str, str] = {
     "duration_s": "Seconds from the run's start to its end, including settings and evidence.",
     "shared_kernel": "True if two roles were one machine, whose CPUs then count for both.",
     "limited_by": "The limit of the configuration (`netlimits.limited_by`), if joined.",
+    "file": "The file that the run was imported from; only imported runs have it.",
 }
 """The columns of a frame that describe the run itself, with what each holds.
 
@@ -73,21 +83,6 @@ _TOOL = re.compile(r"([a-z][a-z0-9]*_)(?=(?:local|remote)_)", re.IGNORECASE)
 _COLUMNS = {quantity.column: quantity for quantity in METRICS}
 _SELECTED = {selectors.column(s): s for s in selectors.SELECTORS if not selectors.is_text(s)}
 """Column -> netperf's selector for it."""
-
-SUFFIX_UNITS = {
-    "gbps": "Gbit/s",
-    "mbps": "Mbit/s",
-    "bps": "bit/s",
-    "pps": "packets/s",
-    "mhz": "MHz",
-    "s": "s",
-    "ms": "ms",
-    "us": "µs",
-    "ns": "ns",
-    "pct": "%",
-    "bytes": "bytes",
-}
-"""Unit suffix of a column -> the unit as tables print it."""
 
 
 def metric(name: str) -> Metric:
@@ -106,6 +101,8 @@ def metric(name: str) -> Metric:
         >>> metric("throughput").label
         'Throughput (Mbit/s)'
     """
+    if declared := own.declared(name):
+        return declared
     prefix = _prefix(name)
     bare = name[len(prefix) :]
     prefix = prefix.lower()

@@ -19,23 +19,54 @@ _ENDS: Mapping[str, Mapping[str, str]] = {
 """Direction -> replacements for the words of a title; other directions use those of "both"."""
 
 
+SUFFIX_UNITS = {
+    "gbps": "Gbit/s",
+    "mbps": "Mbit/s",
+    "bps": "bit/s",
+    "pps": "packets/s",
+    "mhz": "MHz",
+    "s": "s",
+    "ms": "ms",
+    "us": "µs",
+    "ns": "ns",
+    "pct": "%",
+    "bytes": "bytes",
+}
+"""Unit suffix of a column -> the unit as tables print it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A quantity that runs measure.
 
     Attributes:
         name: Short name in experiments and on the command line, such as "throughput".
-        column: Column of frames and CSV files, with the unit: "throughput_mbps".
-        title: Title for tables and charts, for data that the client sends.
+        column: Column of frames and CSV files, with the unit: "throughput_mbps". By default the
+            name with a suffix for the unit.
+        title: Title for tables and charts, for data that the client sends. By default the name in
+            words.
         unit: Unit as printed, "" for counts.
         better: The better direction, "" if neither is.
+
+    Example:
+        >>> Metric("page_load", unit="ms", better="lower").label
+        'Page load (ms)'
     """
 
     name: str
-    column: str
-    title: str
-    unit: str
+    column: str = ""
+    title: str = ""
+    unit: str = ""
     better: Better = ""
+
+    def __post_init__(self) -> None:
+        """Fill in the column and the title."""
+        suffix = next((end for end, unit in SUFFIX_UNITS.items() if unit == self.unit), "")
+        if not self.column:
+            object.__setattr__(self, "column", f"{self.name}_{suffix}" if suffix else self.name)
+        if not self.title:
+            words = self.name.replace("_", " ").strip()
+            object.__setattr__(self, "title", words[:1].upper() + words[1:])
 
     @property
     def label(self) -> str:

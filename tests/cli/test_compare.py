@@ -7,9 +7,11 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
+from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
+import xmlschema
 from folders import complete
 
 from netlimits.cli import group, main
@@ -17,6 +19,8 @@ from netlimits.errors import ArchiveError, DataError
 
 GALLERY = Path(__file__).parents[2] / "experiments" / "gallery"
 BEFORE = GALLERY / "stateless-offloads"
+SCHEMA = xmlschema.XMLSchema(Path(__file__).parent / "junit-10.xsd")
+"""Of Jenkins' xunit plugin (MIT License)."""
 QUICK = Path(__file__).parents[2] / "experiments" / "quickstart.yaml"
 
 
@@ -354,3 +358,32 @@ def test_a_page_of_a_duet_and_of_two_campaigns(compare, duet: Path, slower: Path
     page = out.read_text()
     assert page.count("is worse: ×0.100") == 3  # the table has all six
     assert "two sessions" in page
+
+
+def test_a_gate_as_junit_has_a_case_for_each_condition_and_row(
+    compare, slower: Path, tmp_path: Path
+):
+    gate = tmp_path / "gate.yaml"
+    gate.write_text(GATE)
+    words = ("--gate", gate, "--format", "junit")
+    told = compare(BEFORE, slower, *words, *BOUND)
+    assert told.exit_code == 4
+    root = ElementTree.fromstring(told.output)
+    (suite,) = root
+    assert suite.get("name") == f"{slower} against {BEFORE}"
+    cases = suite.findall("testcase")
+    assert suite.get("tests") == root.get("tests") == str(len(cases))
+    failed = [case for case in cases if case.find("failure") is not None]
+    assert suite.get("failures") == str(len(failed)) == "3"
+    assert {case.get("classname") for case in failed} == {"netlimits.gate.throughput"}
+    assert failed[0].find("failure").get("message").startswith("throughput is worse at ")
+    assert SCHEMA.is_valid(told.output), [*SCHEMA.iter_errors(told.output)]
+    strict = ElementTree.fromstring(compare(BEFORE, BEFORE, *words, "--strict").output)
+    loose = ElementTree.fromstring(compare(BEFORE, BEFORE, *words).output)
+    assert int(loose[0].get("skipped")) == int(strict.get("failures")) - int(loose.get("failures"))
+
+
+def test_junit_without_a_gate_is_refused(compare):
+    told = compare(BEFORE, BEFORE, "--format", "junit")
+    assert told.exit_code == 2
+    assert "add --gate FILE" in told.errors

@@ -202,8 +202,9 @@ def test_a_folder_that_cannot_be_written_leaves_nothing_behind(
 
 
 def test_a_folder_in_use_is_left_alone(imported: Path, capsys: pytest.CaptureFixture[str]):
-    with pytest.raises(ArchiveError, match="is not empty"):
-        folder.import_files([SCRIPT], imported)
+    with pytest.raises(ArchiveError, match="holds no imported results"):
+        folder.import_files([SCRIPT], imported / "raw")
+    assert folder.import_files([SCRIPT], imported).files == [], "its content is there already"
     assert len(netlimits.open(imported).frame()) == 13
 
 
@@ -327,7 +328,7 @@ def test_turins_figures_come_out_of_turins_own_files(
     assert points["max"].tolist() == [99, 99, 99, 11]
     rows = repeatability(spread(frame, series="tool"), "tool").set_index("tool")
     assert rows["turin_variance"].to_dict() == pytest.approx({"iperf3": 1.45, "nttcp": 1.35})
-    assert frames.varied(frame) == ["file", "tool", "protocol", "send_size", "count"]
+    assert frames.varied(frame) == ["tool", "protocol", "send_size", "count"]
     of = ("--of", "throughput", "--rows", "send_size", "--columns", "tool")
     code, out, err = call(capsys, "table", turin, *of)
     assert code == 0, err
@@ -347,3 +348,86 @@ def test_a_throughput_whose_unit_nothing_says_is_refused_as_the_help_says(
     assert "refused and --given must say it" in " ".join(out.split())
     code, _, err = call(capsys, *words, "--given", "THROUGHPUT_UNITS=10^6bits/s")
     assert code == 0, err
+
+
+def named(folder: Path, *names: str) -> list[Path]:
+    """Copies of an output under these names, each with a comment's worth of other bytes."""
+    paths = []
+    for number, name in enumerate(names):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(SCRIPT.read_text() + "\n" * number)
+        paths.append(path)
+    return paths
+
+
+NAMED = tuple(f"buf{b}/{d}ms_{r}.csv" for b in (1, 2) for d in (5, 40) for r in (1, 2))
+PATTERN = "buf{buffer}/{delay}ms_{replicate}.csv"
+
+
+def test_factors_come_from_names_and_runs_whose_factors_agree_are_replicates(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    files = named(tmp_path, *NAMED)
+    code, out, err = call(capsys, "import", *files, "--name", PATTERN, "--out", tmp_path / "out")
+    assert (code, err) == (0, "")
+    assert "--name" not in out
+    frame = netlimits.open(tmp_path / "out").frame()
+    assert list(frame.columns).index("buffer") < list(frame.columns).index("protocol")
+    assert frame.groupby(["buffer", "delay"])["file"].nunique().to_dict() == {
+        (b, d): 2 for b in (1, 2) for d in (5, 40)
+    }
+    assert "file" not in frames.varied(frame)
+    rows = ("--of", "local_send_throughput", "--rows", "delay", "--columns", "buffer")
+    assert call(capsys, "table", tmp_path / "out", *rows, "--format", "csv")[0] == 0
+    code, out, _ = call(capsys, "compare", tmp_path / "out", tmp_path / "out", "--of", "local_sd")
+    assert code == 0
+    assert "buffer" in out
+    assert call(capsys, "parse", tmp_path / "out")[1].startswith(
+        "104 attempts read again, 0 changed"
+    )
+
+
+def test_a_pattern_is_offered_and_what_does_not_match_one_is_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    files = named(tmp_path, *NAMED)
+    _, out, _ = call(capsys, "import", *files, "--out", tmp_path / "out")
+    assert "--name 'buf{buf}/{ms}ms_{replicate}.csv' makes factors of what differs" in out
+    (other,) = named(tmp_path / "more", "other.csv")
+    other.write_text(other.read_text() + "\n" * 99)
+    code, _, err = call(
+        capsys, "import", files[0], other, "--name", PATTERN, "--out", tmp_path / "named"
+    )
+    assert code == 1
+    assert f"left out: other.csv: its name does not match --name '{PATTERN}'" in err
+
+
+def test_files_are_added_to_an_imported_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    files, out = named(tmp_path, *NAMED), tmp_path / "out"
+    assert call(capsys, "import", *files[:4], "--name", PATTERN, "--out", out)[0] == 0
+    code, printed, err = call(capsys, "import", *files[4:], "--out", out, "--given", "kernel=6.9")
+    assert (code, err) == (0, "")
+    assert printed.startswith("4 files, 52 runs")
+    campaign = netlimits.open(out)
+    frame = campaign.frame()
+    assert frame["run"].tolist() == list(range(1, 105))
+    assert set(frame["buffer"]) == {1, 2}, "the folder's pattern holds for files that are added"
+    assert frame["kernel"].isna().sum() == 52
+    assert len(campaign.imported["files"]) == 8
+    assert campaign.state()["ok"] == 104
+    code, printed, _ = call(capsys, "parse", out)
+    assert printed.startswith("104 attempts read again, 0 changed")
+    code, _, err = call(capsys, "import", files[0], "--out", out)
+    assert code != 0
+    assert "has the same content as" in err
+    assert len(netlimits.open(out).frame()) == 104
+
+
+def test_nothing_is_added_to_what_was_not_imported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    (tmp_path / "file").touch()
+    code, _, err = call(capsys, "import", SCRIPT, "--out", tmp_path)
+    assert code == 2
+    assert "the folder is not empty and holds no imported results" in err

@@ -36,7 +36,8 @@ CAMPAIGNS = ("offloads", "before", "after")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where a reader stands: the experiments, campaigns, and each file that the pages show."""
     place = tmp_path_factory.mktemp("reader")
-    (place / "experiments").symlink_to(docs_pages.TOP / "experiments")
+    for name in ("experiments", "data"):
+        (place / name).symlink_to(docs_pages.TOP / name)
     for name in CAMPAIGNS:
         kept = docs_pages.TOP / "experiments" / "gallery" / "stateless-offloads"
         shutil.copytree(kept, place / "results" / name)

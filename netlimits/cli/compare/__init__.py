@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from netlimits.cli import echo, quoted
-from netlimits.cli.compare import gates
+from netlimits.cli.compare import gates, junit
 from netlimits.cli.shared.both_sides import BothSides, each_part
 from netlimits.cli.shared.options import JSON, LIST, separated
 from netlimits.cli.shared.outputs import refuse_file, refuse_folder
+from netlimits.cli.shared.reading import Reading, reading_options
 from netlimits.cli.shared.results import Results, list_metrics, opened
 from netlimits.errors import ArchiveError, DataError, InputError
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
 
 WORSE_STATUS, UNCLEAR_STATUS = 4, 5
-FORMATS = ("text", "markdown", "csv")
+FORMATS = ("text", "markdown", "csv", "junit")
 PAGE = "comparison.html"
 
 
@@ -47,6 +48,7 @@ def _bound(_: click.Context, option: click.Parameter, text: str | None) -> float
     callback=separated,
     help="What to compare; repeatable, or with commas. list: show what there is.",
 )
+@reading_options
 @click.option(
     "--threshold",
     default="3%",
@@ -102,6 +104,7 @@ def compare(
     strict: bool,
     form: str,
     as_json: bool,
+    reading: Reading,
 ) -> None:
     """Compare campaigns with a baseline: BEFORE, then one AFTER or more; or the sides of a duet.
 
@@ -139,30 +142,40 @@ def compare(
       netlimits compare results/before results/after --sessions-differ-by 10%
       netlimits compare results/monday results/today --history results/tuesday
       netlimits compare results/main results/branch --gate gate.yaml --format markdown
+      netlimits compare results/main results/branch --gate gate.yaml --format junit > gate.xml
       netlimits compare results/duet --report duet.html
+      netlimits compare before.csv after.csv --metric 'Mbit/s down=throughput' --factor size
     """
+    of = reading.of(of)
     last = after[-1] if after else before
     if page:
         refuse_file(Path(page))
     elif page is not None and last.is_dir():
         refuse_folder(last)
-    baseline = opened(before, *history)
+    baseline = opened(before, *history, reading=reading)
     if LIST in of:
         list_metrics(baseline)
         return
+    if form == "junit" and (gate is None or as_json):
+        raise InputError("--format junit: is the result of a gate; add --gate FILE, without --json")
     conditions = gates.conditions(gate) if gate else ()
+    suites: list[junit.Suite] = []
     parts: list[tuple[BothSides, pd.DataFrame]] = []
     statuses: set[int] = set()
     failures: list[str] = []
-    for comparison in _comparisons(baseline, after, together, sessions_differ_by):
+    for comparison in _comparisons(baseline, after, together, sessions_differ_by, reading):
         table = comparison.table(of, threshold)
-        judged = list(_judged(comparison, conditions)) if conditions else [((), table)]
+        judged = list(_judged(comparison, conditions)) if conditions else [([], table)]
         statuses |= {status for _, rows in judged for status in _statuses(rows, strict)}
-        broken = [line for lines, _ in judged for line in lines]
+        every = [of_row for of_rows, _ in judged for of_row in of_rows]
+        broken = [of_row.fault for of_row in every if of_row.fault]
+        suites.append(junit.Suite(comparison.title, every, table.attrs["notes"]))
         failures += [f"{comparison.name}: {line}" if len(after) > 1 else line for line in broken]
         parts.append((comparison, table))
     if as_json:
         echo(json.dumps([_json(*part) for part in parts], indent=2, ensure_ascii=False))
+    elif form == "junit":
+        echo(junit.junit(suites, strict=strict), nl=False)
     else:
         for part in parts:
             echo(_text(*part, form), nl=False)
@@ -189,7 +202,11 @@ def _statuses(table: pd.DataFrame, strict: bool) -> Iterator[int]:
 
 
 def _comparisons(
-    baseline: Results, after: Sequence[Path], together: bool, sessions_differ_by: float | None
+    baseline: Results,
+    after: Sequence[Path],
+    together: bool,
+    sessions_differ_by: float | None,
+    reading: Reading,
 ) -> Iterator[BothSides]:
     """Yield each campaign against the baseline; without any, the sides of one that is a duet.
 
@@ -208,16 +225,17 @@ def _comparisons(
     if not after:
         yield BothSides(baseline)
     for first, *others in [after] if together and after else [(path,) for path in after]:
-        yield BothSides(baseline, opened(first, *others), sessions_differ_by)
+        side = opened(first, *others, reading=reading)
+        yield BothSides(baseline, side, sessions_differ_by)
 
 
 def _judged(
     comparison: BothSides, conditions: Sequence[gates.Condition]
-) -> Iterator[tuple[Sequence[str], pd.DataFrame]]:
-    """What breaks each condition, in words, and the rows that it is about."""
+) -> Iterator[tuple[Sequence[gates.Judged], pd.DataFrame]]:
+    """What each condition finds in its rows, and the rows."""
     for condition in conditions:
         rows = condition.rows(comparison.table([condition.of], condition.threshold))
-        yield list(condition.broken(rows)), rows
+        yield list(condition.judged(rows)), rows
 
 
 def _write_page(

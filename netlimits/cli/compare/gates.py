@@ -7,7 +7,7 @@ gate:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,17 @@ SCHEMA = {
     "properties": {"gate": {"type": "array", "minItems": 1, "items": _CONDITION}},
 }
 THRESHOLD = "3%"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A row of a comparison that a condition is about, and what breaks the condition, or ""."""
+
+    of: str
+    where: str
+    verdict: str
+    ratio: str
+    fault: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,36 +81,43 @@ class Condition:
             table = rows
         return table
 
-    def broken(self, rows: pd.DataFrame) -> Iterator[str]:
-        """Yield its rows that are worse, failed, or ended fewer runs, and sessions that differ."""
+    def judged(self, rows: pd.DataFrame) -> Iterator[Judged]:
+        """Yield for each of its rows what breaks the condition there, if anything does.
+
+        Rows break it that are worse, failed or ended fewer runs, and sessions that differ for the
+        worse.
+        """
+        factors = rows.attrs["factors"]
+        for row in rows.to_dict("records"):
+            where = ", ".join(f"{name} {row[name]}" for name in factors)
+            figures = f"×{row['ratio']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+            fault = self._fault(row, f" at {where}" if where else "", figures)
+            yield Judged(self.of, where, str(row["verdict"]), figures, fault)
+
+    def _fault(self, row: Mapping[Hashable, Any], where: str, ratio: str) -> str:
+        """Return what is wrong with a row, or ""."""
         from netlimits.analysis import comparison
         from netlimits.analysis.comparisons import sides, survivors
 
-        factors = rows.attrs["factors"]
-        for row in rows.to_dict("records"):
-            verdict = row["verdict"]
-            apart = verdict == comparison.DIFFER and comparison.worsened(row)
-            if verdict not in comparison.BAD and not apart:
-                continue
-            where = ", ".join(f"{name} {row[name]}" for name in factors)
-            where = f"{' at ' if where else ''}{where}"
-            ended = f"{row['ok_after']} of {row['of_after']} runs ok after"
-            ratio = f"×{row['ratio']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
-            if verdict == sides.FAILED:
-                yield f"{self.of} failed{where}: {ended}"
-            elif verdict == survivors.FEWER:
-                yield (
-                    f"{self.of}: fewer runs ended{where}: {ended}, {row['ok_before']} of "
-                    f"{row['of_before']} before"
-                )
-            elif apart:
-                yield (
-                    f"{self.of} differs for the worse{where}: {ratio}; two sessions may differ "
-                    "this much without a change; to decide, use a duet, --history or "
-                    "--sessions-differ-by"
-                )
-            else:
-                yield f"{self.of} is worse{where}: {ratio}"
+        verdict = row["verdict"]
+        apart = verdict == comparison.DIFFER and comparison.worsened(dict(row))
+        ended = f"{row['ok_after']} of {row['of_after']} runs ok after"
+        if verdict not in comparison.BAD and not apart:
+            return ""
+        if verdict == sides.FAILED:
+            return f"{self.of} failed{where}: {ended}"
+        if verdict == survivors.FEWER:
+            return (
+                f"{self.of}: fewer runs ended{where}: {ended}, {row['ok_before']} of "
+                f"{row['of_before']} before"
+            )
+        if apart:
+            return (
+                f"{self.of} differs for the worse{where}: {ratio}; two sessions may differ "
+                "this much without a change; to decide, use a duet, --history or "
+                "--sessions-differ-by"
+            )
+        return f"{self.of} is worse{where}: {ratio}"
 
 
 def conditions(path: Path) -> list[Condition]:

@@ -129,6 +129,7 @@ def _split(
         results.parts
         and "series" in kind.options
         and "campaign" not in entries.listed(options.get("series"))
+        and "campaign" not in (kind.points(results.frame, [], options) or ())
     ):
         options["series"] = ["campaign", *entries.listed(options.get("series"))]
     factors = [

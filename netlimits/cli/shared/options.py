@@ -124,7 +124,7 @@ def pairs(overrides: Sequence[str], option: str = "--set") -> list[tuple[str, st
     return [(key, value) for key, _, value in split]
 
 
-def separated(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+def separated(_: object, __: object, given: tuple[str, ...]) -> tuple[str, ...]:
     """Several names in one option, with commas between them, as if each had been given alone."""
     return tuple(name.strip() for text in given for name in text.split(",") if name.strip())
 

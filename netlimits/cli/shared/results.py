@@ -6,7 +6,7 @@ import atexit
 import gc
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from netlimits.charts import KINDS
 from netlimits.cli import echo, quoted
-from netlimits.errors import DataError
+from netlimits.errors import DataError, InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from netlimits.archive.reader import Campaign
+    from netlimits.cli.shared.reading import Reading
 
 
 Needed = Callable[[Sequence[Mapping[str, Any]]], frozenset[str] | None]
@@ -108,8 +109,16 @@ atexit.register(gc.freeze)  # nor is it taken apart, a module after another
 
 
 @_loading()
-def opened(path: Path, *others: Path, needed: Needed | None = None) -> Results:
+def opened(
+    path: Path,
+    *others: Path,
+    needed: Needed | None = None,
+    reading: Reading | None = None,
+    factors: Iterable[str] = (),
+) -> Results:
     """The results in a campaign's folder, or in a CSV or Parquet file of runs.
+
+    `reading` says what the columns of a foreign table are; `factors` of it other options name.
 
     `needed` tells from an experiment's `report:` which columns are read of a campaign with parts.
     Several campaigns of one experiment become one frame; its column `campaign` holds their names.
@@ -128,6 +137,8 @@ def opened(path: Path, *others: Path, needed: Needed | None = None) -> Results:
                 f"of several experiments ({', '.join(sorted(kinds))}); name folders of one"
             )
         return Results(path, _joined(parts, [part.frame for _, part in parts]), parts=parts)
+    if reading and (folder := next((p for p in (path, *others) if p.is_dir()), None)):
+        raise InputError(f"{folder}: is a folder; --metric COLUMN=METRIC is for a table")
     if path.is_dir():
         from netlimits.analysis.frames import to_last_attempts
         from netlimits.archive import reader
@@ -138,6 +149,11 @@ def opened(path: Path, *others: Path, needed: Needed | None = None) -> Results:
         return Results(path, frame if columns is None else to_last_attempts(frame), campaign)
     if not path.exists():
         raise DataError(f"{path}: there is no such folder or file")
+    if reading:
+        frame, note = reading.frame(path, factors)
+        if note:
+            say(note)
+        return Results(path, frame)
     from netlimits.analysis.sources import run_files
 
     return Results(path, run_files.load(path))
@@ -145,11 +161,16 @@ def opened(path: Path, *others: Path, needed: Needed | None = None) -> Results:
 
 def _joined(parts: Sequence[tuple[str, Results]], each: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """The campaigns' frames as one: `campaign` says whose a row is, runs are numbered on."""
+    import pandas as pd
+
     from netlimits.analysis.sources import joining
 
     numbered, before = {}, 0
     for (name, part), frame in zip(parts, each, strict=True):
         limits = {f"campaign_{key}": value for key, value in _limits(part).items()}
+        if part.campaign and "started" in frame and frame["started"].isna().all():
+            created = pd.to_datetime(part.campaign.archive.meta["created"], utc=True)
+            frame = frame.assign(started=created)  # imported runs whose files state no time
         numbered[name] = frame.assign(run=frame["run"] + before, **limits)
         before += int(part.frame["run"].max())
     return joining.joined(numbered)

@@ -1,0 +1,133 @@
+"""Read a table as somebody else wrote it: separator, encoding, thousands, decimal comma.
+
+`csv.Sniffer` finds the separator and pandas reads the file. If a column of texts looks like numbers
+of another notation, pandas reads the file again with that notation.
+"""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import lzma
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from netlimits.analysis.sources import run_files
+from netlimits.errors import DataError, one_line
+
+SEPARATORS = ",;\t|"
+SAMPLE = 2**16
+"""Bytes of a file from which separator and encoding are found."""
+
+_OPEN: Mapping[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_GROUP = r"[. \u00a0\u202f'’]"
+_COMMA = re.compile(rf"[-+]?(?:\d{{1,3}}(?:({_GROUP})\d{{3}})+|\d+)(,\d+)?")
+"""A number with a decimal comma: 1.234,5."""
+_POINT = re.compile(r"[-+]?(?:\d{1,3}(?:([, \u00a0\u202f'’])\d{3})+|\d+)(\.\d+)?")
+"""A number with a decimal point and grouped thousands: 1,234.5."""
+
+
+def read(path: Path | str, options: Mapping[str, Any] | None = None) -> pd.DataFrame:
+    """Read a CSV or Parquet file, also compressed, into a frame.
+
+    Args:
+        path: The file.
+        options: Arguments of `pandas.read_csv`, which replace what would be detected.
+
+    Raises:
+        DataError: The file is not a table, or a number has two meanings.
+    """
+    path, given = Path(path), dict(options or {})
+    if path.suffix.lower() in (".parquet", ".pq"):
+        return run_files.load(path)
+    try:
+        run_files.refuse_strange(path)
+        given = _detected(path) | given
+        frame = _parsed(path, given)
+        notation = {} if {"decimal", "thousands"} & given.keys() else _notation(frame, path, given)
+        if notation:
+            frame = _parsed(path, {**given, **notation})
+    except (OSError, ValueError, LookupError, TypeError, EOFError, lzma.LZMAError) as error:
+        raise DataError(f"{path}: not readable as a table: {one_line(error)}") from error
+    frame.columns = pd.Index([str(name).strip() for name in frame.columns])
+    return run_files.checked(frame, path)
+
+
+def _parsed(path: Path, options: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the table. Raises ValueError if a row has more fields than the header."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            return pd.read_csv(path, **{"index_col": False, **options})
+        except pd.errors.ParserWarning as warning:
+            raise ValueError(one_line(warning)) from None
+
+
+def _detected(path: Path) -> dict[str, Any]:
+    """Return the separator and the encoding as arguments of `pandas.read_csv`."""
+    with _OPEN.get(path.suffix.lower(), open)(path, "rb") as file:
+        sample: bytes = file.read(SAMPLE)
+    encoding = "utf-16" if sample[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    cut = sample.rpartition(b"\n")[0] or sample if len(sample) == SAMPLE else sample
+    try:
+        text = cut.decode(encoding)
+    except UnicodeDecodeError:
+        if encoding == "utf-16" or b"\0" in sample:
+            raise
+        encoding, text = "cp1252", cut.decode("cp1252", "replace")  # a spreadsheet of Windows
+    if "\0" in text:
+        raise ValueError("is not text")
+    found: dict[str, Any] = {"encoding": encoding, "skipinitialspace": True}
+    header = next((line for line in text.splitlines() if line.strip()), "")
+    if not any(separator in header for separator in SEPARATORS):
+        return found | ({"sep": r"\s+"} if len(header.split()) > 1 else {})
+    try:
+        return found | {"sep": csv.Sniffer().sniff(text, SEPARATORS).delimiter}
+    except csv.Error:
+        return found | {"sep": max(SEPARATORS, key=header.count)}
+
+
+def _notation(frame: pd.DataFrame, path: Path, given: Mapping[str, Any]) -> dict[str, str]:
+    """Return `decimal` and `thousands` for `pandas.read_csv` if texts are numbers, else {}."""
+    comma = point = False
+    groups: set[str] = set()
+    unclear = ""
+    for name, values in _texts(frame):
+        if all(_COMMA.fullmatch(v) for v in values) and all(_POINT.fullmatch(v) for v in values):
+            unclear = unclear or f"column {name}: {values[0]}"
+            groups |= {m[1] for v in values if (m := _COMMA.fullmatch(v)) and m[1]}
+        elif all(_COMMA.fullmatch(v) for v in values):
+            comma = True
+            groups |= {m[1] for v in values if (m := _COMMA.fullmatch(v)) and m[1]}
+        elif all(_POINT.fullmatch(v) for v in values):
+            point = True
+            groups |= {m[1] for v in values if (m := _POINT.fullmatch(v)) and m[1]}
+    if unclear and not (groups or comma or point):
+        # 1,234: spreadsheets separate columns with semicolons where the comma is decimal
+        if given.get("sep") not in (";", ","):
+            raise ValueError(
+                f"{unclear} has a comma that is decimal or groups thousands; say decimal=',' or "
+                "thousands=','"
+            )
+        comma = given["sep"] == ";"
+        groups |= set() if comma else {","}
+    if (comma and point) or len(groups) > 1:
+        return {}  # a metric that stays a text is reported with its value
+    notation = {"decimal": ","} if comma else {}
+    return notation | ({"thousands": next(iter(groups))} if groups else {})
+
+
+def _texts(frame: pd.DataFrame) -> Iterator[tuple[str, list[str]]]:
+    """Yield the columns of texts that could be numbers in another notation."""
+    for place, name in enumerate(frame.columns):
+        column = frame.iloc[:, place]
+        if pd.api.types.is_object_dtype(column) or pd.api.types.is_string_dtype(column):
+            values = [str(value).strip() for value in column.dropna().unique()]
+            if values and any(not value.isdigit() for value in values):
+                yield str(name), values

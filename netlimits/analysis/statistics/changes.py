@@ -1,0 +1,64 @@
+"""Change points of a series: where its level changes by more than its noise explains.
+
+The number and the places of the changes minimize the squared deviations from the levels plus a
+penalty for each change (PELT, Killick et al. 2012; `ruptures`). Squares are in units of the noise,
+which successive differences estimate (von Neumann 1941), so that a step does not count as noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import ruptures
+
+SHORTEST = 2
+"""Minimum number of values of a level: a single value may be an outlier."""
+
+ENOUGH = 6
+"""Minimum number of values in which changes are looked for."""
+
+PENALTY, PENALTY_PER_LOG = 2.0, 2.5
+"""Penalty of a change is their sum, the second times ln n: `benchmarks/history.py` tuned them."""
+
+
+def change_points(values: Sequence[float]) -> list[int]:
+    """Return the places at which a level begins, without the first; none of fewer than ENOUGH.
+
+    Args:
+        values: The series in order. Positive values are compared as ratios (by their logarithms).
+
+    Example:
+        >>> change_points([10, 11, 10, 11, 10, 20, 21, 20, 21, 20])
+        [5]
+    """
+    series = np.asarray(values, dtype=float)
+    if len(series) < ENOUGH:
+        return []
+    if (series > 0).all():
+        series = np.log(series)
+    places: list[int] = []
+    for _ in range(3):  # a large step counts as noise until it is known
+        noise = _noise(series, places)
+        if not noise > 0:
+            return places
+        found = _segmented(series / noise)
+        if found == places:
+            break
+        places = found
+    return places
+
+
+def _noise(series: np.ndarray, places: Sequence[int]) -> float:
+    """Return the standard deviation around the levels, from differences within levels."""
+    differences = np.diff(series)
+    within = np.delete(differences, [place - 1 for place in places])
+    return float(np.sqrt(np.mean(within**2) / 2))
+
+
+def _segmented(scaled: np.ndarray) -> list[int]:
+    penalty = PENALTY + PENALTY_PER_LOG * math.log(len(scaled))
+    search = ruptures.KernelCPD(kernel="linear", min_size=SHORTEST)
+    *places, _ = search.fit(scaled.reshape(-1, 1)).predict(pen=penalty)
+    return [int(place) for place in places]

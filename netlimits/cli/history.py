@@ -1,0 +1,182 @@
+"""`netlimits history`: finished campaigns in order of time, and where a metric's level changed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from netlimits.cli import echo
+from netlimits.cli.compare import WORSE_STATUS, gates
+from netlimits.cli.shared.options import JSON, pool_option, separated
+from netlimits.cli.shared.outputs import OutputFolder
+from netlimits.cli.shared.reading import Reading, reading_options
+from netlimits.cli.shared.results import Results, opened, say
+from netlimits.errors import DataError, InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMATS = ("text", "markdown", "csv")
+
+
+def _share(_: click.Context, __: click.Parameter, text: str) -> float:
+    return gates.share(text)
+
+
+@click.command()
+@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--of",
+    multiple=True,
+    metavar="METRIC",
+    callback=separated,
+    help="Metrics; repeatable, or with commas. Default: throughput, or the transaction rate.",
+)
+@reading_options
+@pool_option("configuration")
+@click.option(
+    "--threshold",
+    default="3%",
+    show_default=True,
+    metavar="SHARE",
+    callback=_share,
+    help="Changes below it do not matter.",
+)
+@click.option("--out", type=OutputFolder(), metavar="DIR", help="Draw charts into this folder.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
+@JSON
+def history(
+    results: tuple[Path, ...],
+    of: tuple[str, ...],
+    reading: Reading,
+    pool: tuple[str, ...],
+    threshold: float,
+    out: Path | None,
+    form: str,
+    as_json: bool,
+) -> None:
+    """Show how a metric changed over RESULTS: campaigns' folders of one experiment.
+
+    Finished campaigns are put in order of time. In each configuration a campaign is one value, the
+    mean of its runs, and the level of these values changes where this explains them better than
+    their noise does. Six campaigns or more are needed, and a new level lasts two campaigns or more.
+    A table of runs with a column `campaign` can stand in place of folders.
+
+    Exit status: 0 if the last change of each configuration is none or for the better; 4 if it is
+    for the worse somewhere.
+
+    \b
+    Examples:
+      netlimits history results/nightly-*
+      netlimits history results/nightly-* --of throughput,local_sd --threshold 5% --out figures
+    """
+    from netlimits.analysis import defaults
+    from netlimits.analysis import history as analysis
+
+    source = _finished(opened(*results, reading=reading))
+    names = reading.of(of) or defaults.metrics(source.frame)[:1]
+    tables = {
+        name: analysis.history(source.having([name]), name, None, threshold, pool) for name in names
+    }
+    if as_json:
+        every = [row for name, table in tables.items() for row in _records(name, table)]
+        echo(json.dumps(every, indent=2, ensure_ascii=False))
+    elif form == "csv":
+        for table in tables.values():
+            echo(table.to_csv(index=False), nl=False)
+    else:
+        for name, table in tables.items():
+            for line in _lines(name, table, form):
+                echo(line)
+    if out is not None:
+        for path in _draw(source, tables, threshold, pool, out):
+            echo(path, err=as_json or form == "csv")
+    if any((analysis.last_changes(t)["verdict"] == analysis.WORSE).any() for t in tables.values()):
+        sys.exit(WORSE_STATUS)
+
+
+def _finished(source: Results) -> Results:
+    """Return the results without campaigns that have pending runs, which are named."""
+    if not source.parts:
+        if source.campaign is not None:
+            raise DataError(f"{source.path}: is one campaign; a history needs several")
+        return source
+    pending = []
+    for name, part in source.parts:
+        left, planned = part.campaign.left(part.frame) if part.campaign else (0, 0)
+        if left:
+            say(f"left out: {part.path}: {left} of {planned} runs have no outcome")
+            pending.append(name)
+    frame = source.frame[~source.frame["campaign"].isin(pending)]
+    if frame.empty:
+        raise DataError("no campaign is finished; see netlimits status")
+    return replace(source, frame=frame)
+
+
+def _records(name: str, table: pd.DataFrame) -> list[dict[str, Any]]:
+    rows = table.to_json(orient="records", double_precision=15, date_format="iso")
+    return [{"metric": name, **row} for row in json.loads(rows)]
+
+
+def _lines(name: str, table: pd.DataFrame, form: str) -> Iterator[str]:
+    """Yield a summary, and the table of changes."""
+    import pandas as pd
+
+    from netlimits import tables
+    from netlimits.analysis.history import CAMPAIGN
+    from netlimits.analysis.statistics.changes import ENOUGH
+    from netlimits.metrics import metric
+
+    keys = list(table.columns[: list(table.columns).index(CAMPAIGN)])
+    count = table[CAMPAIGN].nunique()
+    begun = table["started"].dropna()
+    span = f", {begun.min():%Y-%m-%d} to {begun.max():%Y-%m-%d}" if len(begun) else ""
+    changed = table[table["verdict"] != ""]
+    configurations = len(table[keys].drop_duplicates()) if keys else 1
+    several = "" if configurations == 1 else f" of {configurations} configurations"
+    found = f"{len(changed)} change{'s' * (len(changed) != 1)}" if len(changed) else "no change"
+    yield f"{metric(name).label}{several} over {count} campaigns{span}: {found}"
+    if count < ENOUGH:
+        yield f"too few campaigns: changes are looked for in {ENOUGH} or more"
+    if changed.empty:
+        return
+    before = table["level"].shift(1)
+    shown = pd.DataFrame(
+        {
+            **{key: changed[key] for key in keys},
+            "since": changed[CAMPAIGN],
+            "before": before[changed.index],
+            "after": changed["level"],
+            "change": [f"{share:+.1f} %" for share in changed["change_pct"]],
+            "verdict": changed["verdict"],
+        }
+    )
+    yield ""
+    yield tables.render(shown, form).rstrip("\n")
+
+
+def _draw(
+    source: Results,
+    every: dict[str, pd.DataFrame],
+    threshold: float,
+    pool: Sequence[str],
+    folder: Path,
+) -> Iterator[Path]:
+    """Draw a chart of each metric; yield the files."""
+    from netlimits import charts
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made: {error.strerror or error}") from error
+    for name, table in every.items():
+        options = {"series": table.attrs["series"], "threshold": threshold, "pool": pool}
+        figure = charts.KINDS["history"].draw(source.having([name]), of=name, **options)
+        for form in ("png", "svg"):
+            yield charts.save(figure, folder / f"history-{name}.{form}")

@@ -1,0 +1,60 @@
+"""A user's own metrics, which METRICS does not have.
+
+A name means one metric in a process, as it does for METRICS, so that every analysis and chart finds
+it by name.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+
+from netlimits.errors import InputError
+from netlimits.metrics.catalogue import METRICS, Metric
+
+_declared: dict[str, Metric] = {}
+"""Name -> metric. `declare` replaces an entry in one step, so threads need no lock."""
+
+
+def declare(quantity: Metric) -> Metric:
+    """Add a metric, or replace the one of this name; return it.
+
+    Raises:
+        InputError: The name cannot be one, or METRICS has the name or the column.
+    """
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", quantity.name):
+        raise InputError(
+            f"metric {quantity.name!r}: a name has letters, digits and underscores, such as "
+            "page_load"
+        )
+    for field in fields(quantity):
+        if not isinstance(getattr(quantity, field.name), str):
+            raise InputError(f"metric {quantity.name}: {field.name} must be a text")
+    if quantity.better not in ("higher", "lower", ""):
+        raise InputError(
+            f"metric {quantity.name}: better is 'higher', 'lower' or '', not {quantity.better!r}"
+        )
+    for other in METRICS:
+        if quantity != other and {quantity.name, quantity.column} & {other.name, other.column}:
+            raise InputError(
+                f"metric {quantity.name}: {other.label} has this name already; use it, or choose "
+                "another name"
+            )
+    for name, other in _declared.items():
+        if name != quantity.name and other.column == quantity.column:
+            raise InputError(
+                f"metric {quantity.name}: {name} has the column {other.column} already"
+            )
+    _declared[quantity.name] = quantity
+    return quantity
+
+
+def declared(name: str) -> Metric | None:
+    """Return the user's metric of a short name or column, None if there is none."""
+    found = _declared.get(name)
+    return found or next((m for m in _declared.values() if m.column == name), None)
+
+
+def known() -> tuple[Metric, ...]:
+    """Return METRICS and the user's own metrics."""
+    return (*METRICS, *_declared.values())

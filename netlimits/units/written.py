@@ -1,0 +1,97 @@
+"""Units as people write them, and how many of one are in another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from netlimits.errors import InputError
+
+Known = tuple[str, float]
+"""A dimension, and how many of its base unit the unit is."""
+
+_DECIMAL = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
+_PREFIXED = re.compile(
+    r"(?P<prefix>[kKMGT]i?|[mgt](?=bit|bps|pps)|)"
+    r"(?P<unit>bits?|b|bytes?|Bytes?|B|p|packets?|pkts?|Hz)"
+    r"(?P<per>/s|/sec|/second|ps|_per_s|_per_sec|_per_second|)"
+)
+_WORDS: Mapping[str, Known] = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), ("time", 1.0)),
+    **dict.fromkeys(("ms", "msec", "msecs", "millisecond", "milliseconds"), ("time", 1e-3)),
+    **dict.fromkeys(("us", "µs", "μs", "usec", "usecs", "microseconds"), ("time", 1e-6)),
+    **dict.fromkeys(("ns", "nsec", "nsecs", "nanoseconds"), ("time", 1e-9)),
+    **dict.fromkeys(("%", "pct", "percent", "% of one CPU"), ("share", 0.01)),
+    **dict.fromkeys(("fraction", "share", "ratio"), ("share", 1.0)),
+    **dict.fromkeys(("Trans/s", "tps", "transactions/s", "requests/s"), ("transactions/s", 1.0)),
+}
+
+
+def factor(written: str, into: str) -> float:
+    """Return the number by which a figure in one unit is multiplied to get it in another.
+
+    Raises:
+        InputError: A unit is unknown, or they measure different things.
+
+    Example:
+        >>> factor("Gbit/s", "Mbit/s")
+        1000.0
+    """
+    if written == into:
+        return 1.0
+    own, other = known(written), known(into)
+    if own is None:
+        raise InputError(f"no unit is called {written!r}; write Mbit/s, MB/s, ms or %, for example")
+    if other is None or own[0] != other[0]:
+        raise InputError(f"{written!r} cannot be converted to {into or 'a number without a unit'}")
+    return float(f"{own[1] / other[1]:.12g}")
+
+
+def known(written: str) -> Known | None:
+    """Return the dimension and the size of a unit, None if it is unknown."""
+    if written in _WORDS:
+        return _WORDS[written]
+    match = _PREFIXED.fullmatch(written)
+    if match is None or (match["unit"] == "p" and match["per"] != "ps"):
+        return None
+    unit, per, prefix = match["unit"], bool(match["per"]), match["prefix"]
+    size = _BINARY.get(prefix) or _DECIMAL[prefix.upper() if prefix in "mgt" else prefix]
+    if unit == "Hz":
+        return None if per else ("frequency", size)
+    if unit in ("p", "packet", "packets", "pkt", "pkts"):
+        return ("packets/s", size) if per else None
+    if unit in ("b", "bit", "bits"):
+        return ("bytes/s", size / 8) if per else None
+    return ("bytes/s" if per else "bytes", size)
+
+
+def in_name(name: str, into: str) -> str:
+    """Return the unit that a column's name contains, "" if it has none that converts to `into`.
+
+    Raises:
+        InputError: The name contains several.
+
+    Example:
+        >>> in_name("Download [Gbit/s]", "Mbit/s")
+        'Gbit/s'
+    """
+    target = known(into)
+    if target is None:
+        return ""
+    units: dict[float, str] = {}
+    for word in _words(name):
+        unit = known(word)
+        if unit and unit[0] == target[0]:
+            units.setdefault(unit[1], word)
+    if len(units) > 1:
+        raise InputError(f"{name!r} contains several units: {', '.join(units.values())}")
+    return next(iter(units.values()), "")
+
+
+def _words(name: str) -> Iterator[str]:
+    for word in re.split(r"[\s()\[\]{},;:]+", name):
+        yield word
+        parts = word.split("_")
+        for begin in range(1, len(parts)):
+            yield "_".join(parts[begin:])
