@@ -15,8 +15,8 @@ import click
 from netlimits.cli import echo
 from netlimits.cli.shared.options import JSON
 from netlimits.cli.shared.outputs import OutputFile
-from netlimits.cli.shared.reading import Reading, reading_options
 from netlimits.cli.shared.results import Results, opened
+from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import DataError, InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ _WIDTH = 96
     metavar="CLASS",
     help="With --next: a class to try in every configuration, whatever counters say; repeatable.",
 )
-@reading_options
+@table_options
 @JSON
 def explain(
     results: Path,
@@ -60,7 +60,7 @@ def explain(
     sequel: Path | None,
     suspects: tuple[str, ...],
     as_json: bool,
-    reading: Reading,
+    reading: TableOptions,
 ) -> None:
     """Report what limited RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
 

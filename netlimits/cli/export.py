@@ -9,8 +9,8 @@ import click
 
 from netlimits.cli import echo
 from netlimits.cli.shared.outputs import refuse_file
-from netlimits.cli.shared.reading import Reading, reading_options
 from netlimits.cli.shared.results import Needed, Results, opened
+from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import InputError
 from netlimits.export import BESIDE, FORMATS
 
@@ -25,8 +25,8 @@ from netlimits.export import BESIDE, FORMATS
     show_default=True,
 )
 @click.option("--out", metavar="FILE", help="Write to this file; Parquet to this folder or URL.")
-@reading_options
-def export(results: tuple[Path, ...], form: str, out: str | None, reading: Reading) -> None:
+@table_options
+def export(results: tuple[Path, ...], form: str, out: str | None, reading: TableOptions) -> None:
     """Print the figures of RESULTS: campaigns' folders, or a CSV or Parquet file of runs.
 
     Every run's last attempt, with its factors as labels and the units of `results.csv`.

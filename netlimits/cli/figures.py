@@ -18,7 +18,6 @@ from netlimits.cli import echo
 from netlimits.cli.shared import drawing, entries, needed
 from netlimits.cli.shared.options import LIST, pool_option, separated, window_option
 from netlimits.cli.shared.outputs import OutputFolder, refuse_folder
-from netlimits.cli.shared.reading import Reading, reading_options
 from netlimits.cli.shared.results import (
     Results,
     end,
@@ -28,6 +27,7 @@ from netlimits.cli.shared.results import (
     say_missing,
     whole_if_need_be,
 )
+from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import DataError, InputError
 from netlimits.model.folder import Folder
 
@@ -42,7 +42,7 @@ from netlimits.model.folder import Folder
     callback=separated,
     help="A chart for each; repeatable, or with commas. list: show what there is.",
 )
-@reading_options
+@table_options
 @click.option(
     "--series",
     multiple=True,
@@ -69,7 +69,7 @@ def figures(
     window: float | None,
     forms: tuple[str, ...],
     out: Path | None,
-    reading: Reading,
+    reading: TableOptions,
 ) -> None:
     """Draw the charts of RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
 

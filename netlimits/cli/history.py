@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from netlimits.cli import echo
-from netlimits.cli.compare import WORSE_STATUS, gates
-from netlimits.cli.shared.options import JSON, pool_option, separated
+from netlimits.cli.shared.options import JSON, WORSE_STATUS, pool_option, separated, share
 from netlimits.cli.shared.outputs import OutputFolder
-from netlimits.cli.shared.reading import Reading, reading_options
 from netlimits.cli.shared.results import Results, opened, say
+from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ FORMATS = ("text", "markdown", "csv")
 
 
 def _share(_: click.Context, __: click.Parameter, text: str) -> float:
-    return gates.share(text)
+    return share(text)
 
 
 @click.command()
@@ -38,7 +37,7 @@ def _share(_: click.Context, __: click.Parameter, text: str) -> float:
     callback=separated,
     help="Metrics; repeatable, or with commas. Default: throughput, or the transaction rate.",
 )
-@reading_options
+@table_options
 @pool_option("configuration")
 @click.option(
     "--threshold",
@@ -54,7 +53,7 @@ def _share(_: click.Context, __: click.Parameter, text: str) -> float:
 def history(
     results: tuple[Path, ...],
     of: tuple[str, ...],
-    reading: Reading,
+    reading: TableOptions,
     pool: tuple[str, ...],
     threshold: float,
     out: Path | None,
@@ -76,13 +75,14 @@ def history(
       netlimits history results/nightly-*
       netlimits history results/nightly-* --of throughput,local_sd --threshold 5% --out figures
     """
+    from netlimits import analysis
     from netlimits.analysis import defaults
-    from netlimits.analysis import history as analysis
 
     source = _finished(opened(*results, reading=reading))
     names = reading.of(of) or defaults.metrics(source.frame)[:1]
     tables = {
-        name: analysis.history(source.having([name]), name, None, threshold, pool) for name in names
+        name: analysis.history.history(source.having([name]), name, None, threshold, pool)
+        for name in names
     }
     if as_json:
         every = [row for name, table in tables.items() for row in _records(name, table)]
@@ -97,7 +97,10 @@ def history(
     if out is not None:
         for path in _draw(source, tables, threshold, pool, out):
             echo(path, err=as_json or form == "csv")
-    if any((analysis.last_changes(t)["verdict"] == analysis.WORSE).any() for t in tables.values()):
+    if any(
+        (analysis.history.last_changes(t)["verdict"] == analysis.history.WORSE).any()
+        for t in tables.values()
+    ):
         sys.exit(WORSE_STATUS)
 
 
@@ -140,8 +143,8 @@ def _lines(name: str, table: pd.DataFrame, form: str) -> Iterator[str]:
     changed = table[table["verdict"] != ""]
     configurations = len(table[keys].drop_duplicates()) if keys else 1
     several = "" if configurations == 1 else f" of {configurations} configurations"
-    found = f"{len(changed)} change{'s' * (len(changed) != 1)}" if len(changed) else "no change"
-    yield f"{metric(name).label}{several} over {count} campaigns{span}: {found}"
+    total = f"{len(changed)} change{'s' * (len(changed) != 1)}" if len(changed) else "no change"
+    yield f"{metric(name).label}{several} over {count} campaigns{span}: {total}"
     if count < ENOUGH:
         yield f"too few campaigns: changes are looked for in {ENOUGH} or more"
     if changed.empty:

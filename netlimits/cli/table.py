@@ -16,7 +16,6 @@ from netlimits.cli import echo
 from netlimits.cli.shared import entries, needed
 from netlimits.cli.shared.options import LIST, pool_option, separated, window_option
 from netlimits.cli.shared.outputs import OutputFile
-from netlimits.cli.shared.reading import Reading, reading_options
 from netlimits.cli.shared.results import (
     Results,
     end,
@@ -26,6 +25,7 @@ from netlimits.cli.shared.results import (
     whole_if_need_be,
 )
 from netlimits.cli.shared.summaries import summary_of
+from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import DataError, InputError
 from netlimits.experiment.report_schema import VERDICTS
 from netlimits.model import TABLE_FORMATS
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     callback=separated,
     help="What to summarize; repeatable, or with commas. list: show what there is.",
 )
-@reading_options
+@table_options
 @click.option("--rows", metavar="FACTOR", help="The factor whose values are rows.")
 @click.option(
     "--columns",
@@ -76,7 +76,7 @@ def table(
     intervals: bool,
     form: str,
     out: Path | None,
-    reading: Reading,
+    reading: TableOptions,
 ) -> None:
     """Print the tables of RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
 

@@ -51,8 +51,8 @@ def declare(quantity: Metric) -> Metric:
 
 def declared(name: str) -> Metric | None:
     """Return the user's metric of a short name or column, None if there is none."""
-    found = _declared.get(name)
-    return found or next((m for m in _declared.values() if m.column == name), None)
+    named = _declared.get(name)
+    return named or next((m for m in _declared.values() if m.column == name), None)
 
 
 def known() -> tuple[Metric, ...]:

@@ -382,7 +382,7 @@ def test_factors_come_from_names_and_runs_whose_factors_agree_are_replicates(
     assert call(capsys, "table", tmp_path / "out", *rows, "--format", "csv")[0] == 0
     code, out, _ = call(capsys, "compare", tmp_path / "out", tmp_path / "out", "--of", "local_sd")
     assert code == 0
-    assert "buffer" in out
+    assert "Buffer" in out
     assert call(capsys, "parse", tmp_path / "out")[1].startswith(
         "104 attempts read again, 0 changed"
     )

@@ -23,7 +23,7 @@ from netlimits.errors import DataError, one_line
 
 SEPARATORS = ",;\t|"
 SAMPLE = 2**16
-"""Bytes of a file from which separator and encoding are found."""
+"""Bytes of a file from which separator and encoding are detected."""
 
 _OPEN: Mapping[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _GROUP = r"[. \u00a0\u202f'’]"
@@ -83,14 +83,14 @@ def _detected(path: Path) -> dict[str, Any]:
         encoding, text = "cp1252", cut.decode("cp1252", "replace")  # a spreadsheet of Windows
     if "\0" in text:
         raise ValueError("is not text")
-    found: dict[str, Any] = {"encoding": encoding, "skipinitialspace": True}
+    detected: dict[str, Any] = {"encoding": encoding, "skipinitialspace": True}
     header = next((line for line in text.splitlines() if line.strip()), "")
     if not any(separator in header for separator in SEPARATORS):
-        return found | ({"sep": r"\s+"} if len(header.split()) > 1 else {})
+        return detected | ({"sep": r"\s+"} if len(header.split()) > 1 else {})
     try:
-        return found | {"sep": csv.Sniffer().sniff(text, SEPARATORS).delimiter}
+        return detected | {"sep": csv.Sniffer().sniff(text, SEPARATORS).delimiter}
     except csv.Error:
-        return found | {"sep": max(SEPARATORS, key=header.count)}
+        return detected | {"sep": max(SEPARATORS, key=header.count)}
 
 
 def _notation(frame: pd.DataFrame, path: Path, given: Mapping[str, Any]) -> dict[str, str]:

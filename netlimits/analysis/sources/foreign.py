@@ -15,9 +15,8 @@ from netlimits.analysis import frames, wording
 from netlimits.analysis.sources import dialects
 from netlimits.analysis.sources.joining import roles
 from netlimits.errors import DataError, InputError, did_you_mean
-from netlimits.metrics import IDENTITY, Metric, metric, own
+from netlimits.metrics import IDENTITY, Metric, metric, own, unit_names
 from netlimits.model import STATUSES
-from netlimits.units import written
 
 REPEATED = 2
 """A column whose values occur this often, on average, is taken as a factor."""
@@ -162,19 +161,19 @@ def _numbers(values: pd.Series[Any], quantity: Metric, unit: str | None, where: 
         for row, (value, match) in enumerate(zip(values, parts, strict=True)):
             if pd.isna(value) or not np.isnan(numbers.iloc[row]):
                 continue
-            if match is None or written.known(match[2]) is None:
+            if match is None or unit_names.known(match[2]) is None:
                 raise DataError(
                     f"{what}, row {row + 1}: {quantity.name} must be a number, not "
                     f"{str(value)[:40]!r}"
                 )
-            numbers.iloc[row] = float(match[1]) * written.factor(match[2], quantity.unit)
+            numbers.iloc[row] = float(match[1]) * unit_names.factor(match[2], quantity.unit)
         if len(strange) < values.notna().sum():
             raise DataError(f"{what}: only some values have a unit; give them all one")
         return numbers
     if numbers.isna().all():
         raise DataError(f"{what}: holds no number for {quantity.name}")
-    named = written.in_name(str(values.name), quantity.unit) if unit is None else unit
-    numbers = numbers * (written.factor(named, quantity.unit) if named else 1.0)
+    named = unit_names.in_name(str(values.name), quantity.unit) if unit is None else unit
+    numbers = numbers * (unit_names.factor(named, quantity.unit) if named else 1.0)
     if "throughput" in quantity.name and (numbers < 0).any():
         row = int((numbers < 0).to_numpy().argmax())
         raise DataError(f"{what}, row {row + 1}: a rate cannot be below 0")

@@ -43,10 +43,10 @@ def change_points(values: Sequence[float]) -> list[int]:
         noise = _noise(series, places)
         if not noise > 0:
             return places
-        found = _segmented(series / noise)
-        if found == places:
+        segmented = _segmented(series / noise)
+        if segmented == places:
             break
-        places = found
+        places = segmented
     return places
 
 

@@ -13,11 +13,11 @@ import click
 
 from netlimits.cli import echo, quoted
 from netlimits.cli.compare import gates, junit
-from netlimits.cli.shared.both_sides import BothSides, each_part
-from netlimits.cli.shared.options import JSON, LIST, separated
+from netlimits.cli.compare.both_sides import BothSides, each_part
+from netlimits.cli.shared.options import JSON, LIST, WORSE_STATUS, separated, share
 from netlimits.cli.shared.outputs import refuse_file, refuse_folder
-from netlimits.cli.shared.reading import Reading, reading_options
 from netlimits.cli.shared.results import Results, list_metrics, opened
+from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import ArchiveError, DataError, InputError
 
 if TYPE_CHECKING:
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
     from netlimits.archive.reader import Campaign
 
-WORSE_STATUS, UNCLEAR_STATUS = 4, 5
+UNCLEAR_STATUS = 5
 FORMATS = ("text", "markdown", "csv", "junit")
 PAGE = "comparison.html"
 
 
 def _share(_: click.Context, __: click.Parameter, text: str) -> float:
-    return gates.share(text)
+    return share(text)
 
 
 def _bound(_: click.Context, option: click.Parameter, text: str | None) -> float | None:
-    return None if text is None else gates.share(text, f"--{option.human_readable_name}")
+    return None if text is None else share(text, f"--{option.human_readable_name}")
 
 
 @click.command()
@@ -48,7 +48,7 @@ def _bound(_: click.Context, option: click.Parameter, text: str | None) -> float
     callback=separated,
     help="What to compare; repeatable, or with commas. list: show what there is.",
 )
-@reading_options
+@table_options
 @click.option(
     "--threshold",
     default="3%",
@@ -104,7 +104,7 @@ def compare(
     strict: bool,
     form: str,
     as_json: bool,
-    reading: Reading,
+    reading: TableOptions,
 ) -> None:
     """Compare campaigns with a baseline: BEFORE, then one AFTER or more; or the sides of a duet.
 
@@ -206,7 +206,7 @@ def _comparisons(
     after: Sequence[Path],
     together: bool,
     sessions_differ_by: float | None,
-    reading: Reading,
+    reading: TableOptions,
 ) -> Iterator[BothSides]:
     """Yield each campaign against the baseline; without any, the sides of one that is a duet.
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from netlimits.cli.shared.options import share
 from netlimits.errors import DataError, InputError, raise_all
 from netlimits.metrics import metric
 
@@ -151,15 +152,3 @@ def _entries(data: Any) -> list[Mapping[str, Any]]:
         entry if isinstance(entry, dict) else {}
         for entry in (entries if isinstance(entries, list) else ())
     ]
-
-
-def share(text: str | float, what: str = "a threshold") -> float:
-    """Return `what` as a share: 0.03 of "3%", "3 %" or 0.03. Raises InputError."""
-    written = str(text).strip()
-    try:
-        number = float(written.removesuffix("%")) / (100 if written.endswith("%") else 1)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < 1:
-        raise InputError(f"{what} is a share such as 3%, not {written}")
-    return number

@@ -62,12 +62,12 @@ def _case(suite: ElementTree.Element, judged: Judged, strict: bool) -> str:
     outcome = "failure" if judged.fault or (undecided and strict) else ""
     if undecided and not outcome:
         outcome = "skipped"
-    said = judged.fault or f"{judged.verdict}: {judged.ratio}"
+    message = judged.fault or f"{judged.verdict}: {judged.ratio}"
     if outcome:
-        told = ElementTree.SubElement(case, outcome, message=_text(said), type=judged.verdict)
-        told.text = _text(said)
+        element = ElementTree.SubElement(case, outcome, message=_text(message), type=judged.verdict)
+        element.text = _text(message)
     else:
-        ElementTree.SubElement(case, "system-out").text = _text(said)
+        ElementTree.SubElement(case, "system-out").text = _text(message)
     return outcome
 
 

@@ -58,6 +58,9 @@ GUARD = click.option(
     "have ended (90s, 5m, 1h), or up to a tenth longer; off: never.",
 )
 
+WORSE_STATUS = 4
+"""Exit status where something is worse."""
+
 LIST = "list"
 """In place of a metric: print those that there are."""
 
@@ -168,3 +171,15 @@ def options_of(name: str, kind: type[Any], *options: Callable[..., Any]) -> Call
         return gathering
 
     return decorate
+
+
+def share(text: str | float, what: str = "a threshold") -> float:
+    """Return `what` as a share: 0.03 of "3%", "3 %" or 0.03. Raises InputError."""
+    written = str(text).strip()
+    try:
+        number = float(written.removesuffix("%")) / (100 if written.endswith("%") else 1)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < 1:
+        raise InputError(f"{what} is a share such as 3%, not {written}")
+    return number

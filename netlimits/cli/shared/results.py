@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from netlimits.archive.reader import Campaign
-    from netlimits.cli.shared.reading import Reading
+    from netlimits.cli.shared.table_options import TableOptions
 
 
 Needed = Callable[[Sequence[Mapping[str, Any]]], frozenset[str] | None]
@@ -113,7 +113,7 @@ def opened(
     path: Path,
     *others: Path,
     needed: Needed | None = None,
-    reading: Reading | None = None,
+    reading: TableOptions | None = None,
     factors: Iterable[str] = (),
 ) -> Results:
     """The results in a campaign's folder, or in a CSV or Parquet file of runs.

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from netlimits.errors import InputError
-from netlimits.units import written
+from netlimits.metrics import unit_names
 
 
 @pytest.mark.parametrize(
@@ -27,13 +27,13 @@ from netlimits.units import written
     ],
 )
 def test_units_convert(unit: str, into: str, factor: float):
-    assert written.factor(unit, into) == pytest.approx(factor, rel=1e-12)
+    assert unit_names.factor(unit, into) == pytest.approx(factor, rel=1e-12)
 
 
 @pytest.mark.parametrize("unit", ["mb/s", "MB", "ms", "x", "", "p"])
 def test_what_is_no_rate_is_not_converted_to_one(unit: str):
     with pytest.raises(InputError):
-        written.factor(unit, "Mbit/s")
+        unit_names.factor(unit, "Mbit/s")
 
 
 @pytest.mark.parametrize(
@@ -50,9 +50,9 @@ def test_what_is_no_rate_is_not_converted_to_one(unit: str):
     ],
 )
 def test_the_unit_in_a_name(name: str, into: str, unit: str):
-    assert written.in_name(name, into) == unit
+    assert unit_names.in_name(name, into) == unit
 
 
 def test_two_units_in_a_name_are_refused():
     with pytest.raises(InputError, match="several units: Mbit/s, Gbit/s"):
-        written.in_name("Mbit/s or Gbit/s", "Mbit/s")
+        unit_names.in_name("Mbit/s or Gbit/s", "Mbit/s")

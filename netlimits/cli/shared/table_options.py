@@ -21,7 +21,7 @@ READER = ("sep", "decimal", "thousands", "encoding", "skiprows", "comment", "hea
 
 
 @dataclass(frozen=True)
-class Reading:
+class TableOptions:
     """What the user says of a table's columns."""
 
     metric: tuple[str, ...] = ()
@@ -106,9 +106,9 @@ def _argument(name: str, value: str) -> Any:
     return int(value)
 
 
-reading_options: Callable[..., Any] = options_of(
+table_options: Callable[..., Any] = options_of(
     "reading",
-    Reading,
+    TableOptions,
     click.option(
         "--metric",
         multiple=True,
