@@ -75,14 +75,14 @@ def history(
       netlimits history results/nightly-*
       netlimits history results/nightly-* --of throughput,local_sd --threshold 5% --out figures
     """
-    from netlimits import analysis
     from netlimits.analysis import defaults
+    from netlimits.analysis.history import WORSE, last_changes
+    from netlimits.analysis.history import history as history_of
 
     source = _finished(opened(*results, reading=reading))
     names = reading.of(of) or defaults.metrics(source.frame)[:1]
     tables = {
-        name: analysis.history.history(source.having([name]), name, None, threshold, pool)
-        for name in names
+        name: history_of(source.having([name]), name, None, threshold, pool) for name in names
     }
     if as_json:
         every = [row for name, table in tables.items() for row in _records(name, table)]
@@ -97,10 +97,7 @@ def history(
     if out is not None:
         for path in _draw(source, tables, threshold, pool, out):
             echo(path, err=as_json or form == "csv")
-    if any(
-        (analysis.history.last_changes(t)["verdict"] == analysis.history.WORSE).any()
-        for t in tables.values()
-    ):
+    if any((last_changes(table)["verdict"] == WORSE).any() for table in tables.values()):
         sys.exit(WORSE_STATUS)
 
 

@@ -14,6 +14,7 @@ import click
 
 from netlimits.cli import echo
 from netlimits.cli.shared import entries, needed
+from netlimits.cli.shared.entries import summary_of
 from netlimits.cli.shared.options import LIST, pool_option, separated, window_option
 from netlimits.cli.shared.outputs import OutputFile
 from netlimits.cli.shared.results import (
@@ -24,7 +25,6 @@ from netlimits.cli.shared.results import (
     say_missing,
     whole_if_need_be,
 )
-from netlimits.cli.shared.summaries import summary_of
 from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import DataError, InputError
 from netlimits.experiment.report_schema import VERDICTS

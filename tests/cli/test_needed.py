@@ -11,8 +11,8 @@ import pytest
 import netlimits
 from netlimits import tables
 from netlimits.cli.shared import drawing, entries, needed
+from netlimits.cli.shared.entries import summary_of
 from netlimits.cli.shared.results import Results
-from netlimits.cli.shared.summaries import summary_of
 from netlimits.metrics import IDENTITY
 
 KEPT = Path(__file__).parents[2] / "experiments" / "gallery"

@@ -64,9 +64,10 @@ def _parsed(path: Path, options: Mapping[str, Any]) -> pd.DataFrame:
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            return pd.read_csv(path, **{"index_col": False, **options})
+            frame: pd.DataFrame = pd.read_csv(path, **{"index_col": False, **options})
         except pd.errors.ParserWarning as warning:
             raise ValueError(one_line(warning)) from None
+    return frame
 
 
 def _detected(path: Path) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import click
 
 from netlimits.cli import echo, quoted
 from netlimits.cli.compare import gates, junit
-from netlimits.cli.compare.both_sides import BothSides, each_part
+from netlimits.cli.shared.both_sides import BothSides, each_part
 from netlimits.cli.shared.options import JSON, LIST, WORSE_STATUS, separated, share
 from netlimits.cli.shared.outputs import refuse_file, refuse_folder
 from netlimits.cli.shared.results import Results, list_metrics, opened

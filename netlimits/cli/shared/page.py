@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from netlimits import __version__
 from netlimits.cli import quoted
 from netlimits.cli.shared import drawing, entries
+from netlimits.cli.shared.entries import summary_of
 from netlimits.cli.shared.results import Results, opened
-from netlimits.cli.shared.summaries import summary_of
 from netlimits.errors import DataError, InputError, NetlimitsError
 
 if TYPE_CHECKING:
