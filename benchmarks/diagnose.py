@@ -1,6 +1,6 @@
 """`netlimits diagnose` on labelled situations: is what it proves right, how long does it take?
 
-    sudo .venv/bin/python benchmarks/diagnose.py FOLDER [--only NAME …] [--time 90s]
+    sudo .venv/bin/python benchmarks/diagnose.py FOLDER [--only NAME …] [--time 80s]
     sudo .venv/bin/python benchmarks/diagnose.py FOLDER --kill 20
     .venv/bin/python benchmarks/diagnose.py --judge FOLDER
 
@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -62,7 +64,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What came of a case: the limit and its state, resources ruled out, seconds, restored."""
+    """What came of a case: the limit and its state, resources ruled out, seconds, restored.
+
+    `load` is the machine's load average before the lab was built.
+    """
 
     case: Case
     limit: str
@@ -70,6 +75,7 @@ class Row:
     ruled_out: Sequence[str]
     seconds: float
     restored: bool
+    load: float = 0.0
 
     @property
     def is_right(self) -> bool:
@@ -114,7 +120,9 @@ def command(case: Case, lab: SituationLab, folder: Path, seconds: str) -> list[s
 def make(case: Case, out: Path, seconds: str) -> None:
     """Diagnose a case in its lab, and keep the answer with what it took."""
     folder = out / case.name
+    shutil.rmtree(folder, ignore_errors=True)  # an attempt that has no answer
     folder.mkdir(parents=True)
+    load, *_ = os.getloadavg()
     with lab_of(case.situation, folder) as lab:
         before, began = state(lab), time.monotonic()
         done = subprocess.run(command(case, lab, folder, seconds), capture_output=True, text=True)
@@ -122,20 +130,20 @@ def make(case: Case, out: Path, seconds: str) -> None:
         if done.returncode not in (0, 1):
             raise RuntimeError(f"{case.name}: {done.stderr[-2000:]}")
         answer = json.loads(done.stdout)
-        kept = {"answer": answer, "seconds": took, "restored": state(lab) == before}
+        kept = {"answer": answer, "seconds": took, "load": load, "restored": state(lab) == before}
     (folder / "kept.json").write_text(json.dumps(kept, indent=1) + "\n")
 
 
 def judged(case: Case, kept: Mapping[str, Any]) -> Row:
     """Return what came of a case, of its kept answer."""
     workload = next(iter(kept["answer"]["workloads"]), None)
+    beside = (kept["seconds"], kept["restored"], kept["load"])
     if workload is None:
-        return Row(case, "", OPEN, (), kept["seconds"], kept["restored"])
+        return Row(case, "", OPEN, (), *beside)
     ruled_out = [each["resource"] for each in workload["sensitivities"]
                  if each["state"] == RULED_OUT]  # fmt: skip
     ruled_out += list(workload["ruled_out"])
-    return Row(case, workload["limit"], workload["state"], ruled_out, kept["seconds"],
-               kept["restored"])  # fmt: skip
+    return Row(case, workload["limit"], workload["state"], ruled_out, *beside)
 
 
 def table(rows: Sequence[Row]) -> Iterator[str]:
@@ -176,6 +184,8 @@ def summary(rows: Sequence[Row]) -> Iterator[str]:
     yield f"labelled causes ruled out: {sum(bool(row.wrongly_ruled_out) for row in rows)}"
     if rows:
         yield f"median time: {median(row.seconds for row in rows):.0f} s"
+        yield f"hosts restored: {sum(row.restored for row in rows)} of {len(rows)}"
+        yield f"load average before each, median: {median(row.load for row in rows):.1f}"
 
 
 def kill(case: Case, out: Path, times: int) -> int:
@@ -210,7 +220,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--judge", type=Path, metavar="FOLDER")
     parser.add_argument("--only", nargs="+", default=())
-    parser.add_argument("--time", default="90s")
+    parser.add_argument("--time", default="80s")
     parser.add_argument("--kill", type=int, default=0, metavar="N")
     given = parser.parse_args()
     cases = [case for case in every() if not given.only or case.name in given.only]
@@ -218,7 +228,7 @@ def main() -> int:
     if given.kill:
         return min(1, kill(cases[0], out, given.kill))
     for case in cases if given.folder else ():
-        if not (out / case.name).exists():
+        if not (out / case.name / "kept.json").exists():
             print(f"{case.name} …", file=sys.stderr, flush=True)
             try:
                 make(case, out, given.time)

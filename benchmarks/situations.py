@@ -57,7 +57,7 @@ def halves(situations: Sequence[Situation]) -> dict[str, str]:
     return half
 
 
-def make(situation: Situation, out: Path) -> None:
+def make(situation: Situation, out: Path, *, proof: bool = True) -> None:
     """Run the campaign and its proof, and keep both beside truth.json in the situation's folder."""
     folder = out / situation.name
     shutil.rmtree(folder, ignore_errors=True)  # an attempt that ended before its truth was read
@@ -71,7 +71,7 @@ def make(situation: Situation, out: Path) -> None:
         )
         with lab.verified():
             _run(file, lab, folder / "campaign")
-        if situation.proof is not None:
+        if proof and situation.proof is not None:
             _go_on(situation.proof, lab, folder)
 
 
@@ -245,7 +245,13 @@ def judge(wanted: Sequence[tuple[Situation, str]], out: Path, mistakes: bool) ->
 
 
 def carry_out(
-    keep: Path | None, kept: Path | None, half: str, only: Sequence[str], mistakes: bool
+    keep: Path | None,
+    kept: Path | None,
+    half: str,
+    only: Sequence[str],
+    mistakes: bool,
+    *,
+    proofs: bool = True,
 ) -> int:
     """Make what `keep` lacks and judge it, or judge `kept`; return 1 if it misses a goal."""
     of = halves(every())
@@ -259,7 +265,7 @@ def carry_out(
                 print(f"{each.name} …", file=sys.stderr)
                 start = time.monotonic()
                 try:
-                    make(each, keep)
+                    make(each, keep, proof=proofs)
                 except (RuntimeError, NetlimitsError) as error:
                     print(f"{each.name}: {error}", file=sys.stderr)
                 print(f"{each.name}: {time.monotonic() - start:.0f} s", file=sys.stderr)

@@ -207,13 +207,19 @@ def main() -> None:
     parser.add_argument("--choose", action="store_true", help="Try other thresholds.")
     parser.add_argument("--mistakes", action="store_true", help="Print each that is not right.")
     parser.add_argument("--keep", type=Path, help="Make the situations that are not in there.")
+    parser.add_argument("--no-proofs", action="store_true", help="Put no situation to the proof.")
     parser.add_argument("--judge", type=Path, help="Judge situations that were kept.")
     parser.add_argument("--half", choices=("both", *situations.HALVES), default="both")
     arguments = parser.parse_args()
     if arguments.keep or arguments.judge:
         sys.exit(
             situations.carry_out(
-                arguments.keep, arguments.judge, arguments.half, arguments.only, arguments.mistakes
+                arguments.keep,
+                arguments.judge,
+                arguments.half,
+                arguments.only,
+                arguments.mistakes,
+                proofs=not arguments.no_proofs,
             )
         )
     if arguments.list:

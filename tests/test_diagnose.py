@@ -29,7 +29,7 @@ SECONDS = 45
 def answer(limit: str, state: str, rows=(), ruled_out=(), seconds=60.0, restored=True):
     own = {"limit": limit, "state": state, "ruled_out": dict.fromkeys(ruled_out, "so"),
            "sensitivities": [{"resource": name, "state": of} for name, of in rows]}  # fmt: skip
-    kept = {"answer": {"workloads": [own]}, "seconds": seconds, "restored": restored}
+    kept = {"answer": {"workloads": [own]}, "seconds": seconds, "load": 1.0, "restored": restored}
     return diagnose.judged(WINDOW, kept)
 
 

@@ -85,7 +85,7 @@ def explain(
       netlimits explain results/tso-20260101-120000 --config tso=on --next proof.yaml
     """
     from netlimits.analysis import caveats, frames
-    from netlimits.limits import explained
+    from netlimits.limits import explained, known
 
     source = opened(results, reading=reading)
     if sequel or suspects:
@@ -110,6 +110,8 @@ def explain(
         echo(json.dumps(rows, indent=2, ensure_ascii=False))
     else:
         derived = source.campaign.experiment.derived if source.campaign else ()
+        for line in filter(None, dict.fromkeys(known.one_kernel(of) for of in verdicts["known_figures"])):
+            echo("\n".join([*_wrapped(line, 0), ""]))
         for _, row in verdicts.iterrows():
             echo("\n".join(_lines(row, derived)))
         if source.campaign and run is None and _alone(source.campaign):
@@ -195,6 +197,7 @@ def _lines(row: pd.Series[Any], derived: Collection[str]) -> list[str]:
     """
     from netlimits.analysis import wording
     from netlimits.limits.base import OPEN, REFUTED
+    from netlimits.limits.calibration import Likelihood
     from netlimits.limits.explained import COLUMNS
     from netlimits.limits.verdicts import DISAGREE, UNDETERMINED
 
@@ -205,8 +208,9 @@ def _lines(row: pd.Series[Any], derived: Collection[str]) -> list[str]:
     state = f"{row['state']}, " if row["proof"] else ""
     if row["state"] in (OPEN, REFUTED) and row["proof"] and row["class"] != UNDETERMINED:
         state += "suggested by "
-    nearest = f"; nearest: {row['points_to']}" if row["points_to"] else ""
-    lines = [f"{where or 'all runs'}: {row['class']} ({state}{_agreement(row)}{nearest})"]
+    lines = [f"{where or 'all runs'}: {row['class']} ({state}{_agreement(row)})"]
+    if likely := [str(Likelihood(**each)) for each in row["likely"]]:
+        lines += _wrapped(f"Likeliest: {', then '.join(likely)}")
     of = "" if wording.is_missing(row["of_run"]) else f"Run {row['of_run']:.0f}: "
     lines += _wrapped(("" if row["evidence"].startswith(DISAGREE) else of) + row["evidence"])
     if row["not_ok"] and row["runs"]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from netlimits.analysis import frames, wording
 from netlimits.errors import DataError
-from netlimits.limits import bounds, imported, known, proof
+from netlimits.limits import bounds, calibration, imported, known, proof
 from netlimits.limits.base import OPEN, PROVEN, REFUTED
 from netlimits.limits.classes import CLASSES
 from netlimits.limits.evidence import evidence_of
@@ -27,7 +28,8 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
     `proven`, `refuted` or `open`, with the sentence in `proof` and `ratio`, `ratio_low` and
     `ratio_high`; `confidence` is the share of the runs that agree; `evidence` the sentence and
     `figures` the columns behind it; then `runner_up`, `why_not`, `decide`, `runs`, and `not_ok`,
-    how those ended that do not count; `points_to` the likeliest class of what is undetermined;
+    how those ended that do not count; `points_to` the likeliest class of what is undetermined, and
+    `likely` the two likeliest with their scores (`calibration.Likelihood`);
     `of_run` the number of the run that evidence and bounds are of, where there are several;
     `known` and `known_figures` what is known whatever the verdict, and `bounds` and `bounds_mbps`
     what each mechanism allows. A configuration whose runs all failed is undetermined, of 0
@@ -235,7 +237,7 @@ COLUMNS = (
     *("class", "state", "confidence", "evidence", "figures"),
     *("runner_up", "why_not", "decide", "runs", "not_ok"),
     *("proof", "ratio", "ratio_low", "ratio_high"),
-    *("points_to", "of_run", "known", "known_figures", "bounds", "bounds_mbps"),
+    *("points_to", "likely", "of_run", "known", "known_figures", "bounds", "bounds_mbps"),
 )
 """The columns of a verdict."""
 
@@ -266,6 +268,7 @@ def _row(verdict: Verdict, *, tested: bool) -> dict[str, Any]:
         "proof": "",
         **dict.fromkeys(("ratio", "ratio_low", "ratio_high"), float("nan")),
         "points_to": verdict.points_to,
+        "likely": [asdict(each) for each in calibration.likelihoods(verdict)],
         "of_run": None,
         "known": "",
         "known_figures": {},

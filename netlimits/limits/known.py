@@ -37,6 +37,7 @@ def _of_bound(run: RunFigures) -> float | None:
 
 KNOWN: Mapping[str, Figure] = {
     "throughput_mbps": lambda run: run.throughput,
+    "wire_mbps": lambda run: run.wire_mbps,
     "transaction_rate_tps": lambda run: run.transactions,
     "of_bound_pct": _percent(_of_bound),
     "slowest_pct": _percent(lambda run: run.slowest),
@@ -59,6 +60,8 @@ KNOWN: Mapping[str, Figure] = {
         for end in ("sender", "receiver")
         for column in ("cpu_peak_pct", "process_cpu_pct", "cpu_wait_pct")
     },
+    "one_kernel_cpu_pct": lambda run: run.sent("cpu_pct") if run.one_machine else None,
+    "others_cpu_pct": lambda run: run.sent("other_cpu_pct") if run.one_machine else None,
 }
 """Figure -> what it is of one run; of a configuration it is the median of the runs that know it."""
 
@@ -85,6 +88,18 @@ def sentence(known: Mapping[str, float], runs: int = 1) -> str:
     parts += _cpus(known)
     of = f" (medians of {runs} runs)" if runs > 1 else ""
     return f"Known{of}: {'; '.join(parts)}." if parts else ""
+
+
+def one_kernel(known: Mapping[str, float]) -> str:
+    """Return that both ends run on one kernel, and what used its CPUs; "" where they do not."""
+    if "one_kernel_cpu_pct" not in known:
+        return ""
+    others = known.get("others_cpu_pct")
+    beside = "" if others is None else f", other programs {others:.0f} % of one"
+    return (
+        "Both ends run on one kernel: their CPU figures are of the same CPUs, which were "
+        f"{known['one_kernel_cpu_pct']:.0f} % busy{beside}."
+    )
 
 
 def _median(runs: Runs, of: Figure) -> float | None:

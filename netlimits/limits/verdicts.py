@@ -8,8 +8,9 @@ class fires, where two fire of which neither explains the other, and where runs 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import mean
 
 from netlimits.limits.base import LEAST_SIGN, LimitClass, Sign
 from netlimits.limits.classes import CLASSES
@@ -53,8 +54,9 @@ class Verdict:
     `limit` is a class's name or UNDETERMINED; `share` the part of the runs that agree;
     `runner_up` the next class, if any, and `why_not` why it is not the verdict; `decide` what
     would settle it, by the interventions of the `leading` classes. `likely` are classes by how near
-    their evidence is, the nearest first. `of` is the place of the run that sentence and figures are
-    of, among those of the configuration; None where they are of none.
+    their evidence is, the nearest first, and `scores` how near: the strength of their evidence, 1 at
+    most, as a mean over runs. `of` is the place of the run that sentence and figures are of, among
+    those of the configuration; None where they are of none.
     """
 
     limit: str
@@ -68,6 +70,7 @@ class Verdict:
     leading: tuple[str, ...] = ()
     likely: tuple[str, ...] = ()
     of: int | None = None
+    scores: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def points_to(self) -> str:
@@ -78,7 +81,8 @@ class Verdict:
 def of_run(run: RunFigures) -> Verdict:
     """The verdict of one run."""
     signs = {limit: sign for limit in CLASSES if (sign := limit.sign(run)) is not None}
-    return replace(_of_signs(signs, run), likely=_likely(signs))
+    scores = {limit.name: min(1.0, sign.strength) for limit, sign in signs.items()}
+    return replace(_of_signs(signs, run), likely=_likely(signs), scores=scores)
 
 
 def _likely(signs: dict[LimitClass, Sign]) -> tuple[str, ...]:
@@ -122,13 +126,14 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
     of = _middle([verdict for verdict in verdicts if verdict.limit == limit])
     leading = tuple(dict.fromkeys(name for verdict in (of, *verdicts) for name in verdict.leading))
     likely = _likeliest(verdicts)
+    scores = {name: mean(each.scores.get(name, 0.0) for each in verdicts) for name in likely}
     if share >= AGREEMENT:
         if limit == UNDETERMINED:  # of them one that points where most do
             same = [verdict for verdict in verdicts if verdict.points_to in likely[:1]]
             of = _middle(same or [of])
         place = next(at for at, verdict in enumerate(verdicts) if verdict is of)
         of = replace(of, share=share, runs=len(verdicts), leading=leading[:LEADING], likely=likely)
-        return replace(of, of=place)
+        return replace(of, of=place, scores=scores)
     words = ", ".join(f"{name} in {count}" for name, count in counts.most_common())
     told = counts[likely[0]]
     first = [verdict for verdict in verdicts if likely[0] in (verdict.limit, verdict.points_to)]
@@ -145,6 +150,7 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
         len(verdicts),
         leading[:LEADING],
         likely,
+        scores=scores,
     )
 
 

@@ -24,7 +24,7 @@ PLACES_AT_MOST = 4
 """
 NAMED_AT_MOST = 2
 """Maximum number of configurations of a class that are named; more are counted."""
-UNDETERMINED, REFUTED, OPEN = "undetermined", "refuted", "open"
+UNDETERMINED, PROVEN, REFUTED, OPEN = "undetermined", "proven", "refuted", "open"
 
 
 def answers(
@@ -58,7 +58,10 @@ def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> I
     names = list(pooling.left_out(explained, [], keys))
     named = explained["class"] != UNDETERMINED
     decided = explained[named & ~explained["state"].isin([REFUTED, OPEN])]
-    parts = []
+    proven = decided[decided["state"] == PROVEN]
+    suggested = decided[decided["state"] != PROVEN]
+    tried = explained[named & (explained["state"] == OPEN)]
+    rest = explained.drop(index=[*decided.index, *tried.index])
 
     def where(rows: pd.DataFrame) -> str:
         """Name the configurations, or count them."""
@@ -69,17 +72,18 @@ def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> I
         each = [wording.phrases([row[n] for n in names], names) for _, row in rows.iterrows()]
         return f"at {' and '.join(', '.join(words) for words in each)}"
 
-    for (limit, state), rows in decided.groupby(["class", "state"], sort=False):
-        parts.append(f"{limit}, {state} {where(rows)}")
-    tried = explained[named & (explained["state"] == OPEN)]
-    for limit, rows in tried.groupby("class", sort=False):
-        parts.append(f"{limit!s}, suggested but not proven {where(rows)}")
-    rest = explained.drop(index=[*decided.index, *tried.index])
-    if len(rest):
-        parts.append(f"undetermined {where(rest)}")
-    if parts:
+    def classes(rows: pd.DataFrame) -> list[str]:
+        """Return each class with its configurations."""
+        return [f"{limit!s} {where(of)}" for limit, of in rows.groupby("class", sort=False)]
+
+    parts = {
+        "Proven": classes(proven),
+        "Suggested by counters": classes(suggested),
+        "Open": [*classes(tried), *([f"undetermined {where(rest)}"] if len(rest) else [])],
+    }
+    if told := [f"{state}: {'; '.join(each)}." for state, each in parts.items() if each]:
         yield Answer(
-            f"What limited: {'; '.join(parts)}.",
+            f"What limited? {' '.join(told)}",
             f"The evidence, and what would decide: netlimits explain {folder}",
         )
 

@@ -14,7 +14,9 @@ from netlimits.limits.ladder.diagnosis_schema import SCHEMA
 
 
 def verdict(name: str = "undetermined", state: str = "undetermined", near: str = "") -> dict:
-    return {"class": name, "state": state, "points_to": near, "known_figures": {}}
+    likely = [{"name": near, "score": 0.74}] if near else []
+    return {"class": name, "state": state, "points_to": near, "likely": likely,
+            "known_figures": {}}  # fmt: skip
 
 
 def row(change: str, resource: str, value: float, state: str) -> dict:
@@ -35,6 +37,7 @@ STREAMS = row("streams-x2", "streams", 1.0, "proven")
         (verdict(), [CPU], ("sender-cpu", "proven")),
         (verdict(), [READER, CPU], ("sender-cpu", "proven")),
         (verdict("small-sends", "open"), [CPU], ("small-sends", "proven")),
+        (verdict(near="small-sends"), [CPU], ("small-sends", "proven")),
         (verdict("path-cap", "open"), [FREE], ("path-cap", "suggested")),
         (verdict("sender-cpu", "suggested"), [FREE], ("", "open")),
         (verdict("path-cap", "refuted", "policer"), [FREE], ("policer", "open")),

@@ -49,7 +49,7 @@ def test_the_report_of_a_duet_begins_with_what_its_sides_differ_by(tmp_path: Pat
     told = text_of(page(duet.path))
     (first,) = re.findall(r" Answer (new against old: Throughput \(.*?\) is worse: ×0\.\d+)", told)
     assert "netlimits compare duet" in told
-    assert told.index(first) < told.index("What limited: ")
+    assert told.index(first) < told.index("What limited? ")
     alone = complete(tmp_path / "alone", EXPERIMENTS / "quickstart.yaml", 2)
     assert "netlimits compare" not in text_of(page(alone.path))
 
@@ -60,7 +60,7 @@ def test_the_answer_comes_before_the_evidence(tmp_path: Path) -> None:
         "What do stateless offloads save, against UDP at the same bytes per packet?",
         "Throughput, send size 8192 over 1024: ×5.47 [4.71, 6.36] (UDP)",
         "Send service demand, send size 8192 over 1024: ×6.76 [6.33, 7.21] (UDP)",
-        "What limited: undetermined in 6 of 6 configurations.",
+        "What limited? Open: undetermined in 6 of 6 configurations.",
         "Runs 18: 18 ok",
         "both roles ran on it",
         "Tables",
@@ -127,7 +127,7 @@ def test_the_answer_is_five_sentences_the_asked_contrast_first() -> None:
         f"Send service demand, {gain}",
         f"Receive service demand, {gain}",
     ]
-    assert told[3].startswith("What limited: ")
+    assert told[3].startswith("What limited? ")
     assert told[4].startswith(
         "Send service demand (mean): from 0.30 µs CPU/KiB [0.29, 0.30] (8192 bytes, TCP on) to"
     )
@@ -207,14 +207,14 @@ def test_what_limited_a_configuration_is_told_with_its_evidence() -> None:
     assert len(decided) == 1
     (told,) = limited(explained.assign(mss=[76, 8204]), ["mss"], "results/x")
     assert told.text == (
-        f"What limited: {decided.iloc[0]['class']}, suggested at 64 bytes; "
-        "undetermined at 8192 bytes."
+        f"What limited? Suggested by counters: {decided.iloc[0]['class']} at 64 bytes. "
+        "Open: undetermined at 8192 bytes."
     )
     assert told.evidence.endswith("netlimits explain results/x")
     (many,) = limited(pd.concat([decided] * 10), [], "results/x")
-    assert "suggested in 10 of 10 configurations." in many.text
+    assert "in 10 of 10 configurations." in many.text
     (refuted,) = limited(explained.assign(state="refuted"), [], "results/x")
-    assert refuted.text == "What limited: undetermined in 2 of 2 configurations."
+    assert refuted.text == "What limited? Open: undetermined in 2 of 2 configurations."
 
 
 def test_a_chart_s_title_stands_once_and_the_chart_is_as_wide_as_the_page(tmp_path: Path) -> None:

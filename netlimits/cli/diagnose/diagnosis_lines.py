@@ -117,8 +117,11 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _detail(row: Mapping[str, Any]) -> str:
-    """Return the figure that a limit is known by: the link's share, the round trip; or ""."""
+    """Return the figure that a limit is known by: its rate, the link's share, the round trip."""
     share, trip = row["known"].get("of_bound_pct"), row["known"].get("rtt_us")
+    if row["limit"] == "path-cap" and (rate := row["known"].get("wire_mbps")):
+        scale, unit, digits = _unit(rate, transactions=False)
+        return f", {rate / scale:,.{digits}f} {unit} of frames"
     if row["limit"] == "link" and share:
         return f", {share:.1f} % of it"
     if row["limit"] != "latency" or not trip:

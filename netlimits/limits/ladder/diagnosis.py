@@ -17,7 +17,7 @@ from netlimits.analysis import frames
 from netlimits.analysis.statistics import intervals
 from netlimits.errors import DataError
 from netlimits.limits import explained, proof
-from netlimits.limits.base import OPEN, PROVEN, REFUTED
+from netlimits.limits.base import LEAST_SIGN, OPEN, PROVEN, REFUTED
 from netlimits.limits.evidence import evidence_of
 from netlimits.limits.figures import RunFigures
 from netlimits.limits.ladder.doses import NO_SIGN, RESOURCES, Resource, resource, ruled_out
@@ -150,14 +150,23 @@ def judged(
     causes = [row for row in rows if row["state"] == PROVEN and row["resource"] not in no_cause]
     if causes:
         first = max(causes, key=lambda row: row["sensitivity"])
-        limits = _resource(first).limits
-        named = [verdict["class"]] if verdict["class"] in limits else limits[:1]
-        return named[0], PROVEN, _words(first)
+        return _named(_resource(first), verdict), PROVEN, _words(first)
     refuted = {name for row in rows if row["state"] == RULED_OUT for name in _resource(row).limits}
     if verdict["class"] not in (UNDETERMINED, *refuted) and verdict["state"] != REFUTED:
         return verdict["class"], SUGGESTED, ""
     likely = verdict["points_to"]
     return ("" if likely in refuted else likely), OPEN, ""
+
+
+def _named(of: Resource, verdict: Mapping[str, Any]) -> str:
+    """Return the class that a proven resource means: the verdict's, else the most specific one.
+
+    That is the last of its classes that counters suggest.
+    """
+    if verdict["class"] in of.limits:
+        return str(verdict["class"])
+    near = {each["name"] for each in verdict["likely"] if each["score"] >= LEAST_SIGN}
+    return next((name for name in reversed(of.limits) if name in near), of.limits[0])
 
 
 def _ruled_out(runs: Sequence[RunFigures], rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:

@@ -129,7 +129,8 @@ class PathCap:
             beside = f", and no configuration with as many streams got much more through{beside}"
         return Sign(
             tuple(premises),
-            f"A cap on the path: the round trip grew {grown}, {cpu}{beside}.",
+            f"A cap on the path of about {mbps(rate)} of frames: the round trip grew {grown}, "
+            f"{cpu}{beside}.",
             figures,
         )
 

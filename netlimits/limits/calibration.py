@@ -1,0 +1,66 @@
+"""How often the classes are right that an undetermined verdict names, counted on labelled runs.
+
+calibration.json has the counts and their source; `benchmarks/calibration.py` writes it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from netlimits.limits.verdicts import UNDETERMINED, Verdict
+
+FILE = Path(__file__).with_name("calibration.json")
+NAMED = 2
+"""Classes that an undetermined verdict names at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Likelihood:
+    """A class that an undetermined verdict names.
+
+    `score` is the strength of its evidence, 1 at most. `right` of the `labelled` runs that named a
+    class in this place with such a score were limited by that class.
+    """
+
+    name: str
+    score: float
+    right: int
+    labelled: int
+
+    def __str__(self) -> str:
+        if not self.labelled:
+            return f"{self.name} (score {self.score:.2f})"
+        return (
+            f"{self.name} (score {self.score:.2f}; right for {self.right} of {self.labelled} "
+            "labelled runs with such a score)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """The labelled runs that named a class in a `place` with a score of `least` and more."""
+
+    place: int
+    least: float
+    right: int
+    labelled: int
+
+
+@cache
+def bins() -> tuple[Bin, ...]:
+    """Return the counts, the highest scores of each place first."""
+    return tuple(Bin(**each) for each in json.loads(FILE.read_text("utf-8"))["bins"])
+
+
+def likelihoods(verdict: Verdict) -> Iterator[Likelihood]:
+    """Yield the likeliest classes of a verdict that is undetermined; none of another."""
+    likely = verdict.likely[:NAMED] if verdict.limit == UNDETERMINED else ()
+    for place, name in enumerate(likely, 1):
+        score = verdict.scores.get(name, 0.0)
+        at = next((b for b in bins() if b.place == place and score >= b.least), None)
+        right, labelled = (at.right, at.labelled) if at else (0, 0)
+        yield Likelihood(name, score, right, labelled)
