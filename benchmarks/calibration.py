@@ -90,7 +90,9 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=Path, nargs="+", default=[], metavar="FOLDER")
     parser.add_argument("--write", action="store_true", help="Store the counts.")
     given = vars(parser.parse_args())
-    labelled = [each for name, of in sources.items() for folder in given[name] for each in of(folder)]
+    labelled = [
+        each for name, of in sources.items() for folder in given[name] for each in of(folder)
+    ]
     counts, runs, undetermined = counted(labelled)
     print(f"labelled runs: {runs}", f"undetermined: {undetermined}", "", sep="\n")
     print("| place | score from | runs | right |", "|---|---|---|---|", sep="\n")

@@ -2,10 +2,11 @@
 
     sudo .venv/bin/python benchmarks/diagnose.py FOLDER [--only NAME …] [--time 80s]
     sudo .venv/bin/python benchmarks/diagnose.py FOLDER --kill 20
-    .venv/bin/python benchmarks/diagnose.py --judge FOLDER
+    .venv/bin/python benchmarks/diagnose.py --judge FOLDER [--again]
 
 diagnose.yaml lists the situations. Each is made in a lab of its own and diagnosed; the answer stays
-in FOLDER, and what is there is not made again. Printed: a row for each, and the goals that are
+in FOLDER, and what is there is not made again. `--again` computes the answers anew from the runs
+in FOLDER, after a change of the verdicts. Printed: a row for each, and the goals that are
 missed. `--kill N` kills N diagnoses at random moments instead (SIGKILL), has `netlimits restore` do
 the rest, and compares the hosts' network state byte by byte.
 """
@@ -134,6 +135,16 @@ def make(case: Case, out: Path, seconds: str) -> None:
     (folder / "kept.json").write_text(json.dumps(kept, indent=1) + "\n")
 
 
+def again(folder: Path, kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer that the kept runs of a diagnosis give now."""
+    results = folder / Path(kept["answer"]["results"]).name
+    words = ["diagnose", "--from", str(results), "--json"]
+    done = subprocess.run([sys.executable, "-m", "netlimits", *words], capture_output=True,
+                          text=True, check=True)  # fmt: skip
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
 def judged(case: Case, kept: Mapping[str, Any]) -> Row:
     """Return what came of a case, of its kept answer."""
     workload = next(iter(kept["answer"]["workloads"]), None)
@@ -219,6 +230,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--judge", type=Path, metavar="FOLDER")
+    parser.add_argument("--again", action="store_true")
     parser.add_argument("--only", nargs="+", default=())
     parser.add_argument("--time", default="80s")
     parser.add_argument("--kill", type=int, default=0, metavar="N")
@@ -234,8 +246,13 @@ def main() -> int:
                 make(case, out, given.time)
             except (RuntimeError, subprocess.SubprocessError) as error:
                 print(f"not made: {error}", file=sys.stderr)
-    rows = [judged(case, json.loads(file.read_text())) for case in cases
-            if (file := out / case.name / "kept.json").exists()]  # fmt: skip
+    rows = []
+    for case in cases:
+        if (file := out / case.name / "kept.json").exists():
+            kept = json.loads(file.read_text())
+            if given.again:
+                kept["answer"] = again(file.parent, kept)
+            rows.append(judged(case, kept))
     print(*table(rows), "", *summary(rows), "", sep="\n")
     goals = list(missed(rows))
     print(*(f"missed: {goal}" for goal in goals), sep="\n")

@@ -54,9 +54,9 @@ class Verdict:
     `limit` is a class's name or UNDETERMINED; `share` the part of the runs that agree;
     `runner_up` the next class, if any, and `why_not` why it is not the verdict; `decide` what
     would settle it, by the interventions of the `leading` classes. `likely` are classes by how near
-    their evidence is, the nearest first, and `scores` how near: the strength of their evidence, 1 at
-    most, as a mean over runs. `of` is the place of the run that sentence and figures are of, among
-    those of the configuration; None where they are of none.
+    their evidence is, the nearest first; `scores` are the strengths of that evidence, 1 at most, as
+    means over runs. `of` is the place of the run that sentence and figures are of, among those of
+    the configuration; None where they are of none.
     """
 
     limit: str

@@ -12,7 +12,7 @@ from secrets import randbits
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
-from netlimits.cli import echo
+from netlimits.cli import echo, quoted
 from netlimits.cli.shared import logins
 from netlimits.cli.shared.hosts import all_logged_in
 from netlimits.cli.shared.lines import say_warnings
@@ -194,7 +194,14 @@ class Stages:
 
     def _work(self, campaign: Logbook, survey: Survey, hosts: Mapping[str, Host]) -> None:
         """Carry the pending runs out, and time them for what follows."""
-        self.conduct.work_through(campaign, survey, hosts, self.stop, self._left)
+        from netlimits.campaign.interrupt import Interrupted
+
+        try:
+            self.conduct.work_through(campaign, survey, hosts, self.stop, self._left)
+        except Interrupted as error:
+            folder = quoted(campaign.path)
+            error.args = (f"{error}\nthen print its answer: netlimits diagnose --from {folder}",)
+            raise
         self._a_run = BETWEEN + seconds_of_a_run(campaign.records())
 
     def _left(self, seconds: float) -> float:
