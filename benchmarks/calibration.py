@@ -105,7 +105,7 @@ def main() -> None:
     if given["write"]:
         made = ", ".join(f"{name}.py" for name in ("verdicts", "situations", "diagnose"))
         source = {
-            "what": "labelled runs without a change that are undetermined, by place and score of the class",
+            "what": "undetermined runs of known cause, by place and score of the class named",
             "benchmarks": f"benchmarks/calibration.py, of runs of {made}",
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
             "runs": runs,

@@ -110,9 +110,8 @@ def explain(
         echo(json.dumps(rows, indent=2, ensure_ascii=False))
     else:
         derived = source.campaign.experiment.derived if source.campaign else ()
-        for line in filter(
-            None, dict.fromkeys(known.one_kernel(of) for of in verdicts["known_figures"])
-        ):
+        kernels = dict.fromkeys(map(known.one_kernel, verdicts["known_figures"]))
+        for line in filter(None, kernels):
             echo("\n".join([*_wrapped(line, 0), ""]))
         for _, row in verdicts.iterrows():
             echo("\n".join(_lines(row, derived)))
