@@ -66,7 +66,9 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
         name = campaign.experiment.name
         factors = [*(["campaign"] if source.parts else []), *resolution.names(campaign.experiment)]
     pieces = source.campaign.frames() if source.campaign and source.narrow else None
-    runs = Runs(name, source.frame, factors, pieces, _campaigns(source))
+    tools = list(campaign.experiment.measure) if campaign else []
+    tool = tools[0] if len(tools) == 1 else ""
+    runs = Runs(name, source.frame, factors, pieces, _campaigns(source), tool)
     if out is None:
         for line in FORMATS[form](runs):
             echo(line, nl=False)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from netlimits.analysis import frames, wording
+from netlimits.analysis import defaults, frames, wording
 from netlimits.analysis.sources import spreadsheets
 from netlimits.metrics import IDENTITY, Metric, metric
 
@@ -49,6 +49,7 @@ class Runs:
             fit into one frame. Only CSV reads them.
         campaigns: Name of each joined campaign -> its unique id, and the number of runs before
             its first; a single campaign has the name "".
+        tool: The tool of all runs, "" if they differ or it is unknown.
     """
 
     name: str
@@ -56,11 +57,17 @@ class Runs:
     factors: Sequence[str]
     pieces: Iterable[pd.DataFrame] | None = None
     campaigns: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    tool: str = ""
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """Metrics that at least one run has, in the order of METRICS."""
         return tuple(metric(name) for name in frames.measured(self.frame))
+
+    @cached_property
+    def headlines(self) -> tuple[Metric, ...]:
+        """Those of a default table, as far as they have a better direction."""
+        return tuple(m for m in map(metric, defaults.metrics(self.frame)) if m.better)
 
     def runs(self) -> Iterator[ExportedRun]:
         """Yield the last attempt of each run."""

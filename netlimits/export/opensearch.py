@@ -85,6 +85,8 @@ def _document(runs: Runs, run: ExportedRun) -> dict[str, Any]:
         document["timestamp"] = datetime.fromtimestamp(run.started, UTC).isoformat()
     if "campaign" in run.labels:
         document["campaign"] = run.labels["campaign"]
+    if runs.tool:
+        document["driver"] = runs.tool
     for field, names in _LABELS.items():
         if value := next((run.labels[name] for name in names if name in run.labels), ""):
             if field == "driver":

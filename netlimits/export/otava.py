@@ -1,8 +1,8 @@
 """Apache Otava: a CSV file with a row for each campaign, and the configuration that reads it.
 
-A column holds the mean of a metric over the ok runs of a configuration. Otava finds change points
-in the columns over time. Configurations that a campaign lacks are left out, since Otava reads no
-missing value.
+A column holds the mean of a metric of the default table over the ok runs of a configuration. Otava
+finds change points in the columns over time. Configurations that a campaign lacks are left out,
+since Otava reads no missing value.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def otava_config(runs: Runs, file: str) -> Iterator[str]:
         yield f"    attributes: [{CAMPAIGN}]\n    metrics:\n"
         for column, name in columns.items():
             metric = metrics[column]
-            direction = {"higher": 1, "lower": -1}.get(metric.better, 1)
+            direction = 1 if metric.better == "higher" else -1
             yield f"      {metric.name}: {{column: {json.dumps(name)}, direction: {direction}}}\n"
 
 
@@ -83,10 +83,8 @@ def _columns(
     shared = [key for key in every[0] if all(key in other for other in every)] if every else []
     columns = {}
     for key in shared:
-        for metric in runs.metrics:
-            if metric.better and all(
-                metric.column in run.figures for other in every for run in other[key]
-            ):
+        for metric in runs.headlines:
+            if all(metric.column in run.figures for other in every for run in other[key]):
                 columns[" ".join(filter(None, (metric.column, _words(key))))] = key, metric.column
     if not columns:
         raise DataError("no configuration with a metric is in all campaigns")

@@ -192,6 +192,7 @@ def test_opensearch_gets_an_action_and_a_document_for_each_run(tmp_path: Path) -
         assert document["figures"]["throughput_mbps"] == row["throughput_mbps"]
         assert (document["throughput"], document["tputMetric"]) == (row["throughput_mbps"], "Mb/s")
         assert document["timestamp"].startswith(row["started"].isoformat()[:19])
+        assert (document["driver"], document["messageSize"]) == ("netperf", row["send_size"])
         numbers = {n for n, v in document.items() if isinstance(v, int) and n != "shared_kernel"}
         assert numbers <= {*properties}, "whole numbers of fields without a type may be fractions"
 
