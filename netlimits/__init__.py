@@ -30,6 +30,7 @@ _API = {
     "limited_by": ("netlimits.limits.explained", "limited_by"),
     "sensitivities": ("netlimits.limits.ladder.sensitivity", "sensitivities"),
     "charts": ("netlimits.charts", None),
+    "tables": ("netlimits.tables", None),
     "published": ("netlimits.reproduce.published", None),
     "reproduce": ("netlimits.reproduce", None),
 }

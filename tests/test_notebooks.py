@@ -23,7 +23,8 @@ pytestmark = pytest.mark.long
 
 TOP = Path(__file__).parent.parent
 FOLDER = TOP / "notebooks"
-NAMES = ("start-here", "limiters", "headers-and-bitrates", "acks", "turin")
+REPORTS = ("limiters", "headers-and-bitrates", "acks", "turin")
+NAMES = ("start-here", "foreign-tables", *REPORTS)
 CAMPAIGNS = ("example-campaign", "example-campaign-mtu1500")
 KIB = 1024
 OF_A_MACHINE = re.compile(r"(?<![\w.])/(?:tmp|root|home|work|opt|mnt|srv|Users)/|\b[A-Z]:\\")
@@ -56,12 +57,12 @@ def run(out: Path, *paths: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_there_is_one_for_each_report_and_one_to_start_with():
+def test_there_is_one_for_each_report_one_to_start_with_and_one_of_tables():
     assert {path.stem for path in FOLDER.glob("*.ipynb")} == {*NAMES}
     headings = "".join(saved(name).cells[0].source for name in NAMES)
     for report in ("Limiters", "Headers and Data", "overhead of ACKs", "Report 3"):
         assert report in headings
-    assert len(published.statements()["report"].unique()) == len(NAMES) - 1
+    assert len(published.statements()["report"].unique()) == len(REPORTS)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +81,7 @@ def test_runs_top_to_bottom_without_a_warning_to_what_it_shows(name, executed):
     assert [cell.source for cell in fresh.cells] == [cell.source for cell in saved(name).cells]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "start-here"])
+@pytest.mark.parametrize("name", REPORTS)
 def test_ends_with_the_same_on_ones_own_machines(name):
     cells = [cell.source for cell in saved(name).cells]
     (start,) = [
@@ -99,6 +100,13 @@ def test_ends_with_the_same_on_ones_own_machines(name):
     told = "".join(text for _, _, text in outputs(saved(name)))
     kernel = "one shared kernel" if nl.open(TOP / opened[0]).archive.meta["shared_kernel"] else ""
     assert (kernel or "a kernel each") in told
+
+
+def test_three_foreign_tables_take_at_most_15_lines_of_code():
+    code = [cell.source for cell in saved("foreign-tables").cells if cell.cell_type == "code"]
+    lines = [line for text in code for line in text.splitlines() if line.strip()]
+    assert len(lines) <= 15
+    assert len({*re.findall(r"data/foreign/([a-z-]+\.csv)", "".join(lines))}) == 3
 
 
 @pytest.mark.parametrize("code", ["1 / 0", "import warnings\nwarnings.warn('once', stacklevel=1)"])
