@@ -166,7 +166,7 @@ def _given(columns: str | None, pairs: Sequence[str]) -> Given:
     """The options as what files do not say. Raises InputError for a name that cannot be one."""
     from netlimits.experiment.validation.names import RESERVED
     from netlimits.importers.base import Given
-    from netlimits.importers.netperf_headers import HEADERS
+    from netlimits.importers.netperf.headers import HEADERS
 
     named = [name.strip().upper() for name in columns.split(",")] if columns else []
     if not all(re.fullmatch(r"[A-Z][A-Z0-9_]*", name) for name in named):

@@ -1,33 +1,75 @@
 """Parse results that people already have into runs: one pure parser for each format.
 
-To add a format: one file with `claims` and `read`, one line in IMPORTERS, and outputs under
-tests/captures. `folder` writes a results folder from the runs.
+To add a format: one file with `claims` (text) or `recognizes` (JSON) and `read`, one line in TEXTS
+or DOCUMENTS, and outputs under tests/captures. `folder` writes a results folder from the runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from netlimits.importers import base, iperf3, netperf_text, turin
+from netlimits.errors import DataError
+from netlimits.importers import (
+    base,
+    documents,
+    flent,
+    iperf2,
+    iperf2_csv,
+    iperf3,
+    iperf3_text,
+    k8s_netperf,
+    neper,
+    ntttcp,
+    nuttcp,
+    perfkit,
+    sockperf,
+    turin,
+    uperf,
+)
 from netlimits.importers.base import Given, ImportedRun, SourceText
+from netlimits.importers.documents import Document
+from netlimits.importers.netperf import text as netperf
 
 
-class Importer(NamedTuple):
-    """A format: `claims` recognizes a file's text, `read` parses its runs."""
+class TextFormat(NamedTuple):
+    """A format of text: `claims` recognizes a file's text, `read` parses its runs."""
 
     name: str
     claims: Callable[[SourceText], bool]
     read: Callable[[SourceText, Given], list[ImportedRun]]
 
 
-IMPORTERS: tuple[Importer, ...] = (
-    Importer("iperf3 JSON", iperf3.claims, iperf3.read),
-    Importer("Turin script", turin.claims, turin.read),
-    # Last, because it claims every text.
-    Importer("netperf", lambda source: True, netperf_text.read),
+class DocumentFormat(NamedTuple):
+    """A format of JSON: `recognizes` a document, `read` parses the runs of consecutive ones."""
+
+    name: str
+    recognizes: Callable[[Mapping[str, Any]], bool]
+    read: Callable[[SourceText, Sequence[Document]], list[ImportedRun]]
+
+
+DOCUMENTS: tuple[DocumentFormat, ...] = (
+    DocumentFormat("iperf3 JSON", iperf3.recognizes, iperf3.read),
+    DocumentFormat("flent", flent.recognizes, flent.read),
+    DocumentFormat("k8s-netperf", k8s_netperf.recognizes, k8s_netperf.read),
+    DocumentFormat("PerfKitBenchmarker", perfkit.recognizes, perfkit.read),
 )
-"""The first importer that claims a file reads it."""
+"""The first format that recognizes a document reads it."""
+
+TEXTS: tuple[TextFormat, ...] = (
+    TextFormat("Turin script", turin.claims, turin.read),
+    TextFormat("ntttcp XML", ntttcp.claims, ntttcp.read),
+    TextFormat("iperf CSV", iperf2_csv.claims, iperf2_csv.read),
+    TextFormat("iperf3", iperf3_text.claims, iperf3_text.read),
+    TextFormat("iperf", iperf2.claims, iperf2.read),
+    TextFormat("sockperf", sockperf.claims, sockperf.read),
+    TextFormat("uperf", uperf.claims, uperf.read),
+    TextFormat("neper", neper.claims, neper.read),
+    TextFormat("nuttcp", nuttcp.claims, nuttcp.read),
+    TextFormat("netperf", netperf.claims, netperf.read),
+)
+"""The first format that claims a file without a known document reads it."""
 
 
 def read(name: str, data: bytes, given: Given | None = None) -> tuple[str, list[ImportedRun]]:
@@ -35,7 +77,7 @@ def read(name: str, data: bytes, given: Given | None = None) -> tuple[str, list[
 
     Args:
         name: What errors call the file.
-        data: The file's bytes.
+        data: The file's bytes, perhaps compressed.
         given: What the user states because the file does not.
 
     Returns:
@@ -44,9 +86,66 @@ def read(name: str, data: bytes, given: Given | None = None) -> tuple[str, list[
     Raises:
         DataError: The file cannot be parsed; the message names the file and the line.
     """
-    source = base.source(name, data)
-    importer = next(importer for importer in IMPORTERS if importer.claims(source))
-    runs = importer.read(source, given or Given())
+    given = given or Given()
+    source = base.source(name, data, given.limit)
+    broken: DataError | None = None
+    try:
+        formats, runs = _of_documents(source)
+    except DataError as error:
+        broken, formats, runs = error, [], []
+    if not formats:
+        text = next((each for each in TEXTS if each.claims(source)), None)
+        if text is None and given.columns:
+            text = TEXTS[-1]
+        if text is None:
+            raise broken or _unknown(source)
+        formats, runs = [text.name], text.read(source, given)
+    elif broken:
+        raise broken
     if not runs:
         source.refuse(1, "contains no run")
-    return importer.name, runs
+    return " and ".join(formats), runs
+
+
+def _of_documents(source: SourceText) -> tuple[list[str], list[ImportedRun]]:
+    """Return the formats of the JSON in a file, and its runs."""
+    known = [
+        (format_, inner)
+        for document in source.documents
+        for inner in documents.recognized(document, _format)
+        if (format_ := _format(inner.value))
+    ]
+    runs: list[ImportedRun] = []
+    names: dict[str, None] = {}
+    for format_, group in itertools.groupby(known, key=lambda pair: pair[0]):
+        names[format_.name] = None
+        runs += format_.read(source, [document for _, document in group])
+    return list(names), runs
+
+
+def _format(value: Mapping[str, Any]) -> DocumentFormat | None:
+    return next((each for each in DOCUMENTS if each.recognizes(value)), None)
+
+
+def _unknown(source: SourceText) -> DataError:
+    """Return the error for a file of no known format."""
+    at, line = next((n, line) for n, line in enumerate(source.lines, 1) if line.strip())
+    if source.documents:
+        of = source.documents[0]
+        return DataError(
+            f"{source.name}:{of.line}: is JSON, but of no tool that netlimits reads "
+            f"({', '.join(sorted(map(base.clean, of.value))[:4]) or 'an empty object'})"
+        )
+    if netperf.is_row(line.strip()):
+        return DataError(f"{source.name}:{at}: {netperf.rows_alone(line.strip())}")
+    names = ", ".join(_names())
+    return DataError(
+        f"{source.name}:{at}: is not output of a tool that netlimits reads ({names}): "
+        f"{base.clean(line.strip())[:60]!r}"
+    )
+
+
+def _names() -> Iterator[str]:
+    """Yield the names of the tools."""
+    names = [each.name for each in DOCUMENTS] + [each.name for each in TEXTS]
+    yield from dict.fromkeys(name.split()[0] for name in names)

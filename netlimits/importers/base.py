@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn
+from functools import cached_property
+from typing import NoReturn, TypeGuard
 
 from netlimits.errors import DataError, one_line
+from netlimits.importers import containers, documents
+from netlimits.importers.documents import Document
 from netlimits.model import Scalar, Status
 
 FILE_LIMIT = 64 * 2**20
@@ -24,7 +27,8 @@ TEXT_LIMIT = 300
 LARGEST = 2**63
 """Larger figures are rejected; they would not fit a column."""
 
-TORN = "the last line has no line end and may be cut off; add the line end if it is complete"
+SHORT = 0.9
+"""Share of its duration that a run must have lasted, as for our own runs."""
 
 FACTORS = (
     "tool",
@@ -37,14 +41,39 @@ FACTORS = (
     "response_size",
     "count",
     "streams",
+    "threads",
     "target_mbps",
     "mss",
     "congestion_control",
     "brand",
 )
-"""Factors of imported runs, in the order of the columns; a run has those that its file states."""
+"""Factors of imported runs, in the order of the columns; a run has those that its file states.
 
-_CONTROL = re.compile(r"(?!\r\n)[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+Other factors, such as those that a benchmark's own metadata name, follow them.
+"""
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_ANSI = re.compile(
+    r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78M])"
+)
+_STAMPS = (
+    re.compile(
+        r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+        r"(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?\]?"
+        r"(?: (?:stdout|stderr) [FP])?(?:[:,]? |$)"
+    ),
+    re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}(?: |$)"),
+    re.compile(
+        r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S{1,64} [^\s:\[]{1,64}(?:\[\d{1,9}\])?:(?: |$)"
+    ),
+    re.compile(r"\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?:? "),
+    re.compile(r"[\w.-]{1,64} {1,32}\| ?"),
+    re.compile(r"\[(?:STDOUT|STDERR|OUTPUT|stdout|stderr|INFO|DEBUG)\] ?"),
+    re.compile(r"> ?"),
+)
+"""Prefixes that loggers, `ts`, `--timestamps`, containers and mails put before every line."""
+STAMPED = 0.8
+"""Share of the lines that must have a prefix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +86,8 @@ class ImportedRun:
         reason: Why the run is not ok.
         values: Factor -> value.
         figures: Column -> value.
-        interim: Interim results by column, in the order of time.
+        interim: Interim results by column, in the order of time. A row with `stream` is of one
+            stream, from 1; one without is of all of them.
         started: Seconds since 1970, None if unknown.
         repaired: True if empty fields of unknown selectors were removed from the row.
     """
@@ -81,53 +111,77 @@ class Given:
         selectors: Selector -> text, for runs that lack it.
         factors: Factor -> value, for all runs.
         name: Pattern of the files' paths with `{factor}` (`importers.names`), or "".
+        limit: Maximum bytes of a file, before and after decompression; None for FILE_LIMIT.
     """
 
     columns: tuple[str, ...] = ()
     selectors: Mapping[str, str] = field(default_factory=dict)
     factors: Mapping[str, Scalar] = field(default_factory=dict)
     name: str = ""
+    limit: int | None = None
+
+    @property
+    def bytes_limit(self) -> int:
+        """Maximum bytes of a file."""
+        return FILE_LIMIT if self.limit is None else self.limit
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SourceText:
     """A file's text.
 
     Attributes:
         name: What errors call the file.
-        text: The text.
         lines: The text's lines without line ends.
         torn: True if the last line has no line end.
     """
 
     name: str
-    text: str
     lines: Sequence[str]
-    torn: bool
+    torn: bool = False
+
+    @cached_property
+    def text(self) -> str:
+        """The lines, joined."""
+        return "\n".join(self.lines)
+
+    @cached_property
+    def documents(self) -> list[Document]:
+        """The JSON objects in the text. Raises DataError for one that breaks off."""
+        try:
+            return documents.find(self.text)
+        except documents.Broken as error:
+            self.refuse(error.line, str(error))
 
     def refuse(self, line: int, problem: str) -> NoReturn:
         """Raise DataError for a line, counted from 1."""
         raise DataError(f"{self.name}:{line}: {problem}")
 
-    def line_at(self, offset: int) -> int:
-        """Return the line, from 1, of an offset into `text`."""
-        return self.text.count("\n", 0, offset) + 1
 
+def source(name: str, data: bytes, limit: int | None = None) -> SourceText:
+    """Return the text of a file's bytes, without colours and without a prefix of each line.
 
-def source(name: str, data: bytes) -> SourceText:
-    """Decode a file's bytes: UTF-8, or UTF-16 with a byte order mark (PowerShell's `>`).
+    Args:
+        name: What errors call the file.
+        data: UTF-8, or UTF-16 (PowerShell's `>`), perhaps compressed.
+        limit: Maximum bytes, before and after decompression; by default FILE_LIMIT.
 
     Raises:
         DataError: The file is too large, empty, not text, or contains control codes.
     """
-    if len(data) > FILE_LIMIT:
-        raise DataError(f"{name}: is larger than {FILE_LIMIT >> 20} MiB; split it")
-    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    limit = FILE_LIMIT if limit is None else limit
     try:
-        text = data.decode(encoding)
+        data = containers.opened(data, limit)
+    except containers.TooLarge:
+        raise DataError(f"{name}: {too_large(limit)}") from None
+    except containers.Unreadable as error:
+        raise DataError(f"{name}: {error}") from None
+    try:
+        text = data.decode(_encoding(data))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise DataError(f"{name}:{line}: is not text ({error.reason})") from None
+    text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
     if not text.strip():
         raise DataError(f"{name}: is empty")
     if control := _CONTROL.search(text):
@@ -136,11 +190,57 @@ def source(name: str, data: bytes) -> SourceText:
         raise DataError(
             f"{name}:{line}: contains a control code (0x{code:02x}); import a text file"
         )
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
-    return SourceText(name, text, lines, torn=not text.endswith("\n"))
+    return SourceText(name, _unstamped(text.split("\n")), torn=not text.endswith("\n"))
+
+
+def too_large(limit: int, size: int | None = None) -> str:
+    """Return the reason for a file beyond the limit."""
+    is_of = "" if size is None else f" ({size / 2**20:.0f} MiB)"
+    return f"is larger than {limit / 2**20:g} MiB{is_of}; split it, or raise --limit"
 
 
 def clean(text: str) -> str:
     """Return the text as one line of at most TEXT_LIMIT characters, unprintable ones as blanks."""
     printable = "".join(c if c.isprintable() else " " for c in text[: 4 * TEXT_LIMIT])
     return one_line(printable)[:TEXT_LIMIT]
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Return True for a number of JSON that a column can hold; NaN and infinity are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST
+
+
+def is_count(value: object) -> TypeGuard[int]:
+    """Return True for a whole number of JSON that is not negative."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST
+
+
+def _encoding(data: bytes) -> str:
+    """Return UTF-16 for a byte order mark, and for NUL in every other of the first bytes."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "utf-16"
+    first = data[:40]
+    if len(first) >= 8 and not any(first[1::2]) and all(first[::2]):
+        return "utf-16-le"
+    if len(first) >= 8 and not any(first[::2]) and all(first[1::2]):
+        return "utf-16-be"
+    return "utf-8-sig"
+
+
+def _unstamped(lines: list[str]) -> list[str]:
+    """Remove prefixes that nearly all lines have, at most two after each other."""
+    for _ in range(2):
+        filled = [line for line in lines if line.strip()]
+        for stamp in _STAMPS:
+            sample = filled[:200]
+            enough = STAMPED * len(filled)
+            if sum(stamp.match(line) is not None for line in sample) < STAMPED * len(sample):
+                continue
+            if len(filled) >= 2 and sum(stamp.match(line) is not None for line in filled) >= enough:
+                lines = [
+                    stamp.sub("", line, count=1) if stamp.match(line) else line for line in lines
+                ]
+                break
+        else:
+            break
+    return lines

@@ -1,9 +1,13 @@
-"""iperf3's `-J` documents of a client or a server, one or several in a file, and `--json-stream`.
+"""iperf3's `-J` documents of a client or a server, versions 3.0 to 3.21, and `--json-stream`.
 
-A client's document is parsed as that of our own runs (tools.iperf3.results): throughput is what
-arrived, and CPU is that of one process, 100 being one core, in columns that say so. "Local" is the
-client's end in both. From a server's document only its own side is read: for what the client sent
-it prints zeros, and for the client's CPU that of the previous client (observed in 3.12).
+Throughput is what arrived, each rate is bytes over the seconds of the end that counted them, and
+CPU is that of one process, 100 being one core, in columns that say so. "Local" is the client's end
+in both. What a version or a system does not print is missing and no failure: retransmits where
+there is no tcp_info (macOS, BSD, Windows), and what arrived of UDP before 3.12, which follows from
+`end.sum`: the sent bytes, less the share of lost datagrams. From a server's document only its own
+side is read: for what the client sent it prints zeros, and for the client's CPU that of the
+previous client (observed in 3.12). Interim results are of the end that the document is of; those
+that arrived come from the server's output, if the client asked for it.
 
 `--json-stream` (3.17 and later) prints one event a line, which are joined into such a document:
 
@@ -16,67 +20,73 @@ of the same run.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from typing import Any, NoReturn, TypeGuard
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from netlimits.errors import ToolFailure
-from netlimits.importers.base import LARGEST, Given, ImportedRun, SourceText, clean
-from netlimits.model import Command, Completed, Scalar, Status
-from netlimits.tools.iperf3.results import measurement
+from netlimits.importers.base import SHORT, ImportedRun, SourceText, clean, is_count, is_number
+from netlimits.importers.documents import Document
+from netlimits.importers.streams import Interval, Parts, figures_of, rows
+from netlimits.model import Scalar, Status
+from netlimits.units.sizes import TIMESTAMPS
 
 SERVER_ENDED = "interrupt - the server has terminated"
 """Start of the error in a server's document when the server is stopped. It belongs to no run."""
-
-SHORT = 0.9
-"""Share of its duration that a run must have lasted, as for our own runs."""
 
 LEAST_MSS = 88
 
 EVENTS = ("start", "interval", "end", "error", "server_output_json", "server_output_text")
 
-_NO_CLOCK = "000000000.0\n"
-"""Stands for the host's clock, which an imported document lacks; its whole second counts then."""
+Way = tuple[str, str, str]
+"""Sender, receiver, and the suffix of the keys of a direction."""
+BACK = "_bidir_reverse"
+"""Suffix of the keys of what a server sends in a test of both directions."""
 
 
-def claims(source: SourceText) -> bool:
-    return source.text.lstrip()[:1] == "{"
+def recognizes(document: Mapping[str, Any]) -> bool:
+    """Return True for a document of a run, and for an event of a stream."""
+    if "event" in document and "data" in document:
+        return True
+    ended = "end" in document or "intervals" in document
+    return ended and isinstance(document.get("start"), dict)
 
 
-def read(source: SourceText, given: Given) -> list[ImportedRun]:
+def read(source: SourceText, documents: Sequence[Document]) -> list[ImportedRun]:
     """Return a run for each document.
 
     Raises:
-        DataError: The file is not JSON, or not iperf3's.
+        DataError: An event is not of iperf3, or no document is of a run.
     """
-    runs = []
-    for line, document in _runs(source):
-        ended = "end" in document or "intervals" in document
-        if not isinstance(document.get("start"), dict) or not ended:
-            source.refuse(line, "is JSON, but not of iperf3 -J (no `start` and `end`)")
-        if not str(document.get("error", "")).startswith(SERVER_ENDED):
-            runs.append(_run(line, document))
+    runs = [
+        _run(line, document)
+        for line, document in _joined(source, documents)
+        if not str(document.get("error", "")).startswith(SERVER_ENDED)
+    ]
     if not runs:
         source.refuse(1, "contains no run: the server was stopped before one")
     return runs
 
 
-def _runs(source: SourceText) -> Iterator[tuple[int, dict[str, Any]]]:
+# -- streams of events ------------------------------------------------------------------------
+
+
+def _joined(source: SourceText, documents: Sequence[Document]) -> Iterator[Document]:
     """Yield each run's line and document, with the events of a stream joined into one document."""
     run: dict[str, Any] | None = None
     began, streamed = 0, ""
-    for line, document in _documents(source):
+    for line, document in documents:
         if "event" not in document:
             if run is not None:
-                yield began, run
+                yield Document(began, run)
             if not streamed or _cookie(document) != streamed:
-                yield line, document
+                yield Document(line, document)
             run, streamed = None, ""
             continue
         event, data = document["event"], document.get("data")
         _check(source, line, event, data)
         if event == "start" and run is not None:
-            yield began, run
+            yield Document(began, run)
             run = None
         if run is None:
             began, run = line, {"start": {}, "intervals": []}
@@ -85,11 +95,11 @@ def _runs(source: SourceText) -> Iterator[tuple[int, dict[str, Any]]]:
         else:
             run[event] = data
         if event == "end":
-            yield began, run
+            yield Document(began, run)
             streamed = _cookie(run)
             run = None
     if run is not None:
-        yield began, run
+        yield Document(began, run)
 
 
 def _check(source: SourceText, line: int, event: Any, data: Any) -> None:
@@ -102,47 +112,29 @@ def _check(source: SourceText, line: int, event: Any, data: Any) -> None:
 
 def _cookie(document: Mapping[str, Any]) -> str:
     """Return the cookie that identifies a run, "" if the document has none."""
-    start = document.get("start")
-    cookie = start.get("cookie") if isinstance(start, dict) else None
+    cookie = _part(document, "start").get("cookie")
     return cookie if isinstance(cookie, str) else ""
 
 
-def _documents(source: SourceText) -> Iterator[tuple[int, dict[str, Any]]]:
-    decoder = json.JSONDecoder(parse_constant=_no_constant)
-    at, line, text = 0, 1, source.text
-    while at < len(text):
-        if text[at].isspace():
-            line += text[at] == "\n"
-            at += 1
-            continue
-        began = at
-        try:
-            document, at = decoder.raw_decode(text, at)
-        except json.JSONDecodeError as error:
-            source.refuse(
-                source.line_at(error.pos), f"is not a complete JSON document: {error.msg}"
-            )
-        except (ValueError, RecursionError) as error:
-            source.refuse(line, f"is not valid JSON: {clean(str(error))}")
-        if not isinstance(document, dict):
-            source.refuse(line, "is JSON, but not of iperf3 -J")
-        yield line, document
-        line += text.count("\n", began, at)
+# -- a run ------------------------------------------------------------------------------------
 
 
 def _run(line: int, document: Mapping[str, Any]) -> ImportedRun:
-    start = document["start"]
+    start = _part(document, "start")
     test = _part(start, "test_start")
     began = _part(start, "timestamp").get("timesecs")
-    started = float(began) if _is_number(began) else None
+    started = float(began) if is_number(began) and began > 0 else None
     server = "accepted_connection" in start
     values = _factors(start, test, document, server)
     try:
-        if "end" not in document and "error" not in document:
-            raise ToolFailure("the stream has no `end` event: the run was interrupted")
         if "error" in document:
             raise ToolFailure(clean(str(document["error"])) or "iperf3 failed without a message")
-        figures, interim = (_of_server if server else _of_client)(document, test)
+        if "end" not in document:
+            raise ToolFailure("the stream has no `end` event: the run was interrupted")
+        if not _part(document, "end"):
+            raise ToolFailure("`end` is empty: the run was interrupted")
+        figures = _figures(document, test, server)
+        interim = tuple(_interim(document, test, server, started or 0.0))
     except ToolFailure as error:
         status: Status = "invalid" if error.status == "invalid" else "failed"
         return ImportedRun(line, status, clean(str(error)), values, started=started)
@@ -154,21 +146,20 @@ def _factors(
 ) -> dict[str, Scalar]:
     """Return the factors that the document states."""
     values: dict[str, Scalar] = {"tool": "iperf3", "reported_by": "server" if server else "client"}
-    end = document.get("end")
-    end = end if isinstance(end, dict) else {}
+    end = _part(document, "end")
     if isinstance(test.get("protocol"), str):
         values["protocol"] = clean(test["protocol"]).lower()
     if test:
         values["direction"] = "recv" if test.get("reverse") == 1 else "send"
-        if "sum_received_bidir_reverse" in end:
+        if _both_ways(test, end):
             values["direction"] = "bidir"
     names = {"send_size": "blksize", "streams": "num_streams"}
-    values |= {name: test[key] for name, key in names.items() if _is_count(test.get(key))}
+    values |= {name: test[key] for name, key in names.items() if is_count(test.get(key))}
     target = test.get("target_bitrate")
-    if _is_number(target) and target > 0:
+    if is_number(target) and target > 0:
         values["target_mbps"] = target / 1e6
     mss = start.get("tcp_mss") or start.get("tcp_mss_default")
-    if _is_count(mss) and mss > 0:
+    if is_count(mss) and mss > 0:
         values["mss"] = mss
     for key in ("sender_tcp_congestion", "receiver_tcp_congestion"):  # the sender's counts
         if isinstance(end.get(key), str) and end[key]:
@@ -176,68 +167,281 @@ def _factors(
     return values
 
 
-def _of_client(
-    document: Mapping[str, Any], test: Mapping[str, Any]
-) -> tuple[dict[str, Scalar], tuple[Mapping[str, float], ...]]:
-    """Return figures and interim results, parsed as for our runs with the document's options."""
-    start = dict(document["start"])
-    options: dict[str, Any] = {
-        "protocol": str(test.get("protocol", "")).lower(),
-        "reverse": test.get("reverse") == 1,
-        "bidirectional": "sum_received_bidir_reverse" in _part(document, "end"),
-        "seconds": test["duration"] if _is_count(test.get("duration")) else 0,
-        "parallel": test["num_streams"] if _is_count(test.get("num_streams")) else 1,
-        "interim_seconds": 1,
-    }
-    if "tcp_mss_default" not in start:  # -M was given, and start.tcp_mss only echoes it
-        mss = start.get("tcp_mss")
-        if _is_count(mss) and mss >= LEAST_MSS and not options["reverse"]:
-            options["mss"] = mss
-        start["tcp_mss_default"] = 0
-    text = _NO_CLOCK + json.dumps({**document, "start": start})
-    completed = Completed("import", Command(("iperf3", "-J")), 0, text, "", 0.0)
-    try:
-        measured = measurement(completed, options, 0.0)
-    except ArithmeticError:
-        raise ToolFailure("its figures contradict each other") from None
-    figures = dict(measured.figures)
-    if not figures.get("transport_mss_bytes"):
-        figures.pop("transport_mss_bytes", None)
-    if any(_is_number(figure) and not abs(figure) < LARGEST for figure in figures.values()):
-        raise ToolFailure("a figure in it is out of range")
-    return figures, measured.interim
+def _both_ways(test: Mapping[str, Any], end: Mapping[str, Any]) -> bool:
+    return test.get("bidir") == 1 or f"sum_received{BACK}" in end or f"sum{BACK}" in end
 
 
-def _of_server(
-    document: Mapping[str, Any], test: Mapping[str, Any]
-) -> tuple[dict[str, Scalar], tuple[Mapping[str, float], ...]]:
-    """Return the figures that the server measured: what it sent or received, and its CPU.
+def _ways(test: Mapping[str, Any], end: Mapping[str, Any]) -> list[Way]:
+    """Return the directions of a run's data."""
+    if _both_ways(test, end):
+        return [("local", "remote", ""), ("remote", "local", BACK)]
+    return [("remote", "local", "")] if test.get("reverse") == 1 else [("local", "remote", "")]
 
-    `throughput_mbps` is among them only if the server received and nothing went the other way.
-    """
-    end = _part(document, "end")
-    if not end:
-        raise ToolFailure("`end` is empty: the run was interrupted")
-    both_ways = "sum_received_bidir_reverse" in end
-    sends = test.get("reverse") == 1
-    key = "sum_sent" if sends else "sum_received"
-    rate, seconds = (_part(end, key).get(name) for name in ("bits_per_second", "seconds"))
-    if not _is_number(rate) or not _is_number(seconds):
-        raise ToolFailure(f"iperf3 printed no end.{key}")
-    if rate <= 0:
-        raise ToolFailure("throughput is 0: no data arrived; is the data path open?")
+
+def _figures(
+    document: Mapping[str, Any], test: Mapping[str, Any], server: bool
+) -> dict[str, Scalar]:
+    """Return the figures of a client, or those that a server measured itself."""
+    end, udp = _part(document, "end"), str(test.get("protocol", "")).lower() == "udp"
+    ways = _ways(test, end)
+    flows = [_flow(end, test, way, udp) for way in ways]
+    if server:
+        flows = [_of_server(flows[0])]
+    _refuse(document, test, flows, server)
+    figures = figures_of(
+        [flow.parts for flow in flows], "iperf3", whole=not server or len(ways) == 1
+    )
+    if udp and (loss := _own_loss(flows)) is not None:
+        figures["iperf3_loss_pct"] = loss
+    figures |= _of_connections(document, test, ways, server)
+    if not udp and not server and (mss := _mss(document, test)):
+        figures["transport_mss_bytes"] = mss
+    cpu = _part(end, "cpu_utilization_percent")
+    ends = {"remote": "host_total"} if server else {"local": "host_total", "remote": "remote_total"}
+    for end_name, key in ends.items():
+        if is_number(used := cpu.get(key)):
+            if used < 0:
+                raise ToolFailure(f"{key} is {used:g} % CPU, less than 0", status="invalid")
+            figures[f"iperf3_{end_name}_process_cpu_pct"] = float(used)
+    return figures
+
+
+@dataclass(frozen=True, slots=True)
+class _Flow:
+    """The bytes of one direction, and the datagrams that the receiver counted as lost."""
+
+    parts: Parts
+    lost: float | None = None
+    packets: float | None = None
+
+
+def _flow(end: Mapping[str, Any], test: Mapping[str, Any], way: Way, udp: bool) -> _Flow:
+    sender, receiver, suffix = way
+    sent, got = (_part(end, f"sum_{which}{suffix}") for which in ("sent", "received"))
+    one = _part(end, f"sum{suffix}")
+    if udp and not sent and not got:
+        return _before_312(one, way)
+    if not sent and not got:
+        raise ToolFailure(f"iperf3 printed no end.sum_received{suffix}")
+    size = test.get("blksize")
+    count = _number(sent, "bytes")
+    datagrams = _number(sent, "packets")
+    streams = test["num_streams"] if is_count(test.get("num_streams")) else 1
+    if udp and count is not None and is_count(size):
+        # 3.18 leaves a datagram of each stream out of the bytes; where the count is larger by
+        # more, it is the server's and includes omitted seconds; 3.14 counts none with -R
+        if datagrams and datagrams * size <= count + streams * size:
+            count = datagrams * size
+    parts = Parts(
+        sender,
+        receiver,
+        sent=count or None,
+        sent_s=_number(sent, "seconds"),
+        arrived=_number(got, "bytes"),
+        arrived_s=_number(got, "seconds"),
+        retransmits=None if udp else _number(sent, "retransmits"),
+        jitter_us=_times(_number(got, "jitter_ms") if udp else None, 1000),
+        datagrams=udp,
+    )
+    lost, packets = (_number(got, key, least=None) for key in ("lost_packets", "packets"))
+    if lost is None and udp:
+        lost, packets = (_number(one, key, least=None) for key in ("lost_packets", "packets"))
+    return _Flow(parts, lost, packets)
+
+
+def _before_312(one: Mapping[str, Any], way: Way) -> _Flow:
+    """Return the flow of UDP of a version that prints `end.sum` only, whose bytes were sent."""
+    sent, seconds = _number(one, "bytes"), _number(one, "seconds")
+    lost, packets = (_number(one, key, least=None) for key in ("lost_packets", "packets"))
+    if sent is None or seconds is None:
+        raise ToolFailure("iperf3 printed neither end.sum_received nor end.sum")
+    arrived = None
+    if packets and lost is not None:
+        arrived = sent * (1 - min(1.0, max(0.0, lost / packets)))
+    parts = Parts(
+        way[0],
+        way[1],
+        sent=sent or None,
+        sent_s=seconds,
+        arrived=arrived,
+        arrived_s=seconds,
+        jitter_us=_times(_number(one, "jitter_ms"), 1000),
+        datagrams=True,
+    )
+    return _Flow(parts, lost, packets)
+
+
+def _of_server(flow: _Flow) -> _Flow:
+    """Return what a server knows: what arrived there, or what it sent."""
+    of = flow.parts
+    if of.sender == "remote":
+        parts = replace(of, arrived=None, arrived_s=None, jitter_us=None)
+    else:
+        loss = _own_loss([flow]) if of.datagrams else None
+        parts = replace(of, sent=None, sent_s=None, retransmits=None, loss_pct=loss)
+    return replace(flow, parts=parts)
+
+
+def _own_loss(flows: Sequence[_Flow]) -> float | None:
+    """Return the lost datagrams in percent, as the receivers count them."""
+    if any(flow.lost is None or not flow.packets for flow in flows):
+        return None
+    lost = sum(max(0.0, flow.lost or 0.0) for flow in flows)
+    packets = sum(flow.packets or 0.0 for flow in flows)
+    return 100 * lost / packets if 0 <= lost <= packets else None
+
+
+def _refuse(
+    document: Mapping[str, Any], test: Mapping[str, Any], flows: Sequence[_Flow], server: bool
+) -> None:
+    """Raise ToolFailure for a run without data, or that ended early, or of which streams lack."""
+    for flow in flows:
+        flow.parts.refuse_nonsense()
     duration = test.get("duration")
-    if _is_number(duration) and seconds < SHORT * duration:
+    seconds = flows[0].parts.elapsed
+    limited = any(test.get(key) for key in ("bytes", "blocks"))
+    early = is_number(duration) and seconds is not None and seconds < SHORT * duration
+    if early and not limited:
         raise ToolFailure(f"the run ended after {seconds:g} s of {duration:g} s", status="invalid")
-    figures: dict[str, Scalar] = {"elapsed_s": float(seconds)}
-    column = "remote_send_throughput_mbps" if sends else "remote_recv_throughput_mbps"
-    figures[column] = rate / 1e6
-    if not sends and not both_ways:
-        figures["throughput_mbps"] = rate / 1e6
-    cpu = _part(end, "cpu_utilization_percent").get("host_total")
-    if _is_number(cpu):
-        figures["iperf3_remote_process_cpu_pct"] = float(cpu)
-    return figures, ()
+    streams, measured = test.get("num_streams"), _part(document, "end").get("streams")
+    if not server and is_count(streams) and streams and isinstance(measured, list):
+        expected = streams * len(flows)
+        if len(measured) not in (expected, streams):
+            raise ToolFailure(
+                f"{len(measured)} of {expected} streams were measured", status="invalid"
+            )
+
+
+def _mss(document: Mapping[str, Any], test: Mapping[str, Any]) -> int | None:
+    """Return the MSS in use, None if it is unknown.
+
+    `tcp_mss` only echoes the requested one; congestion windows are multiples of the one in use,
+    from which timestamps take 12 bytes.
+    """
+    start = _part(document, "start")
+    default, asked = start.get("tcp_mss_default"), start.get("tcp_mss")
+    if is_count(default) and default > 0:
+        return default
+    if not is_count(asked) or asked < LEAST_MSS or test.get("reverse") == 1:
+        return None
+    windows = [
+        stream["snd_cwnd"]
+        for interval in _list(document, "intervals")
+        for stream in _list(interval, "streams")
+        if is_count(stream.get("snd_cwnd")) and stream["snd_cwnd"]
+    ]
+    for used in (asked - TIMESTAMPS, asked) if windows else ():
+        if all(window % used == 0 for window in windows):
+            return used
+    return None
+
+
+# -- what connections did over time -----------------------------------------------------------
+
+
+def _of_connections(
+    document: Mapping[str, Any], test: Mapping[str, Any], ways: Sequence[Way], server: bool
+) -> dict[str, Scalar]:
+    """Return RTT and congestion window of the sending connections: means over time and streams."""
+    figures: dict[str, Scalar] = {}
+    for sender, *_ in ways:
+        of_end = _of_end(document, sender, server)
+        streams = [
+            stream
+            for interval in _list(of_end, "intervals")
+            for stream in _list(interval, "streams")
+            if stream.get("omitted") is not True and stream.get("sender") is not False
+        ]
+        for key, column in (("rtt", "rtt_us"), ("snd_cwnd", "cwnd_bytes")):
+            known = [
+                stream[key] for stream in streams if is_number(stream.get(key)) and stream[key] > 0
+            ]
+            if known:
+                figures[f"{sender}_{column}"] = sum(known) / len(known)
+        mss = _part(of_end, "start").get("tcp_mss_default")
+        windows = [stream.get("snd_cwnd") for stream in streams]
+        window = figures.get(f"{sender}_cwnd_bytes")
+        if not window or not is_count(mss) or not mss:
+            continue
+        if all(is_count(each) and each % mss == 0 for each in windows):
+            figures[f"{sender}_cwnd_segs"] = float(window) / mss
+    return figures
+
+
+def _of_end(document: Mapping[str, Any], end: str, server: bool) -> Mapping[str, Any]:
+    """Return an end's own document, {} where it is unknown."""
+    own = "remote" if server else "local"
+    return document if end == own else _part(document, "server_output_json")
+
+
+def _interim(
+    document: Mapping[str, Any], test: Mapping[str, Any], server: bool, started: float
+) -> Iterator[Mapping[str, float]]:
+    """Yield the interim results of all streams together, then of each if there are several."""
+    ways = _ways(test, _part(document, "end"))
+    omit = test.get("omit")
+    origin = started + (omit if is_number(omit) else 0.0)
+    timelines = [
+        [
+            result
+            for place, interval in enumerate(_list(_of_end(document, end, server), "intervals"))
+            for result in _intervals(interval, way, end, len(ways), place)
+        ]
+        for way in ways
+        for end in way[:2]
+    ]
+    yield from rows(timelines, origin, whole=len(ways) == 1)
+
+
+def _intervals(
+    interval: Mapping[str, Any], way: Way, end: str, ways: int, place: int
+) -> Iterator[Interval]:
+    """Yield an end's interim result of a direction, and those of its streams."""
+    sends = end == way[0]
+    total = _part(interval, f"sum{way[2]}")
+    streams = [
+        stream
+        for stream in _list(interval, "streams")
+        if ways == 1 or (stream.get("sender") is not False) == sends
+    ]
+    if total.get("omitted") is True or not streams:
+        return
+    if not total and len(streams) == 1:
+        total = streams[0]
+    for number, part in enumerate([total, *(streams if len(streams) > 1 else ())]):
+        count, seconds, ending = (part.get(key) for key in ("bytes", "seconds", "end"))
+        if not (is_number(count) and is_number(seconds) and is_number(ending)):
+            continue
+        # the first interval after omitted ones claims to begin in them, but counts none of them
+        seconds = min(seconds, ending)
+        if seconds <= 0 or count < 0:
+            continue
+        of = streams if not number else [part]
+        yield Interval(
+            place,
+            end,
+            "send" if sends else "recv",
+            float(ending),
+            float(seconds),
+            float(count),
+            stream=number,
+            retransmits=_sum(of, "retransmits") if sends else None,
+            rtt_us=_mean(of, "rtt") if sends else None,
+            cwnd_bytes=_mean(of, "snd_cwnd") if sends else None,
+        )
+
+
+def _sum(streams: Sequence[Mapping[str, Any]], key: str) -> float | None:
+    values = [stream[key] for stream in streams if is_number(stream.get(key))]
+    return float(sum(values)) if len(values) == len(streams) else None
+
+
+def _mean(streams: Sequence[Mapping[str, Any]], key: str) -> float | None:
+    values = [stream[key] for stream in streams if is_number(stream.get(key)) and stream[key] > 0]
+    return sum(values) / len(values) if values else None
+
+
+# -- JSON -------------------------------------------------------------------------------------
 
 
 def _part(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -245,13 +449,20 @@ def _part(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return part if isinstance(part, dict) else {}
 
 
-def _is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST
+def _list(document: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    entries = document.get(key)
+    return [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
 
 
-def _is_count(value: Any) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST
+def _number(part: Mapping[str, Any], key: str, least: float | None = 0.0) -> float | None:
+    """Return a figure, None where it is missing. Raises ToolFailure for one that cannot be."""
+    entry = part.get(key)
+    if entry is None:
+        return None
+    if not is_number(entry) or (least is not None and entry < least):
+        raise ToolFailure(f"iperf3 says {key} is {clean(str(entry))[:60]!r}, which cannot be")
+    return float(entry)
 
 
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
+def _times(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from netlimits.importers.base import TORN, Given, ImportedRun, SourceText
+from netlimits.importers.base import Given, ImportedRun, SourceText
 from netlimits.model import Scalar
 
 _NUMBER = re.compile(r"\d{1,12}(\.\d{1,20})?(e-\d{1,2})?")
@@ -57,9 +57,6 @@ def read(source: SourceText, given: Given) -> list[ImportedRun]:
         if least <= 0:
             reason = "a run of this aggregate measured nothing"
             rows.append(ImportedRun(number, "failed", reason, values))
-            continue
-        if source.torn and number == len(source.lines):
-            rows.append(ImportedRun(number, "invalid", TORN, values))
             continue
         figures: dict[str, Scalar] = {
             "throughput_mbps": mean * unit,

@@ -11,14 +11,14 @@ import pytest
 from netlimits.errors import DataError
 from netlimits.importers import base, read
 from netlimits.importers.base import Given, ImportedRun
-from netlimits.importers.netperf_columns import (
+from netlimits.importers.netperf.columns import (
     Unfit,
     column_header,
     csv_header,
     csv_row,
     spaced_row,
 )
-from netlimits.importers.netperf_headers import CSV_NAMES, HEADERS
+from netlimits.importers.netperf.headers import CSV_NAMES, HEADERS
 
 CAPTURES = Path(__file__).parents[1] / "captures" / "imports"
 NETPERF = Path(__file__).parents[1] / "captures" / "netperf"

@@ -79,7 +79,8 @@ _SCALED = re.compile(r"THROUGHPUT|(LOCAL|REMOTE)_(SEND|RECV)_THROUGHPUT")
 _IF_ASKED = re.compile(r"(LOCAL|REMOTE)_(CPU_(UTIL|PEAK_UTIL|PERCENT_\w+)|SD)")
 _NOT_ASKED = re.compile(r"-1(\.0*)?|-?nan")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d{1,3})?")
-_PERCENT = re.compile(r"(LOCAL|REMOTE)_CPU_(UTIL|PEAK_UTIL)")
+_PERCENT = re.compile(r"(LOCAL|REMOTE)_CPU_(UTIL|PEAK_UTIL|PERCENT_\w+)")
+_WORK = re.compile(r"(LOCAL|REMOTE)_SD")
 _FULL = 100.5  # a TCP_CRR of 2.7.0 with -C prints 500
 
 
@@ -190,10 +191,11 @@ def _figures(keys: Mapping[str, str], rate_unit: str, work_unit: str) -> dict[st
         elif figure is not None:
             if not -LARGEST < figure < LARGEST:
                 raise ToolFailure(f"{key} is {clean(text)}, which is out of range")
-            if _PERCENT.fullmatch(key) and figure > _FULL:
-                raise ToolFailure(
-                    f"{key} is {text} %, more than the whole machine's 100 %", status="invalid"
-                )
+            if _PERCENT.fullmatch(key) and not 0 <= figure <= _FULL:
+                than = "more than the whole machine's 100 %" if figure > 0 else "less than 0"
+                raise ToolFailure(f"{key} is {text} %, {than}", status="invalid")
+            if _WORK.fullmatch(key) and figure < 0:
+                raise ToolFailure(f"{key} is {text}, less than 0", status="invalid")
             if _SCALED.fullmatch(key):
                 figure = float(figure) * MBPS.get(rate_unit, 1.0)
         if figure is not None:

@@ -2,8 +2,9 @@
 
 A file may contain many runs, with a banner and header before each, before the first only (`-P 0`
 in a loop), or nowhere. It is read line by line; a banner or header holds until the next one. A
-banner or header without figures is a failed run, with netperf's messages as the reason. A line that
-netperf does not print is an error: it is safer to reject the file than to read half of it.
+banner or header without figures is a failed run, with netperf's messages as the reason. Of a
+terminal's transcript, prompts and other programs' lines are skipped. A line that looks like a row
+and does not fit its header is an error: it is safer to reject the file than to read half of it.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from netlimits.importers import netperf_classic, netperf_columns, netperf_keys, netperf_runs
-from netlimits.importers.base import LINE_LIMIT, TORN, Given, ImportedRun, SourceText, clean
-from netlimits.importers.netperf_headers import HEADERS
-from netlimits.importers.netperf_runs import RATE, UNIT, Interim, Test
+from netlimits.importers.base import LINE_LIMIT, Given, ImportedRun, SourceText, clean
+from netlimits.importers.netperf import classic, columns, keys, runs
+from netlimits.importers.netperf.headers import HEADERS
+from netlimits.importers.netperf.runs import RATE, UNIT, Interim, Test
 
 _KEY = re.compile(r"([A-Z][A-Z0-9_]*(?:\[\d{1,9}\])?)=(.*)")
 _INTERIM_KEY = re.compile(r"NETPERF_(INTERIM_RESULT|UNITS|INTERVAL|ENDING)\[\d+\]")
@@ -28,9 +29,31 @@ _FAILURE = re.compile(
     r"|The test you requested .*|Please verify that you have the correct test name,"
     r"|and that test family has been compiled .*|.*\b(Aborted|Segmentation fault|Terminated)\b.*"
 )
+_OWN_FAILURE = re.compile(
+    r"net(perf|server): .*|establish[ _]control.*"
+    r"|(send|recv|scan)_(tcp|udp|sctp|dccp|omni|unix)\w*: .*"
+    r"|(get|set)_(remote|local|transport|tcp|sock)\w*: .*|create_data_socket: .*|catcher: .*"
+    r"|shutdown_control: .*|calibrate_\w+: .*|remote error \d+.*|The test you requested .*"
+)
+"""What only netperf prints; any other program's `word: text` counts beside a run of netperf."""
 _FAILED = re.compile(r"establish_control could not .*|and that test family has been compiled .*")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _ANOTHER = re.compile(r"establish control: |The test you requested ")
 """First line of a failure that is a run by itself, without a banner. `_FAILED` is its last line."""
+_HISTOGRAM = re.compile(
+    r"Histogram of .*|(UNIT|TEN|HUNDRED)_(N|U|M)?SECS? *:.*|>100_SECS *:.*|HIST_TOTAL *:.*"
+)
+_TRANSCRIPT = re.compile(
+    r"(\([\w.-]{1,40}\) ?)?"
+    r"([\w.-]{1,80}@[\w.-]{1,80}:?[^$#%>]{0,120}|\[[^\]]{1,120}\]|[\w.~/-]{0,80})[$#%>]( .*)?"
+    r"|\+ .*|(\S*/)?netperf .*|(real|user|sys)\s+\d+m[\d.]+s|[-=*#]{3,}.*"
+)
+"""A shell's prompt with its command, `set -x`, a command that a script printed, `time`, a rule."""
+_NUMBERS = 0.5
+"""Share of a line's words that are numbers, from which on it may be a row."""
+
+
+TORN = "the last line is cut off"
 
 
 @dataclass(slots=True)
@@ -39,12 +62,41 @@ class _Table:
 
     keys: dict[str, str]
     line: int
-    headers: list[netperf_columns.Columns]
+    headers: list[columns.Columns]
     announced: bool
     test: Test
     interim: list[Interim]
     wide: bool
     repaired: bool
+
+
+def claims(source: SourceText) -> bool:
+    """Return True if a line is a banner, a header, a pair, an interim result or an error of it."""
+    lines = source.lines
+    return any(
+        _is_netperfs(line.strip(), lines[at : at + 4])
+        for at, line in enumerate(lines)
+        if line.strip() and len(line) <= LINE_LIMIT
+    )
+
+
+def _is_netperfs(line: str, block: Sequence[str]) -> bool:
+    if (pair := _KEY.fullmatch(line)) and (pair[1] in HEADERS or _INTERIM_KEY.fullmatch(pair[1])):
+        return True
+    if runs.test(line) or _OWN_FAILURE.fullmatch(line) or classic.form(block, ""):
+        return True
+    if any(pattern.fullmatch(line) for pattern in _INTERIM):
+        return True
+    if line.startswith(",") or line.split(",")[0].split()[:1] == []:
+        return False
+    if line.split(",")[0].split()[0] not in columns.FIRST_WORDS:
+        return False
+    try:
+        wide = len(block) >= 4 and max(map(len, block)) <= LINE_LIMIT // 8
+        above = columns.column_header(tuple(block)) if wide else None
+    except columns.Unfit:
+        return True
+    return above is not None or columns.csv_header(line) is not None
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
@@ -65,8 +117,8 @@ class _Reading:
         self._runs: list[ImportedRun] = []
         self._number = 0
         self._test = Test()
-        self._form: netperf_classic.Form | None = None
-        self._columns: netperf_columns.Columns | None = given.columns or None
+        self._form: classic.Form | None = None
+        self._columns: columns.Columns | None = given.columns or None
         self._spaced: bool | None = None  # None where no header says it
         self._starts: Sequence[int] = ()
         self._announced = 0  # line of a banner or header whose figures are still to come
@@ -76,7 +128,7 @@ class _Reading:
         self._failure: list[str] = []
         self._wide = False
         self._interim: list[Interim] = []
-        self._pairs: list[netperf_keys.Pair] = []
+        self._pairs: list[keys.Pair] = []
         self._known: set[str] = set()
         self._rows: list[dict[str, str]] = []
 
@@ -97,9 +149,9 @@ class _Reading:
         """Consume one line, or a header of several; return how many."""
         if pair := _KEY.fullmatch(line):
             self._pair(pair[1], pair[2].strip())
-        elif banner := netperf_runs.test(line):
+        elif banner := runs.test(line):
             self._banner(banner)
-        elif self._announced and self._announced == self._number - 1 and netperf_runs.is_rest(line):
+        elif self._announced and self._announced == self._number - 1 and runs.is_rest(line):
             pass
         elif line.startswith("!!!"):
             self._wide |= "confidence was not achieved" in line
@@ -107,18 +159,35 @@ class _Reading:
             self._end_runs()
             rate, unit, seconds, ending = interim.groups()
             self._interim.append(Interim(unit, float(rate), float(seconds), float(ending)))
-        elif _FAILURE.fullmatch(line):
+        elif _FAILURE.fullmatch(line) and (self._pending() or _OWN_FAILURE.fullmatch(line)):
             self._end_runs()
             if _ANOTHER.match(line) and (self._announced or self._failure):
                 self._fail()
             self._failure.append(line)
             if _FAILED.fullmatch(line):
                 self._fail()
-        elif self._form and line.split()[0] in netperf_classic.EXTRAS:
-            return netperf_classic.EXTRAS[line.split()[0]]
+        elif self._form and line.split()[0] in classic.EXTRAS:
+            return classic.EXTRAS[line.split()[0]]
+        elif _HISTOGRAM.fullmatch(line):
+            pass
         else:
             return self._header(line, block) or self._row(line)
         return 1
+
+    def _pending(self) -> bool:
+        """Return True if a banner or header waits for its figures, or a message goes on."""
+        return bool(self._announced or self._failure or self._rows)
+
+    def _is_noise(self, line: str) -> bool:
+        """Return True for a line of another program: it looks like no row of what is expected."""
+        if _TRANSCRIPT.fullmatch(line):
+            return True
+        fields = len(self._columns or ())
+        if self._headed or len(line.split()) == fields or line.count(",") >= max(1, fields // 2):
+            return False
+        words = line.split()
+        numbers = sum(_NUMBER.fullmatch(word) is not None for word in words)
+        return numbers < _NUMBERS * len(words)
 
     def _banner(self, test: Test) -> None:
         self._end_runs()
@@ -130,27 +199,27 @@ class _Reading:
 
     def _header(self, line: str, block: Sequence[str]) -> int:
         """Consume a header; return its number of lines, 0 if there is none."""
-        if table := netperf_classic.form(block, self._test.direction):
+        if table := classic.form(block, self._test.direction):
             self._end_runs()
             self._announce()
             self._form, taken = table
             return taken
-        if line.startswith(",") or line.split(",")[0].split()[0] not in netperf_columns.FIRST_WORDS:
+        if line.startswith(",") or line.split(",")[0].split()[0] not in columns.FIRST_WORDS:
             return 0
         try:
             wide = len(block) >= 4 and max(map(len, block)) <= LINE_LIMIT // 8
-            if wide and (header := netperf_columns.column_header(tuple(block[:4]))):
+            if wide and (header := columns.column_header(tuple(block[:4]))):
                 self._table_header(header[0], spaced=True)
                 self._starts = header[1]
                 return 4
-        except netperf_columns.Unfit as error:
+        except columns.Unfit as error:
             self._source.refuse(self._number, str(error))
-        if names := netperf_columns.csv_header(line):
+        if names := columns.csv_header(line):
             self._table_header(names, spaced=False)
             return 1
         return 0
 
-    def _table_header(self, names: netperf_columns.Columns, *, spaced: bool) -> None:
+    def _table_header(self, names: columns.Columns, *, spaced: bool) -> None:
         """Begin a run with an `-o` or `-O` header, or add another table to the same run."""
         table = self._table
         if table and not self._pairs and names not in table.headers:
@@ -172,34 +241,42 @@ class _Reading:
         self._announced, self._headed = self._announced or self._number, True
 
     def _row(self, line: str) -> int:
+        if self._is_noise(line):
+            return 1
         if self._form:
-            figures = netperf_classic.values(self._form.rows[len(self._rows)], line)
+            figures = classic.values(self._form.rows[len(self._rows)], line)
             if figures is None:
-                self._source.refuse(
-                    self._number, f"does not match the table's header: {clean(line)[:60]!r}"
-                )
+                self._misfit(f"does not match the table's header: {clean(line)[:60]!r}")
+                return 1
             self._rows.append(figures)
             if len(self._rows) == len(self._form.rows):
-                keys = {k: text for row in self._rows for k, text in row.items()}
+                keyed = {k: text for row in self._rows for k, text in row.items()}
                 self._rows = []
-                self._ended({**self._form.units, **keys}, self._number)
+                self._ended({**self._form.units, **keyed}, self._number)
             return 1
         if self._columns is None:
-            self._source.refuse(self._number, _unknown(line))
+            self._source.refuse(self._number, rows_alone(line))
         spaced = "," not in line if self._spaced is None else self._spaced
         try:
             if spaced:
                 starts = self._starts if self._headed and self._spaced else ()
                 as_it_stands = self._source.lines[self._number - 1]
-                self._ended(
-                    netperf_columns.spaced_row(self._columns, as_it_stands, starts), self._number
-                )
+                self._ended(columns.spaced_row(self._columns, as_it_stands, starts), self._number)
             else:
-                keys, surplus = netperf_columns.csv_row(self._columns, line)
-                self._ended(keys, self._number, repaired=surplus > 0)
-        except netperf_columns.Unfit as error:
-            self._source.refuse(self._number, str(error))
+                keyed, surplus = columns.csv_row(self._columns, line)
+                self._ended(keyed, self._number, repaired=surplus > 0)
+        except columns.Unfit as error:
+            self._misfit(str(error))
         return 1
+
+    def _misfit(self, problem: str) -> None:
+        """Refuse the file, unless the row is its last line and was cut off."""
+        if not (self._source.torn and self._number == len(self._source.lines)):
+            self._source.refuse(self._number, problem)
+        self._end_runs()
+        factors = runs.factors({}, self._test, self._test.direction)
+        self._runs.append(ImportedRun(self._number, "invalid", TORN, factors))
+        self._announced, self._headed, self._rows, self._goes_on = 0, False, [], False
 
     def _pair(self, key: str, text: str) -> None:
         """Consume a `-k` pair. Interim results may begin a run, or end the runs before them."""
@@ -210,7 +287,7 @@ class _Reading:
             )
         if self._table or (interim and (key in self._known or not self._only_interim())):
             self._end_runs()
-        self._pairs.append(netperf_keys.Pair(key, text, self._number))
+        self._pairs.append(keys.Pair(key, text, self._number))
         self._known.add(key)
 
     def _only_interim(self) -> bool:
@@ -226,19 +303,19 @@ class _Reading:
         if not self._pairs:
             return
         pairs, self._pairs, self._known = self._pairs, [], set()
-        interim = netperf_keys.interim({p.key: p.text for p in pairs if p.key not in HEADERS})
+        interim = keys.interim({p.key: p.text for p in pairs if p.key not in HEADERS})
         if interim is None:
             self._source.refuse(pairs[-1].line, "an interim result is incomplete")
         self._interim += interim
         results = [pair for pair in pairs if pair.key in HEADERS]
-        for keys, line in netperf_keys.split(results) if results else ():
-            self._ended(keys, line)
+        for keyed, line in keys.split(results) if results else ():
+            self._ended(keyed, line)
             self._end_runs()
 
-    def _ended(self, keys: dict[str, str], line: int, *, repaired: bool = False) -> None:
+    def _ended(self, keyed: dict[str, str], line: int, *, repaired: bool = False) -> None:
         """Hold the run of a row or of pairs until nothing can be added to it."""
         if self._goes_on and self._table:
-            for key, text in keys.items():
+            for key, text in keyed.items():
                 if self._table.keys.setdefault(key, text) != text:
                     self._source.refuse(line, f"{key} was {self._table.keys[key]!r} just before")
             self._table.line = line
@@ -255,17 +332,13 @@ class _Reading:
         headers = [self._columns] if self._columns and not self._form else []
         announced = self._announced > 0 and self._test.name != ""
         self._table = _Table(
-            keys, line, headers, announced, self._test, self._interim, self._wide, repaired
+            keyed, line, headers, announced, self._test, self._interim, self._wide, repaired
         )
         self._announced, self._headed, self._interim, self._wide = 0, False, [], False
 
     def _keep(self, table: _Table) -> None:
-        run = netperf_runs.run(
-            self._source, table.line, table.keys, table.test, self._given, table.interim
-        )
+        run = runs.run(self._source, table.line, table.keys, table.test, self._given, table.interim)
         reason = "the requested confidence was not reached" if table.wide else ""
-        if table.line >= len(self._source.lines) and self._source.torn:
-            reason = reason or TORN
         if reason and run.status == "ok":
             run = ImportedRun(table.line, "invalid", reason, run.values)
         self._runs.append(replace(run, repaired=table.repaired))
@@ -274,7 +347,7 @@ class _Reading:
         """Add a failed run: one that has a banner or a message but no figures."""
         reason = clean(" ".join(self._failure)) or "netperf printed no figures"
         test = self._test if self._announced else Test()
-        values = netperf_runs.factors({}, test, test.direction)
+        values = runs.factors({}, test, test.direction)
         self._runs.append(ImportedRun(self._announced or self._number, "failed", reason, values))
         self._announced, self._headed, self._wide = 0, False, False
         self._failure, self._rows = [], []
@@ -282,11 +355,17 @@ class _Reading:
             self._interim = []
 
 
-def _unknown(line: str) -> str:
-    """Return the error for a line that is neither known text nor a row under a header."""
-    if re.fullmatch(r"[-+0-9.,\s\"A-Za-z^/|%_]+", line) and re.search(r"\d", line):
-        return (
-            f"a row without its header ({clean(line)[:40]!r}): name its columns as in netperf's "
-            "-o or -O, such as --columns throughput,elapsed_time"
-        )
-    return f"is not output of netperf, iperf3 or the Turin scripts: {clean(line)[:60]!r}"
+def rows_alone(line: str) -> str:
+    """Return the error for a row under no header."""
+    return (
+        f"a row without its header ({clean(line)[:40]!r}): name its columns as in netperf's "
+        "-o or -O, such as --columns throughput,elapsed_time"
+    )
+
+
+def is_row(line: str) -> bool:
+    """Return True for a line that may be a row of netperf's."""
+    return re.fullmatch(r"[-+0-9.,\s\"A-Za-z^/|%_]+", line) is not None and (
+        re.search(r"\d", line) is not None
+        and (line.count(",") > 1 or _NUMBER.match(line) is not None)
+    )

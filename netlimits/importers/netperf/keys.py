@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from netlimits.importers.netperf_runs import RATE, UNIT, Interim
+from netlimits.importers.netperf.runs import RATE, UNIT, Interim
 
 
 class Pair(NamedTuple):

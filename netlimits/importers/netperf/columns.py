@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from netlimits.importers.netperf_headers import CSV_NAMES, HEADERS
+from netlimits.importers.netperf.headers import CSV_NAMES, HEADERS
 from netlimits.metrics.selectors import is_text
 
 Columns = tuple[str | None, ...]

@@ -1,0 +1,107 @@
+"""Find the JSON objects in a text, whatever stands around them.
+
+A file may hold one document, several, an array of them, or documents between the lines of a log. An
+opening brace that begins no JSON is the log's. A document that goes on for more than its first line
+and then breaks off is an error: half a result must not pass for none.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+_OPENING = re.compile(r"\{(?=\s*[\"}])|\[(?=\s*[\[{])")
+_DEEPEST = 5
+"""How deep results may lie in other objects."""
+_TEXT_OF_JSON = 40
+"""Characters from which a text in a document is tried as JSON: the output that a program kept."""
+_TRIES = 4
+"""Failed tries may read so many times the text in total."""
+_FREE = 10**6
+"""Characters that failed tries may always read."""
+
+
+class Document(NamedTuple):
+    """A JSON object and its first line, from 1."""
+
+    line: int
+    value: Mapping[str, Any]
+
+
+class Broken(ValueError):
+    """A document breaks off, or cannot be read. `line` is where."""
+
+    def __init__(self, line: int, problem: str) -> None:
+        super().__init__(problem)
+        self.line = line
+
+
+def find(text: str) -> list[Document]:
+    """Return the outermost objects in a text, those of arrays one by one, in their order.
+
+    Raises:
+        Broken: A document breaks off, or the text only resembles JSON.
+    """
+    decoder = json.JSONDecoder(parse_constant=lambda name: None)
+    found: list[Document] = []
+    at, line, counted, failed = 0, 1, 0, 0
+    while opening := _OPENING.search(text, at):
+        began = opening.start()
+        line += text.count("\n", counted, began)
+        counted = began
+        try:
+            value, at = decoder.raw_decode(text, began)
+        except json.JSONDecodeError as error:
+            last = line + text.count("\n", began, error.pos)
+            to_the_end = error.msg.startswith("Unterminated") or not text[error.pos :].strip()
+            if last > line or to_the_end:
+                raise Broken(last, f"is not a complete JSON document: {error.msg}") from None
+            failed += error.pos - began + 1
+            at = began + 1
+        except (ValueError, RecursionError) as error:
+            raise Broken(line, f"is not valid JSON: {str(error)[:100]}") from None
+        else:
+            found += (Document(line, each) for each in _objects(value))
+        if failed > _TRIES * len(text) + _FREE:
+            raise Broken(line, "resembles JSON in too many places; remove what is no result")
+    return found
+
+
+def recognized(
+    document: Document, recognizes: Callable[[Mapping[str, Any]], object]
+) -> Iterator[Document]:
+    """Yield the document if it is recognized, else the objects in it that are."""
+    yield from (
+        Document(document.line, value) for value in _inside(document.value, recognizes, _DEEPEST)
+    )
+
+
+def _inside(
+    value: Any, recognizes: Callable[[Mapping[str, Any]], object], depth: int
+) -> Iterator[Mapping[str, Any]]:
+    if isinstance(value, dict) and recognizes(value):
+        yield value
+        return
+    if isinstance(value, str) and len(value) > _TEXT_OF_JSON and value.lstrip()[:1] == "{":
+        value = _parsed(value)
+    if not depth or not isinstance(value, dict | list):
+        return
+    for each in value.values() if isinstance(value, dict) else value:
+        yield from _inside(each, recognizes, depth - 1)
+
+
+def _parsed(text: str) -> list[Mapping[str, Any]]:
+    try:
+        return [document.value for document in find(text)]
+    except Broken:
+        return []
+
+
+def _objects(value: Any, depth: int = 2) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+    elif isinstance(value, list) and depth:
+        for each in value:
+            yield from _objects(each, depth - 1)

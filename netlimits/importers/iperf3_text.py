@@ -1,0 +1,409 @@
+"""iperf3's text output of a client or a server, 3.0 to 3.21, with every -f, -P, -u, -R and --bidir.
+
+A run begins where a client connects or a server accepts, and counts if its summary was printed: the
+lines that end in `sender` and `receiver`, and of UDP before 3.7 one line without either, in which
+bytes and rate are the sender's and the loss is the receiver's. Figures have the digits that iperf3
+printed, three of most; -V adds CPU, MSS, block size and the start. The sum of parallel streams is
+the line [SUM].
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from statistics import fmean
+
+from netlimits.errors import ToolFailure
+from netlimits.importers.base import LINE_LIMIT, SHORT, Given, ImportedRun, SourceText, clean
+from netlimits.importers.rates import AMOUNT, RATE, amount, rate_mbps
+from netlimits.importers.streams import Interval, Parts, figures_of, rows
+from netlimits.model import Scalar, Status
+
+_LINE = re.compile(
+    r"\[ *(?P<id>\d{1,6}|SUM)\](?:\[(?P<role>TX|RX)-[CS]\])? +"
+    r"(?P<start>\d{1,9}\.\d{1,6}) *- *(?P<end>\d{1,9}\.\d{1,6}) +sec +"
+    rf"{AMOUNT} +{RATE}(?P<rest>.*)"
+)
+_RETRANSMITS = re.compile(r" +(\d{1,12})(?: +" + AMOUNT + r")?(?: +.*)?")
+_DATAGRAMS = re.compile(
+    r" +(\d{1,12}(?:\.\d{1,9})?) ms +(-?\d{1,15})/(\d{1,15}) \((?:-?nan|[-\d.e+]{1,20})%\)"
+)
+_CONNECTED = re.compile(r"\[ *(\d{1,6})\] local \S+ port \d+ connected to \S+ port \d+")
+_CLIENT = re.compile(r"Connecting to host (\S+), port \d+")
+_SERVER = re.compile(r"Accepted connection from (\S+), port \d+")
+_REVERSE = re.compile(r"Reverse mode, remote host \S+ is sending")
+_ERROR = re.compile(r"iperf3: (?:error - |interrupt - )(.*)|iperf3: (unable to .*)")
+_HEADER = re.compile(r"\[ ID\](?:\[Role\])? Interval +Transfer +(?:Bandwidth|Bitrate)\b(.*)")
+_TEST = re.compile(
+    r"Starting Test: protocol: (\w{1,8}), (\d{1,6}) streams, (\d{1,9}) byte blocks, "
+    r"omitting (\d{1,6}) seconds, (?:(\d{1,9}) second test)?.*"
+)
+_FACTS = {
+    "time": re.compile(r"Time: \w{3}, (\d\d \w{3} \d{4} \d\d:\d\d:\d\d) (?:GMT|UTC)"),
+    "mss": re.compile(r" *TCP MSS: (\d{2,6})(?: \(default\))?"),
+    "congestion": re.compile(r"snd_tcp_congestion (\S{1,40})"),
+    "target": re.compile(r" *Target Bitrate: (\d{1,18})"),
+    "cpu": re.compile(
+        r"CPU Utilization: (local|remote)/(?:sender|receiver) (-?[\d.]{1,20})% \(.*\), "
+        r"(?:local|remote)/(?:sender|receiver) (-?[\d.]{1,20})% \(.*\)"
+    ),
+}
+_RULE = re.compile(r"(- ){8,}-? *")
+
+
+@dataclass(slots=True)
+class _Result:
+    """A line of figures."""
+
+    stream: str
+    role: str
+    start: float
+    end: float
+    mbps: float
+    rest: str
+
+    @property
+    def seconds(self) -> float:
+        return self.end - self.start
+
+    @property
+    def count(self) -> float:
+        """Bytes, by the rate, which has more digits than the amount."""
+        return self.mbps * 1e6 / 8 * self.seconds
+
+    @property
+    def party(self) -> str:
+        """`sender`, `receiver`, or "" for a line without either."""
+        last = self.rest.split()[-1:]
+        return last[0] if last in (["sender"], ["receiver"]) else ""
+
+    @property
+    def datagrams(self) -> tuple[float, float, float] | None:
+        """Jitter in µs, lost datagrams and datagrams; None where there are none."""
+        match = _DATAGRAMS.match(self.rest)
+        return (1000 * float(match[1]), float(match[2]), float(match[3])) if match else None
+
+    @property
+    def tcp(self) -> tuple[float, float | None] | None:
+        """Retransmits and congestion window in bytes."""
+        match = None if self.datagrams else _RETRANSMITS.fullmatch(self.rest)
+        if not match:
+            return None
+        return float(match[1]), amount(match[2], match[3]) if match[2] else None
+
+
+@dataclass(slots=True)
+class _Run:
+    """What was read of a run so far."""
+
+    line: int
+    server: bool
+    reverse: bool = False
+    facts: dict[str, re.Match[str]] = field(default_factory=dict)
+    test: re.Match[str] | None = None
+    streams: list[str] = field(default_factory=list)
+    header: str = ""
+    intervals: list[_Result] = field(default_factory=list)
+    summary: list[_Result] = field(default_factory=list)
+    ruled: bool = False
+    error: str = ""
+
+
+def claims(source: SourceText) -> bool:
+    """Return True if a line is iperf3's: where a test begins, an error, or `sender`/`receiver`."""
+    return any(
+        _CLIENT.fullmatch(line)
+        or _ERROR.fullmatch(line)
+        or (
+            (match := _LINE.fullmatch(line))
+            and (match["role"] or match["rest"].split()[-1:] in (["sender"], ["receiver"]))
+        )
+        or (_HEADER.fullmatch(line) and re.search(r" Bitrate| Retr|\[Role\]", line))
+        for line in map(str.strip, source.lines)
+        if len(line) <= LINE_LIMIT
+    )
+
+
+def read(source: SourceText, given: Given) -> list[ImportedRun]:
+    """Return a run for each test; one without a summary was interrupted."""
+    runs = [_finished(run) for run in _runs(source)]
+    return [run for run in runs if run is not None]
+
+
+def _runs(source: SourceText) -> Iterator[_Run]:
+    run: _Run | None = None
+    before: dict[str, re.Match[str]] = {}
+    for number, line in enumerate(source.lines, 1):
+        line = line[:LINE_LIMIT].strip()
+        client, server = _CLIENT.fullmatch(line), _SERVER.fullmatch(line)
+        header = _HEADER.fullmatch(line)
+        again = header and run is not None and run.summary
+        if client or server or again or (run is None and (header or _CONNECTED.match(line))):
+            if run is not None:
+                yield run
+            run = _Run(number, server=server is not None, facts=before)
+            before = {}
+        for name, pattern in _FACTS.items():
+            if match := pattern.fullmatch(line):
+                early = run is None or (name == "time" and run.summary)
+                (before if early or run is None else run.facts)[name] = match
+        if error := _ERROR.fullmatch(line):
+            if run is None or run.summary:
+                if run is not None:
+                    yield run
+                run = _Run(number, server=False)
+            run.error = run.error or error[1] or error[2]
+        if run is None:
+            continue
+        _add(run, line, header)
+        if run.summary:
+            run.line = number if _LINE.fullmatch(line) else run.line
+    if run is not None:
+        yield run
+
+
+def _add(run: _Run, line: str, header: re.Match[str] | None) -> None:
+    """Add a line to a run."""
+    if header:
+        run.header = run.header or header[1]
+    elif _RULE.fullmatch(line):
+        run.ruled = True
+    elif match := _TEST.fullmatch(line):
+        run.test = match
+    elif _REVERSE.fullmatch(line):
+        run.reverse = True
+    elif match := _CONNECTED.match(line):
+        run.streams.append(match[1])
+    elif match := _LINE.fullmatch(line):
+        result = _Result(
+            match["id"],
+            match["role"] or "",
+            float(match["start"]),
+            float(match["end"]),
+            rate_mbps(*match.group(7, 8, 9)),
+            match["rest"].rstrip(),
+        )
+        if result.rest.endswith("(omitted)"):
+            return
+        if run.ruled or result.party:
+            run.summary.append(result)
+        else:
+            run.intervals.append(result)
+
+
+def _finished(run: _Run) -> ImportedRun | None:
+    """Return the run, None for a server's that was stopped before one."""
+    stopped = not run.error or run.error.startswith("the server has terminated")
+    if stopped and not (run.intervals or run.summary or run.streams):
+        return None
+    values = _factors(run)
+    started = _started(run)
+    try:
+        if not run.summary:
+            raise ToolFailure(run.error or "iperf3 printed no summary: the run was interrupted")
+        figures = _figures(run)
+    except ToolFailure as error:
+        status: Status = "invalid" if error.status == "invalid" else "failed"
+        return ImportedRun(run.line, status, clean(str(error)), values, started=started)
+    interim = tuple(_interim(run, started or 0.0))
+    return ImportedRun(run.line, "ok", "", values, figures, interim, started)
+
+
+def _udp(run: _Run) -> bool:
+    if run.test:
+        return run.test[1].upper() == "UDP"
+    every = (*run.intervals, *run.summary)
+    return "Datagrams" in run.header or any(result.datagrams for result in every)
+
+
+def _ways(run: _Run) -> list[tuple[str, str, str]]:
+    """Return sender, receiver and role of the client's lines, of each direction."""
+    roles = {result.role for result in (*run.intervals, *run.summary)}
+    if roles >= {"TX", "RX"}:
+        return [("local", "remote", "TX"), ("remote", "local", "RX")]
+    reverse = run.reverse
+    if run.server:  # it sends where its lines count retransmits, or only it reports as a sender
+        parties = {result.party for result in run.summary if result.mbps > 0}
+        reverse = parties == {"sender"} or "Retr" in run.header
+    return [("remote", "local", "")] if reverse else [("local", "remote", "")]
+
+
+def _as_server(role: str) -> str:
+    """Return what a server calls a client's role: its TX is what the client receives."""
+    return {"TX": "RX", "RX": "TX"}.get(role, role)
+
+
+def _factors(run: _Run) -> dict[str, Scalar]:
+    values: dict[str, Scalar] = {
+        "tool": "iperf3",
+        "reported_by": "server" if run.server else "client",
+    }
+    if run.intervals or run.summary:
+        ways = _ways(run)
+        values["protocol"] = "udp" if _udp(run) else "tcp"
+        reverse = ways[0][0] == "remote"
+        values["direction"] = "bidir" if len(ways) > 1 else "recv" if reverse else "send"
+        streams = {r.stream for r in (*run.intervals, *run.summary) if r.stream != "SUM"}
+        values["streams"] = max(1, len(streams) // len(ways))
+    if run.test:
+        values |= {"protocol": run.test[1].lower(), "send_size": int(run.test[3])}
+        values["streams"] = int(run.test[2])
+    if match := run.facts.get("mss"):
+        values["mss"] = int(match[1])
+    if match := run.facts.get("congestion"):
+        values["congestion_control"] = clean(match[1])
+    if (match := run.facts.get("target")) and float(match[1]):
+        values["target_mbps"] = float(match[1]) / 1e6
+    return values
+
+
+def _started(run: _Run) -> float | None:
+    if not (match := run.facts.get("time")):
+        return None
+    try:
+        return datetime.strptime(match[1], "%d %b %Y %H:%M:%S").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return None
+
+
+def _total(results: Sequence[_Result]) -> _Result | None:
+    """Return the sum of the streams, or the only stream."""
+    sums = [result for result in results if result.stream == "SUM"]
+    if len(sums) == 1:
+        return sums[0]
+    return results[0] if len(results) == 1 else None
+
+
+def _figures(run: _Run) -> dict[str, Scalar]:
+    udp, ways = _udp(run), _ways(run)
+    flows, whole = [], True
+    for sender, receiver, role in ways:
+        role = _as_server(role) if run.server else role
+        of_way = [result for result in run.summary if result.role == role]
+        flow = _flow(run, of_way, sender, receiver, udp)
+        if run.server and sender == "remote" and len(ways) > 1:
+            whole = False
+            continue
+        flow.refuse_nonsense()
+        flows.append(flow)
+    seconds = flows[0].elapsed or 0.0
+    if run.test and run.test[5] and seconds < SHORT * float(run.test[5]):
+        raise ToolFailure(f"the run ended after {seconds:g} s of {run.test[5]} s", status="invalid")
+    figures = figures_of(flows, "iperf3", whole=whole)
+    if cpu := run.facts.get("cpu"):
+        for end, text in zip(("local", "remote"), (cpu[2], cpu[3]), strict=True):
+            used = float(text)
+            if used < 0:
+                raise ToolFailure(f"{end} CPU is {text} %, less than 0", status="invalid")
+            if not run.server:
+                figures[f"iperf3_{end}_process_cpu_pct"] = used
+            elif end == "local":
+                figures["iperf3_remote_process_cpu_pct"] = used
+    windows = [
+        result.tcp[1]
+        for result in run.intervals
+        if result.tcp and result.tcp[1] and result.stream != "SUM"
+    ]
+    sender = ways[0][0]
+    if windows and not udp and (sender == "local") != run.server and len(ways) == 1:
+        figures[f"{sender}_cwnd_bytes"] = fmean(windows)
+    return figures
+
+
+def _flow(run: _Run, results: Sequence[_Result], sender: str, receiver: str, udp: bool) -> Parts:
+    """Return the data of a direction, as the lines of its sender and receiver have it."""
+    by_party = {
+        party: _total([result for result in results if result.party == party])
+        for party in ("sender", "receiver", "")
+    }
+    sent, got, either = by_party["sender"], by_party["receiver"], by_party[""]
+    own = "remote" if run.server else "local"
+    if run.server:  # what the other end counted is printed as 0
+        sent, got = (sent, None) if sender == own else (None, got)
+    if sent is None and got is None and either is None:
+        raise ToolFailure("iperf3 printed no summary of all streams")
+    if either is not None and sent is None and got is None:
+        return _unlabelled(run, either, sender, receiver)
+    loss = jitter = None
+    if udp and (of := (got or sent)) is not None and of.datagrams:
+        jitter, lost, packets = of.datagrams
+        loss = 100 * max(0.0, lost) / packets if packets and lost <= packets else None
+        jitter = jitter if got is not None else None
+    return Parts(
+        sender,
+        receiver,
+        sent=sent.count if sent and sent.mbps else None,
+        sent_s=sent.seconds if sent else None,
+        arrived=got.count if got else None,
+        arrived_s=got.seconds if got else None,
+        retransmits=sent.tcp[0] if sent and sent.tcp and not udp else None,
+        loss_pct=loss if got is not None else None,
+        jitter_us=jitter,
+        datagrams=udp,
+    )
+
+
+def _unlabelled(run: _Run, line: _Result, sender: str, receiver: str) -> Parts:
+    """Return the data of UDP before 3.7, whose line has the sender's rate and the receiver's loss.
+
+    A server's has no rate at all: its interim results have what arrived.
+    """
+    if not line.datagrams:
+        raise ToolFailure("iperf3 printed a summary without sender and receiver")
+    jitter, lost, packets = line.datagrams
+    loss = 100 * max(0.0, lost) / packets if packets and lost <= packets else None
+    arrived = line.count * (1 - loss / 100) if loss is not None else None
+    seconds = line.seconds
+    if not line.mbps:
+        every = [r for r in run.intervals if r.stream == "SUM"] or run.intervals
+        seconds = sum(result.seconds for result in every)
+        arrived = sum(result.count for result in every) if every else 0.0
+    return Parts(
+        sender,
+        receiver,
+        sent=line.count if line.mbps and not run.server else None,
+        sent_s=line.seconds,
+        arrived=arrived,
+        arrived_s=seconds or line.seconds,
+        loss_pct=loss,
+        jitter_us=jitter,
+        datagrams=True,
+    )
+
+
+def _interim(run: _Run, origin: float) -> Iterator[Mapping[str, float]]:
+    ways = _ways(run)
+    several = len({r.stream for r in run.intervals if r.stream != "SUM"}) > len(ways)
+    own = "remote" if run.server else "local"
+    timelines = []
+    for sender, _, role in ways:
+        mine = _as_server(role) if run.server else role
+        results = [result for result in run.intervals if result.role == mine]
+        ids = list(dict.fromkeys(r.stream for r in results if r.stream != "SUM"))
+        places: dict[str, int] = {}
+        timeline = []
+        for result in results:
+            if result.seconds <= 0:
+                continue
+            place = places[result.stream] = places.get(result.stream, -1) + 1
+            stream = 0 if result.stream == "SUM" or not several else ids.index(result.stream) + 1
+            sends = own == sender
+            timeline.append(
+                Interval(
+                    place,
+                    own,
+                    "send" if sends else "recv",
+                    result.end,
+                    result.seconds,
+                    result.count,
+                    stream=stream,
+                    retransmits=result.tcp[0]
+                    if sends and result.tcp and "Retr" in run.header
+                    else None,
+                    cwnd_bytes=result.tcp[1] if sends and result.tcp else None,
+                )
+            )
+        timelines.append(timeline)
+    yield from rows(timelines, origin, whole=len(ways) == 1)

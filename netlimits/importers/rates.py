@@ -1,0 +1,22 @@
+"""Amounts and rates as iperf, iperf3 and uperf print them: bytes by 1024, bits by 1000."""
+
+from __future__ import annotations
+
+AMOUNT = r"(\d{1,15}(?:\.\d{1,9})?) ?([KMGT]?)Bytes?"
+"""An amount: its number, and its letter."""
+RATE = r"(\d{1,15}(?:\.\d{1,9})?) ?([KMGT]?)(bits|Bytes)/sec"
+"""A rate: its number, its letter, and whether it is of bits or bytes."""
+
+_POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+
+
+def amount(number: str, letter: str) -> float:
+    """Return bytes."""
+    return float(number) * 1024.0 ** _POWERS[letter]
+
+
+def rate_mbps(number: str, letter: str, of: str) -> float:
+    """Return Mbit/s."""
+    if of == "bits":
+        return float(number) * 1000.0 ** _POWERS[letter] / 1e6
+    return float(number) * 1024.0 ** _POWERS[letter] * 8 / 1e6

@@ -1,0 +1,201 @@
+"""From the bytes and seconds that each end of a test counted to figures and interim results.
+
+A rate is bytes over the seconds of the end that counted them. Where the receiver's count is
+missing, throughput is missing: what was sent need not have arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from netlimits.errors import ToolFailure
+from netlimits.model import Scalar
+
+_MORE, _WAITING = 1.1, 2**20
+"""More than this share of what was sent, and these bytes, cannot have arrived."""
+
+
+_APART = 0.25
+"""Interim results of both ends that end further apart, as a share of the interval, are two rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The data of one direction; None is unknown.
+
+    Attributes:
+        sender: "local" (the client's end) or "remote".
+        receiver: The other end.
+        sent: Bytes that the sender counted.
+        sent_s: The seconds in which it did.
+        arrived: Bytes that the receiver counted.
+        arrived_s: The seconds in which it did.
+        retransmits: TCP's segments that were sent again.
+        loss_pct: Lost datagrams, where the receiver counts them and not the bytes.
+        jitter_us: Jitter of datagrams.
+        datagrams: True for UDP.
+    """
+
+    sender: str
+    receiver: str
+    sent: float | None = None
+    sent_s: float | None = None
+    arrived: float | None = None
+    arrived_s: float | None = None
+    retransmits: float | None = None
+    loss_pct: float | None = None
+    jitter_us: float | None = None
+    datagrams: bool = False
+
+    @property
+    def elapsed(self) -> float | None:
+        """Seconds of the receiver's count, else of the sender's."""
+        return self.arrived_s or self.sent_s
+
+    @property
+    def send_mbps(self) -> float | None:
+        """The rate of what was sent."""
+        return mbps(self.sent, self.sent_s)
+
+    @property
+    def recv_mbps(self) -> float | None:
+        """The rate of what arrived."""
+        return mbps(self.arrived, self.arrived_s)
+
+    def refuse_nonsense(self) -> None:
+        """Raise ToolFailure where nothing was sent or arrived, or more arrived than was sent."""
+        if self.arrived == 0:
+            of = (
+                "no data was sent"
+                if not self.sent
+                else f"nothing of {self.sent:g} bytes sent arrived"
+            )
+            raise ToolFailure(f"throughput is 0: {of}; is the data path open?")
+        if self.arrived is None and not self.sent:
+            raise ToolFailure("throughput is 0: no data was sent; is the data path open?")
+        if self.sent and self.arrived and self.arrived > _MORE * self.sent + _WAITING:
+            raise ToolFailure(
+                f"{self.arrived:g} bytes arrived, more than the {self.sent:g} that were sent",
+                status="invalid",
+            )
+
+
+def mbps(count: float | None, seconds: float | None) -> float | None:
+    """Return a rate in Mbit/s, None without a count or seconds."""
+    return count * 8 / 1e6 / seconds if count is not None and seconds else None
+
+
+def figures_of(flows: Sequence[Parts], tool: str, *, whole: bool = True) -> dict[str, Scalar]:
+    """Return the figures of a run's directions.
+
+    Args:
+        flows: The directions.
+        tool: Prefix of the tool's own figures.
+        whole: False if a direction is missing; then there is no throughput of the run.
+
+    Raises:
+        ToolFailure: There is no figure.
+    """
+    figures: dict[str, Scalar] = {}
+    rates = [flow.recv_mbps for flow in flows]
+    if whole and None not in rates:
+        figures["throughput_mbps"] = sum(rate for rate in rates if rate is not None)
+    if flows[0].elapsed:
+        figures["elapsed_s"] = flows[0].elapsed
+    for flow in flows:
+        if flow.send_mbps is not None:
+            figures[f"{flow.sender}_send_throughput_mbps"] = flow.send_mbps
+        if flow.recv_mbps is not None:
+            figures[f"{flow.receiver}_recv_throughput_mbps"] = flow.recv_mbps
+        if flow.retransmits is not None:
+            figures[f"{flow.sender}_transport_retrans"] = int(flow.retransmits)
+    if flows[0].datagrams:
+        figures |= _of_datagrams(flows)
+    if not any(
+        isinstance(figure, int | float) for name, figure in figures.items() if name != "elapsed_s"
+    ):
+        raise ToolFailure(f"{tool} printed no figure")
+    return figures
+
+
+def _of_datagrams(flows: Sequence[Parts]) -> Iterator[tuple[str, Scalar]]:
+    """Yield the loss over all directions and the highest jitter."""
+    if all(flow.loss_pct is not None for flow in flows):
+        yield "loss_pct", sum(flow.loss_pct or 0.0 for flow in flows) / len(flows)
+    elif all(flow.sent and flow.arrived is not None for flow in flows):
+        sent = sum(max(flow.sent or 0.0, flow.arrived or 0.0) for flow in flows)
+        yield "loss_pct", 100 * (1 - sum(flow.arrived or 0.0 for flow in flows) / sent)
+    if jitters := [flow.jitter_us for flow in flows if flow.jitter_us is not None]:
+        yield "jitter_us", max(jitters)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An interim result of one end in one direction.
+
+    Attributes:
+        place: Its number among those of the end, by which those of both ends are matched.
+        end: The end that counted, "local" or "remote".
+        way: "send" if the end sent the data, else "recv".
+        ending_s: Seconds since the start.
+        seconds: Its length.
+        count: Bytes.
+        stream: The stream's number from 1, 0 for all streams together.
+        retransmits: TCP's segments that were sent again.
+        rtt_us: TCP's round-trip time.
+        cwnd_bytes: TCP's congestion window.
+    """
+
+    place: int
+    end: str
+    way: str
+    ending_s: float
+    seconds: float
+    count: float
+    stream: int = 0
+    retransmits: float | None = None
+    rtt_us: float | None = None
+    cwnd_bytes: float | None = None
+
+    def figures(self, *, whole: bool) -> Iterator[tuple[str, float]]:
+        """Yield its figures; what arrived is the throughput if it is the `whole`."""
+        rate = mbps(self.count, self.seconds) or 0.0
+        yield f"{self.end}_{self.way}_throughput_mbps", rate
+        if self.way == "recv" and whole:
+            yield "throughput_mbps", rate
+        for name, value in (
+            ("transport_retrans", self.retransmits),
+            ("rtt_us", self.rtt_us),
+            ("cwnd_bytes", self.cwnd_bytes),
+        ):
+            if value is not None:
+                yield f"{self.end}_{name}", value
+
+
+def rows(
+    timelines: Sequence[Sequence[Interval]], origin: float, *, whole: bool
+) -> Iterator[Mapping[str, float]]:
+    """Yield a row for each interim result, with the figures of both ends and directions.
+
+    Args:
+        timelines: The interim results of an end in a direction, each in the order of time.
+        origin: The start, seconds since 1970.
+        whole: True if data went one way only, so that what arrived is the throughput.
+    """
+    merged: dict[tuple[int, int, str], dict[str, float]] = {}
+    for timeline in sorted(timelines, key=lambda each: each[0].way if each else ""):
+        for each in timeline:  # those of receivers come first, since "recv" < "send"
+            begun = {"ending_s": origin + each.ending_s, "interval_s": each.seconds}
+            key = (each.place, each.stream, "")
+            row = merged.setdefault(key, begun)
+            if abs(row["ending_s"] - begun["ending_s"]) > _APART * each.seconds:
+                row = merged.setdefault((*key[:2], each.end), begun)
+            if each.stream:
+                row["stream"] = each.stream
+            row.update(each.figures(whole=whole))
+    ends = ("local_recv_throughput_mbps", "remote_recv_throughput_mbps")
+    for row in sorted(merged.values(), key=lambda row: (row["ending_s"], row.get("stream", 0))):
+        if not whole and all(name in row for name in ends):
+            row["throughput_mbps"] = sum(row[name] for name in ends)
+        yield row
