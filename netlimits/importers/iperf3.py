@@ -227,11 +227,10 @@ def _flow(end: Mapping[str, Any], test: Mapping[str, Any], way: Way, udp: bool) 
     count = _number(sent, "bytes")
     datagrams = _number(sent, "packets")
     streams = test["num_streams"] if is_count(test.get("num_streams")) else 1
-    if udp and count is not None and is_count(size):
+    if udp and count is not None and is_count(size) and datagrams:
         # 3.18 leaves a datagram of each stream out of the bytes; where the count is larger by
-        # more, it is the server's and includes omitted seconds; 3.14 counts none with -R
-        if datagrams and datagrams * size <= count + streams * size:
-            count = datagrams * size
+        # more, it is the server's and includes omitted seconds
+        count = datagrams * size if datagrams * size <= count + streams * size else count
     parts = Parts(
         sender,
         receiver,

@@ -1,8 +1,9 @@
 """nuttcp's text output: the brief line, interim results, `-v`, and both with `-fparse`.
 
 The brief line has what arrived, the CPU of the transmitter and the receiver, and no direction:
-which of them was the client follows from `-v` only, where the client's own part comes first. So CPU stands under `nuttcp_sender_process_cpu_pct` and `nuttcp_receiver_…` without `-v`. A megabyte is
-2²⁰ bytes and a Mbit/s is 10⁶.
+which of them was the client follows from `-v` only, where the client's own part comes first. So
+CPU stands under `nuttcp_sender_process_cpu_pct` and `nuttcp_receiver_…` without `-v`. A megabyte
+is 2²⁰ bytes and a Mbit/s is 10⁶.
 """
 
 from __future__ import annotations
@@ -257,4 +258,5 @@ def _interim(run: _Run) -> Iterator[Mapping[str, float]]:
             continue
         ending += seconds
         timeline.append(Interval(place, end, "recv", ending, seconds, rate * 1e6 / 8 * seconds))
-    yield from rows([timeline], 0.0, whole=True)
+    for row in rows([timeline], 0.0, whole=True):
+        yield row if run.order else {k: v for k, v in row.items() if not k.startswith("remote")}

@@ -129,7 +129,7 @@ class Nttcp(Tool):
         figures: dict[str, Scalar] = {
             "throughput_mbps": remote.mbps,
             "elapsed_s": elapsed,
-            "local_send_throughput_mbps": local.count * 8 / 1e6 / elapsed,
+            "local_send_throughput_mbps": local.mbps,
             "remote_recv_throughput_mbps": remote.mbps,
             "nttcp_local_process_cpu_pct": 100 * local.cpu_s / local.real_s,
             "nttcp_remote_process_cpu_pct": 100 * remote.cpu_s / remote.real_s,

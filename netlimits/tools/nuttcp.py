@@ -3,8 +3,8 @@
 The brief output has one rate and no MSS; the verbose output has the bytes and calls of each end and
 the MSS in use. The receiver's part is required: nuttcp 6.1.2 exits 0 if its server died, and if no
 server answers, it falls back to an old mode without one. Its `retrans` is ignored because Debian's
-6.1.2 always prints 0; the kernel's counters have it. All rates are over the receiver's time, so
-that throughput times elapsed time is the bytes that arrived.
+6.1.2 always prints 0; the kernel's counters have it. The elapsed time is the receiver's, so that
+throughput times elapsed time is the bytes that arrived.
 
 nuttcp cannot listen on one address: its server, which serves one run and no third party, is open
 to every network of the host while it waits. Data goes to the port after the control port, and
@@ -113,11 +113,10 @@ class Nuttcp(Tool):
         _output.check_length(elapsed, self.seconds(options))
         sender, receiver = ("remote", "local") if options.get("reverse") else ("local", "remote")
         arrived = received.number("rate_Mbps")
-        ratio = max(1.0, sent.number("megabytes") / received.number("megabytes"))
         figures: dict[str, Scalar] = {
             "throughput_mbps": arrived,
             "elapsed_s": elapsed,
-            f"{sender}_send_throughput_mbps": arrived * ratio,
+            f"{sender}_send_throughput_mbps": sent.number("rate_Mbps"),
             f"{receiver}_recv_throughput_mbps": arrived,
             f"{sender}_send_calls": int(sent.number("io_calls")),
             f"{receiver}_recv_calls": int(received.number("io_calls")),

@@ -2,10 +2,11 @@
 
 iperf3 3.12 exits 0 on nearly every error, which it reports in an `error` key; a server that died
 leaves an empty `end`. Its `tcp_mss` only echoes the requested value, so the MSS is read back from
-the congestion windows, which are multiples of it. All rates are over the receiver's time, so that
-throughput times elapsed time is the bytes that arrived. Interim results are the receiver's too: if
-the client sends, those that its server returns at the end (`--get-server-output`), which include
-the omitted seconds, as CPU time does.
+the congestion windows, which are multiples of it. A rate is bytes over the seconds of the end that
+counted them, and the elapsed time is the receiver's, so that throughput times elapsed time is the
+bytes that arrived. Interim results are the receiver's too: if the client sends, those that its
+server returns at the end (`--get-server-output`), which include the omitted seconds, as CPU time
+does.
 
 UDP loss is the share of sent bytes that did not arrive. The tool's own figure is kept as
 `iperf3_loss_pct`: 3.12 includes the losses of omitted seconds, 3.13 and later count none if the
@@ -48,7 +49,7 @@ def measurement(completed: Completed, options: Mapping[str, Any], length: float)
         "elapsed_s": elapsed,
     }
     for flow in flows:
-        figures[f"{flow.sender}_send_throughput_mbps"] = _mbps(flow.sent, elapsed)
+        figures[f"{flow.sender}_send_throughput_mbps"] = _mbps(flow.sent, flow.sent_s)
         figures[f"{flow.receiver}_recv_throughput_mbps"] = _mbps(flow.received, elapsed)
     if udp:
         figures |= _udp_figures(flows)
@@ -72,10 +73,11 @@ class _Flow:
         self.received = _number(self._got, "bytes")
         self.size = _number(document, "start", "test_start", "blksize", least=1)
         self.sent = _number(self._sent, "bytes")
+        self.sent_s = _number(self._sent, "seconds", least=1e-9)
         if udp:  # 3.18 leaves a datagram of each stream out of the bytes
             datagrams = _number(self._sent, "packets") * self.size
             streams = _number(document, "start", "test_start", "num_streams", least=1)
-            if datagrams <= self.sent + streams * self.size:
+            if 0 < datagrams <= self.sent + streams * self.size:  # 3.14 counts none of the server
                 self.sent = datagrams  # otherwise the server's count includes omitted seconds
         self._more = self.received > 1.1 * self.sent + 2**20
         # the ends stop counting at different times, so the receiver's count can be larger
@@ -180,8 +182,8 @@ def _mss(options: Mapping[str, Any], document: Any) -> int:
 def _interim(options: Mapping[str, Any], document: Any, start: float) -> Iterator[dict[str, float]]:
     """Yield the interim results: rates of arrived data over [ending - interval, ending].
 
-    If the client sends and the server's output is missing, as in imported files, they are the
-    sender's and have its column.
+    If the client sends and the server's output is missing, they are the sender's and have its
+    column.
     """
     column = "throughput_mbps"
     ways = [_receiving(document, suffix, sender) for sender, _, suffix in _directions(options)]
