@@ -24,7 +24,7 @@ _API = {
     "relation": ("netlimits.archive.copies", "relation"),
     "summary": ("netlimits.analysis.summary", "summary"),
     "joined": ("netlimits.analysis.sources.joining", "joined"),
-    "compare": ("netlimits.analysis.comparison", "compare"),
+    "compare": ("netlimits.archive.reader", "compare"),
     "explain": ("netlimits.limits.explained", "explain"),
     "analysis": ("netlimits.analysis", None),
     "limited_by": ("netlimits.limits.explained", "limited_by"),

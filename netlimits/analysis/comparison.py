@@ -72,7 +72,8 @@ def compare(
     unless `sessions_differ_by` bounds how much two sessions differ.
 
     Args:
-        before: A row for each run, or a relation (`campaign.relation()`).
+        before: A row for each run, or a relation (`campaign.relation()`). `netlimits.compare` also
+            takes a campaign, and the path of a results folder or of a file of runs.
         after: The same of the other side.
         of: Metrics, by default those of a default table.
         threshold: The smallest difference that matters, as a share.

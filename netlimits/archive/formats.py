@@ -73,6 +73,7 @@ class ImportedFiles(TypedDict):
     selectors: Scalars
     factors_given: Scalars
     name: NotRequired[str]
+    limit: NotRequired[int | None]
 
 
 class CreatedEvent(TypedDict):

@@ -79,8 +79,15 @@ def pieces(archive: Archive, experiment: Experiment) -> Iterator[pd.DataFrame]:
         yield table
 
 
-def intervals(archive: Archive, experiment: Experiment) -> pd.DataFrame:
-    """Return one row per interim result: `run`, `attempt`, `status`, factors and its figures."""
+STREAM = "stream"
+"""The figure of an interim result that numbers the parallel stream that it is of."""
+
+
+def intervals(archive: Archive, experiment: Experiment, *, streams: bool = False) -> pd.DataFrame:
+    """Return one row per interim result: `run`, `attempt`, `status`, factors and its figures.
+
+    With `streams` those of single streams, else the others.
+    """
     known_parts = archive.parts()
     labels = [*_factors(experiment), *experiment.derive]
     attempts, _ = _chunks(archive, known_parts)
@@ -93,6 +100,13 @@ def intervals(archive: Archive, experiment: Experiment) -> pd.DataFrame:
     of_interim, _ = _chunks(archive, known_parts, which=INTERIM)
     of_rows = [name for name in columns.names(of_interim) if name not in KEY]
     rows, place = assembled(of_interim, [*KEY, *of_rows])
+    if STREAM in of_rows and STREAM not in varied:
+        chosen = rows[STREAM].notna() == streams
+        rows, place = rows[chosen], place[chosen.to_numpy()]
+        if not streams:
+            rows, of_rows = rows.drop(columns=STREAM), [n for n in of_rows if n != STREAM]
+    elif streams:
+        rows, place = rows[:0], place[:0]
     # the interim results of an attempt are those of the last chunk that contains it
     merged = table.assign(_chunk=chunk).merge(rows.assign(_chunk=place), on=[*KEY, "_chunk"])
     return of_runs(merged[[*names, *of_rows]], varied)

@@ -10,12 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from netlimits.analysis import comparison
 from netlimits.analysis.packets.traces import trace
-from netlimits.analysis.sources.relations import Relation
+from netlimits.analysis.sources import run_files
+from netlimits.analysis.sources.relations import Relation, Runs
 from netlimits.archive import frames, logbook, raw, relation
 from netlimits.archive.logbook import Logbook
 from netlimits.errors import ArchiveError, DataError
@@ -86,15 +90,19 @@ class Campaign(Logbook):
             return
         yield from frames.pieces(self.archive, self.experiment)
 
-    def intervals(self) -> pd.DataFrame:
+    def intervals(self, *, streams: bool = False) -> pd.DataFrame:
         """Return one row per interim result of a run.
+
+        Args:
+            streams: Return the interim results of each parallel stream, with its number in
+                `stream`, instead of their sums. Only imported results have them.
 
         Returns:
             Columns `run`, `attempt`, `status`, the factors, `ending_s` (epoch seconds),
             `interval_s`, and a rate such as `throughput_mbps`. Parallel streams of one client
             (iperf3's `parallel`) are summed in one row.
         """
-        return frames.intervals(self.archive, self.experiment)
+        return frames.intervals(self.archive, self.experiment, streams=streams)
 
     def packets(
         self, run: int, attempt: int | None = None, role: str | None = None
@@ -212,7 +220,34 @@ def open(path: str | Path) -> Campaign:  # noqa: A001 - the API says netlimits.o
     Example:
         >>> frame = netlimits.open("results/stateless-offloads-20260101-120000").frame()
     """
+    path = Path(path)
+    if path.is_file():
+        raise ArchiveError(
+            f"{path}: is a file, not a campaign's folder; read a table with "
+            f'netlimits.read_csv("{path.name}"), and results of other tools with '
+            "`netlimits import`"
+        )
     return Campaign(logbook.opened(path))
+
+
+@wraps(comparison.compare)
+def compare(
+    before: Runs | Campaign | str | Path,
+    after: Runs | Campaign | str | Path,
+    *args: Any,
+    **options: Any,
+) -> pd.DataFrame:
+    """Compare runs, campaigns, results folders or files of runs; see `analysis.comparison`."""
+    return comparison.compare(_runs(before), _runs(after), *args, **options)
+
+
+def _runs(side: Runs | Campaign | str | Path) -> Runs:
+    """Return the runs of a campaign, of a results folder, or of a file of runs."""
+    if isinstance(side, Campaign):
+        return side.frame()
+    if isinstance(side, str | Path):
+        return run_files.load(side) if Path(side).is_file() else open(side).frame()
+    return side
 
 
 def _different(numbers: pd.Series) -> int:

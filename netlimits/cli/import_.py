@@ -16,7 +16,7 @@ import click
 
 from netlimits.cli import echo, quoted
 from netlimits.cli.shared.outputs import OutputFolder, refuse_folder
-from netlimits.errors import DataError, InputError, nearest
+from netlimits.errors import InputError, nearest
 
 if TYPE_CHECKING:
     from netlimits.importers.base import Given
@@ -52,6 +52,12 @@ if TYPE_CHECKING:
     help="Factors in the files' names, as in 'buf{buffer}/{delay}ms_{replicate}.json'; * for what "
     "does not matter.",
 )
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 2**20),
+    metavar="MIB",
+    help="Maximum size of a file in MiB, also decompressed; 64 if left out.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 def import_(
     files: tuple[Path, ...],
@@ -59,17 +65,20 @@ def import_(
     columns: str | None,
     given: tuple[str, ...],
     name: str,
+    limit: int | None,
     as_json: bool,
 ) -> None:
     """Make a results folder, of the kind that `run` makes, of files that you already have.
 
-    Reads netperf's output in any form (-o, -k, -O, the classic tables; many runs a file, with or
-    without banners), iperf3's -J documents of clients and servers, and the files of the Turin
-    scripts. What a file says of protocol, direction, send size, MSS and brand become factors. A
-    value is never guessed: a file with a line that has no one meaning is named and left out, and
-    then the exit status is 1. A throughput without its unit is in netperf's default, 10^6bits/s,
-    where a banner names the test (Trans/s of a request/response one); where neither a banner nor
-    THROUGHPUT_UNITS says it, the file is refused and --given must say it.
+    FILES are files and folders. Reads the output of netperf (-o, -k, -O, classic tables), iperf3
+    (text, -J, --json-stream), iperf 2 (text, -y C), flent, nuttcp, neper, sockperf, uperf and
+    ntttcp (XML), of clients and servers, the JSON results of PerfKitBenchmarker and k8s-netperf,
+    and the files of the Turin scripts; many runs a file, in logs and transcripts, compressed with
+    gzip, xz, bzip2 or Zstandard. What a file says of protocol, direction, sizes, streams and MSS
+    become factors. A value is never guessed: a file that has no one meaning is named with the
+    reason and left out, and then the exit status is 1. A throughput of netperf without its unit is
+    in 10^6bits/s where a banner names the test (Trans/s of a request/response one); where neither a
+    banner nor THROUGHPUT_UNITS says it, the file is refused and --given must say it.
 
     netperf's own CPU and service demand stay under its name (netperf_local_sd_...), a tool's CPU
     of its own process under iperf3_local_process_cpu_pct. A Turin file's rows are aggregates:
@@ -91,11 +100,14 @@ def import_(
 
     folder = out or _default_path()
     refuse_folder(folder)
-    report = import_files(files, folder, replace(_given(columns, given), name=name))
+    stated = replace(_given(columns, given), name=name, limit=limit and limit << 20)
+    report = import_files(files, folder, stated)
     for _, reason in report.refused:
         echo(f"netlimits: left out: {reason}", err=True)
     if not report.files:
-        raise DataError("nothing was imported")
+        left = _several(len(report.refused), "file")
+        echo(f"netlimits: nothing was imported: {left} left out", err=True)
+        sys.exit(1)
     if as_json:
         echo(json.dumps(_as_json(report), indent=2))
     else:
@@ -108,7 +120,8 @@ def _say(report: ImportReport) -> None:
     """What came in, what was wrong with it, where it is, and what to do with it."""
     runs = sum(report.outcomes.values())
     counts = ", ".join(f"{count} {status}" for status, count in report.outcomes.items())
-    echo(f"{_several(len(report.files), 'file')}, {_several(runs, 'run')}: {counts}")
+    left = f"; {_several(len(report.refused), 'file')} left out" if report.refused else ""
+    echo(f"{_several(len(report.files), 'file')}, {_several(runs, 'run')}: {counts}{left}")
     for reason, count in list(report.reasons.items())[:5]:
         echo(f"  {count} × {reason}")
     for source in report.files:

@@ -2,7 +2,8 @@
 
 The folder is built next to its final place and renamed when complete, so an interrupted import
 leaves nothing behind. The files are kept in raw/imported, where `reparse` reads them again. A file
-that cannot be parsed is reported, and the others are imported. Files that are added to a folder of
+that cannot be parsed is reported, and the others are imported; a folder stands for the files in it
+and below it, except hidden ones. Files that are added to a folder of
 imported results are one event of the journal each, with all that campaign.json would say of them.
 """
 
@@ -26,11 +27,13 @@ from netlimits.archive.logbook import Logbook
 from netlimits.errors import ArchiveError, ArchiveUnwritable, DataError, one_line
 from netlimits.experiment.configurations import identity
 from netlimits.importers import names
-from netlimits.importers.base import FACTORS, FILE_LIMIT, Given, ImportedRun, clean
+from netlimits.importers.base import FACTORS, Given, ImportedRun, clean, too_large
 from netlimits.model import STATUSES, Scalar
 from netlimits.model.named_file import read_at_most
 
 KEPT = Path("raw") / "imported"
+MOST_FILES = 100_000
+"""Maximum number of files of one import."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,7 @@ def import_files(paths: Sequence[Path], out: Path, given: Given | None = None) -
     known = before.imported["files"] if before is not None and before.imported else ()
     read: list[_Read] = []
     refused: list[tuple[str, str]] = []
+    paths = _files(paths)
     for path, name in zip(paths, _names(paths), strict=True):
         try:
             read.append(_read(path, name, given, [*known, *(file.about for file in read)]))
@@ -122,7 +126,7 @@ def _existing(out: Path) -> Logbook | None:
 
 def _read(path: Path, name: str, given: Given, known: Sequence[ImportedFile]) -> _Read:
     """Parse a file. Raises DataError, also if one of the `known` files has the same content."""
-    data = _bytes(path, name)
+    data = _bytes(path, name, given.bytes_limit)
     digest = hashlib.sha256(data).hexdigest()
     if twin := next((file["file"] for file in known if file["sha256"] == digest), None):
         raise DataError(f"{name}: has the same content as {twin}; its runs would count twice")
@@ -166,7 +170,7 @@ def reparse(imported: Logbook) -> tuple[int, int]:
     for file, given in ((file, _given(part)) for part in about["parts"] for file in part["files"]):
         path = imported.path / KEPT / _safe(file["kept"])
         try:
-            data = imported.archive.folder.read(f"{KEPT}/{_safe(file['kept'])}", FILE_LIMIT)
+            data = imported.archive.folder.read(f"{KEPT}/{_safe(file['kept'])}", file["bytes"])
         except (OSError, ValueError) as error:
             raise ArchiveError(f"{path}: {one_line(error)}") from None
         if hashlib.sha256(data).hexdigest() != file["sha256"]:
@@ -187,8 +191,13 @@ def reparse(imported: Logbook) -> tuple[int, int]:
 
 def _given(part: Mapping[str, Any]) -> Given:
     """Return what the user stated when the files were imported."""
-    name = part.get("name", "")
-    return Given(tuple(part["columns"]), part["selectors"], part["factors_given"], name)
+    return Given(
+        tuple(part["columns"]),
+        part["selectors"],
+        part["factors_given"],
+        part.get("name", ""),
+        part.get("limit"),
+    )
 
 
 def _build(out: Path, read: Sequence[_Read], given: Given) -> tuple[Path, ...]:
@@ -250,7 +259,7 @@ def _add(before: Logbook, read: Sequence[_Read], given: Given) -> tuple[Path, ..
 
 def _keep(archive: store.Archive, file: _Read) -> None:
     """Copy a file to raw/imported. Raises ArchiveError if it was changed meanwhile."""
-    data = _bytes(file.path, file.about["file"])
+    data = _bytes(file.path, file.about["file"], file.about["bytes"])
     if hashlib.sha256(data).hexdigest() != file.about["sha256"]:
         raise ArchiveError(f"{file.about['file']}: changed during the import; import it again")
     archive.folder.write(f"{KEPT}/{file.about['kept']}", data)
@@ -268,6 +277,7 @@ def _sources(read: Sequence[_Read], given: Given) -> ImportedFiles:
         selectors=dict(given.selectors),
         factors_given=dict(given.factors),
         name=given.name,
+        limit=given.limit,
     )
 
 
@@ -295,22 +305,37 @@ def _rows(
     return rows
 
 
+def _files(paths: Sequence[Path]) -> list[Path]:
+    """Return the files that paths name, with those in folders and below them in order.
+
+    Raises:
+        DataError: There are more than MOST_FILES.
+    """
+    files: list[Path] = []
+    for path in paths:
+        if not path.is_dir():
+            files.append(path)
+            continue
+        for folder, below, inside in os.walk(path):
+            below[:] = sorted(name for name in below if not name.startswith("."))
+            files += (Path(folder, name) for name in sorted(inside) if not name.startswith("."))
+            if len(files) > MOST_FILES:
+                raise DataError(f"{path}: holds more than {MOST_FILES:,} files; name fewer")
+    return list({file.absolute(): file for file in reversed(files)}.values())[::-1]
+
+
 def _names(paths: Sequence[Path]) -> list[str]:
     """Return the files' names for tables: the path's last part, or the whole path if ambiguous."""
     count = Counter(path.name for path in paths)
     return [clean(path.name if count[path.name] == 1 else str(path)) for path in paths]
 
 
-def _bytes(path: Path, name: str) -> bytes:
+def _bytes(path: Path, name: str, limit: int) -> bytes:
     """Return a file's bytes. Raises DataError; never blocks on a pipe or device."""
     try:
-        if path.is_dir():
-            raise DataError(f"{name}: is a folder; name the files in it")
-        if (size := path.stat().st_size) > FILE_LIMIT:
-            raise DataError(
-                f"{name}: is larger than {FILE_LIMIT >> 20} MiB ({size / 2**20:.0f} MiB); split it"
-            )
-        return read_at_most(path, FILE_LIMIT)
+        if (size := path.stat().st_size) > limit:
+            raise DataError(f"{name}: {too_large(limit, size)}")
+        return read_at_most(path, limit)
     except (OSError, ValueError) as error:
         raise DataError(f"{name}: {one_line(error)}") from None
 

@@ -245,7 +245,10 @@ def _flow(end: Mapping[str, Any], test: Mapping[str, Any], way: Way, udp: bool) 
     lost, packets = (_number(got, key, least=None) for key in ("lost_packets", "packets"))
     if lost is None and udp:
         lost, packets = (_number(one, key, least=None) for key in ("lost_packets", "packets"))
-    return _Flow(parts, lost, packets)
+    flow = _Flow(parts, lost, packets)
+    if udp and not datagrams:  # the sender's bytes include what was under way at the end
+        flow = replace(flow, parts=replace(parts, loss_pct=_own_loss([flow])))
+    return flow
 
 
 def _before_312(one: Mapping[str, Any], way: Way) -> _Flow:
@@ -257,11 +260,12 @@ def _before_312(one: Mapping[str, Any], way: Way) -> _Flow:
     arrived = None
     if packets and lost is not None:
         arrived = sent * (1 - min(1.0, max(0.0, lost / packets)))
+    rate = _number(one, "bits_per_second")  # over the sender's seconds, as the bytes are
     parts = Parts(
         way[0],
         way[1],
         sent=sent or None,
-        sent_s=seconds,
+        sent_s=sent * 8 / rate if sent and rate else seconds,
         arrived=arrived,
         arrived_s=seconds,
         jitter_us=_times(_number(one, "jitter_ms"), 1000),

@@ -6,7 +6,7 @@ named only where what arrived comes near the bound of an Ethernet's rate.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ def known(runs: Sequence[RunFigures]) -> str:
     """The sentence on a configuration's runs; "" where evidence was read, or nothing is known."""
     if any(run.sent("tx_packets") is not None for run in runs):
         return ""
-    parts = [*_rate(runs), *_cpu(runs)]
+    parts = [*_rate(runs), *_losses(runs), *_round_trip(runs), *_cpu(runs)]
     return f"Known: {'; '.join(parts)}." if parts else ""
 
 
@@ -52,6 +52,51 @@ def _rate(runs: Sequence[RunFigures]) -> Iterator[str]:
     packets = _median(runs, "packet_rate_pps") or (size and rate * 1e6 / 8 / size)
     if packets:
         yield f"some {packets:,.0f} packets/s"
+
+
+def partly(run: RunFigures) -> Mapping[str, str]:
+    """Return the classes of which a run knows something but not enough, and what it knows."""
+    clause = ", ".join(_losses([run]))
+    return {"loss": clause} if clause else {}
+
+
+def _losses(runs: Sequence[RunFigures]) -> Iterator[str]:
+    """Yield TCP's retransmits, with their share of the segments if known, and UDP's loss."""
+    sender = runs[0].sender
+    again = _median(runs, f"{sender}_transport_retrans")
+    if again is not None:
+        shares = [share for run in runs if (share := _retransmitted(run)) is not None]
+        of = f" ({100 * median(shares):.2g} %)" if shares and again else ""
+        yield f"{again:,.0f} segments sent again{of}"
+    lost = _median(runs, "loss_pct")
+    if lost is not None:
+        yield f"{lost:.2g} % of the datagrams lost"
+
+
+def _retransmitted(run: RunFigures) -> float | None:
+    """Return the share of the segments that were sent again, by the data and the MSS."""
+    again = run.figure(f"{run.sender}_transport_retrans")
+    mss = run.figure("transport_mss_bytes") or run.figure("mss")
+    rate, elapsed = run.throughput or run.sent("send_throughput_mbps"), run.elapsed
+    if again is None or not mss or not rate or not elapsed:
+        return None
+    return again / (rate * 1e6 / 8 * elapsed / mss + again)
+
+
+def _round_trip(runs: Sequence[RunFigures]) -> Iterator[str]:
+    """Yield the round trip and what the congestion window lets through in it."""
+    sender = runs[0].sender
+    rtt = _median(runs, f"{sender}_rtt_us")
+    window = _median(runs, f"{sender}_cwnd_bytes")
+    if rtt:
+        yield f"round trip {rtt:,.0f} µs"
+    if window:
+        through = ""
+        if rtt:
+            streams = _median(runs, "streams") or 1
+            each = " of each stream" if streams > 1 else ""
+            through = f"{each}, which lets {mbps(window * 8 / rtt * streams)} through"
+        yield f"congestion window {window:,.0f} bytes{through}"
 
 
 def _cpu(runs: Sequence[RunFigures]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import mean
 
+from netlimits.limits import imported
 from netlimits.limits.base import LEAST_SIGN, LimitClass, Sign
 from netlimits.limits.classes import CLASSES
 from netlimits.limits.figures import RunFigures
@@ -95,7 +96,8 @@ def _likely(signs: dict[LimitClass, Sign]) -> tuple[str, ...]:
 def _of_signs(signs: dict[LimitClass, Sign], run: RunFigures) -> Verdict:
     fired = [limit for limit, sign in signs.items() if sign.fires]
     if not fired:
-        return _nothing(signs, [limit for limit in CLASSES if not _measured(limit, signs, run)])
+        unjudged = [limit for limit in CLASSES if not _measured(limit, signs, run)]
+        return _nothing(signs, unjudged, imported.partly(run))
     first = fired[0]
     rival = next((e for e in fired[1:] if {first.name, e.name} == {*RIVALS}), None)
     shared = next((each for each in fired if each.name == SHARED), None)
@@ -182,12 +184,18 @@ def _middle(verdicts: Sequence[Verdict]) -> Verdict:
     return ordered[(len(ordered) - 1) // 2]
 
 
-def _nothing(signs: dict[LimitClass, Sign], unjudged: list[LimitClass]) -> Verdict:
-    """The verdict where no class fires: it names the nearest one, and those without figures."""
+def _nothing(
+    signs: dict[LimitClass, Sign], unjudged: list[LimitClass], known: Mapping[str, str]
+) -> Verdict:
+    """The verdict where no class fires: it names the nearest one, and those without figures.
+
+    `known` is what a run knows of a class for which that is not enough.
+    """
     sentence, decide = "No class has enough evidence.", SUSPECT
-    if unjudged:
-        names = ", ".join(limit.name for limit in unjudged)
+    if names := ", ".join(limit.name for limit in unjudged if limit.name not in known):
         sentence += f" Not checked, for lack of figures: {names}."
+    for name in (limit.name for limit in unjudged if limit.name in known):
+        sentence += f" Not decided: {name} ({known[name]})."
     if len(unjudged) > len(CLASSES) / 2:
         decide = "runs made by netlimits, which reads the evidence"
     nearest = max(signs, key=lambda limit: signs[limit].strength, default=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -156,22 +157,20 @@ def test_a_file_without_sense_is_named_and_the_others_come_in(
     large = tmp_path / "large"
     with large.open("wb") as file:
         file.truncate(FILE_LIMIT + 1)
-    files = [bad, SCRIPT, twin, fifo, large, tmp_path / "none", tmp_path]
+    files = [bad, SCRIPT, twin, fifo, large, tmp_path / "none"]
     code, out, err = call(capsys, "import", *files, "--out", tmp_path / "out")
     assert code == 1
-    assert out.startswith("1 file, 13 runs: 13 ok\n")
+    assert out.startswith("1 file, 13 runs: 13 ok; 5 files left out\n")
     complaints = err.splitlines()
-    assert (
-        complaints[0]
-        == "netlimits: left out: bad.txt:1: contains a control code (0x1b); import a text file"
-    )
+    assert complaints[0].startswith("netlimits: left out: bad.txt:1: is not output of a tool that")
     assert complaints[1].endswith(
         "has the same content as percentile-script.csv; its runs would count twice"
     )
     assert complaints[2].endswith("pipe: is no regular file")
-    assert complaints[3].endswith("large: is larger than 64 MiB (64 MiB); split it")
+    assert complaints[3].endswith(
+        "large: is larger than 64 MiB (64 MiB); split it, or raise --limit"
+    )
     assert complaints[4].endswith("none: No such file or directory")
-    assert complaints[5].endswith("is a folder; name the files in it")
     assert len(netlimits.open(tmp_path / "out").frame()) == 13
 
 
@@ -184,8 +183,8 @@ def test_nothing_that_comes_in_leaves_no_folder(tmp_path: Path):
         text=True,
         cwd=tmp_path,
     )
-    assert ran.returncode == 2
-    assert ran.stderr.splitlines()[-1] == "netlimits: nothing was imported"
+    assert ran.returncode == 1
+    assert ran.stderr.splitlines()[-1] == "netlimits: nothing was imported: 1 file left out"
     assert list(tmp_path.iterdir()) == [bad]
 
 
@@ -296,7 +295,36 @@ def test_every_capture_makes_one_folder(tmp_path: Path):
 
 def test_only_data_errors_come_from_reading(tmp_path: Path):
     with pytest.raises(DataError):
-        folder._bytes(Path("\x00"), "nul")
+        folder._bytes(Path("\x00"), "nul", FILE_LIMIT)
+
+
+def test_a_folder_stands_for_the_files_in_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    for name, source in (("a/1.txt.gz", "iperf3-tcp.txt"), ("b/2.csv", "percentile-script.csv")):
+        path = tmp_path / "in" / name
+        path.parent.mkdir(parents=True)
+        data = (CAPTURES / source).read_bytes()
+        path.write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    (tmp_path / "in" / ".hidden").write_text("x")
+    (tmp_path / "in" / "b" / "notes.md").write_text("# Notes\n")
+    place = tmp_path / "in"
+    words = ("import", place, place / "b" / "2.csv", "--out", tmp_path / "out")
+    code, out, err = call(capsys, *words)
+    assert code == 1
+    assert out.startswith("2 files, 14 runs: 14 ok; 1 file left out\n")
+    assert err.count("left out: notes.md:1: is not output") == 1
+    code, out, _ = call(capsys, "parse", tmp_path / "out")
+    assert out.startswith("14 attempts read again, 0 changed")
+
+
+def test_a_limit_is_of_what_is_in_a_compressed_file_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    path = tmp_path / "large.gz"
+    path.write_bytes(gzip.compress(b"x" * (2 << 20)))
+    code, _, err = call(capsys, "import", path, "--limit", "1", "--out", tmp_path / "out")
+    assert code == 1
+    assert "large.gz: is larger than 1 MiB; split it, or raise --limit" in err
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.fixture

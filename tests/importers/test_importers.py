@@ -335,12 +335,57 @@ def test_a_run_without_figures_is_a_failed_one():
     assert half.status == "failed"
 
 
-def test_a_last_line_without_its_end_may_be_cut_off():
+def test_a_last_line_without_its_end_is_complete_if_it_can_be_read():
     whole = (CAPTURES / "percentile-script.csv").read_bytes()
-    imports = read("x", whole[:-1])[1]
-    assert [run.status for run in imports[:-1]] == ["ok"] * 12
-    assert imports[-1].status == "invalid"
-    assert "may be cut off" in imports[-1].reason
+    assert read("x", whole[:-1])[1] == read("x", whole)[1]
+    imports = read("x", whole[:-30])[1]
+    assert [run.status for run in imports] == ["ok"] * 12 + ["invalid"]
+    assert imports[-1].reason == "the last line is cut off"
+
+
+@pytest.mark.parametrize(
+    ("figure", "why"),
+    [
+        ("LOCAL_CPU_UTIL=-9659.12", "LOCAL_CPU_UTIL is -9659.12 %, less than 0"),
+        ("REMOTE_CPU_PEAK_UTIL=101.20", "more than the whole machine's 100 %"),
+        ("REMOTE_SD=-3111.004", "REMOTE_SD is -3111.004, less than 0"),
+    ],
+)
+def test_cpu_that_cannot_be_makes_a_run_invalid(figure: str, why: str):
+    (run,) = text_runs(f"THROUGHPUT=9.5\nTHROUGHPUT_UNITS=10^6bits/s\n{figure}\n")
+    assert run.status == "invalid"
+    assert why in run.reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name: udp\nthroughput: 94.1\n",
+        "bash: sockperf: command not found\n",
+        "throughput,cpu\n94.1,5\n",
+        "A: 1\n",
+    ],
+)
+def test_what_no_tool_printed_is_refused_and_no_failed_run(text: str):
+    with pytest.raises(DataError, match=r"x\.txt:1: is not output of a tool"):
+        text_runs(text)
+
+
+def test_an_error_alone_is_a_failed_run_of_the_tool_that_printed_it():
+    (run,) = text_runs("iperf3: error - unable to connect to server: Connection refused\n")
+    assert (run.status, run.values["tool"]) == ("failed", "iperf3")
+    assert run.reason == "unable to connect to server: Connection refused"
+    (run,) = text_runs("netperf: remote error 28\n")
+    assert (run.status, run.values["tool"]) == ("failed", "netperf")
+
+
+def test_a_transcript_is_read_between_its_prompts():
+    table = (CAPTURES / "classic-tcp-stream.txt").read_text()
+    banner = table.splitlines()[0]
+    alone = text_runs(table)
+    text = f"user@vm1:~$ netperf -H 198.19.200.2\n{table}user@vm1:~$ exit\nlogout\n"
+    assert [run.figures for run in text_runs(text)] == [run.figures for run in alone]
+    assert banner.startswith("MIGRATED")
 
 
 @pytest.mark.parametrize(
@@ -360,10 +405,10 @@ def test_other_json_is_refused(text: str):
         (b"", "is empty"),
         (b" \n\n", "is empty"),
         (b"THROUGHPUT=1\nab\x00c\n", r":2: contains a control code \(0x00\)"),
-        (b"\x1b[31mTHROUGHPUT=1\n", r":1: contains a control code \(0x1b\)"),
+        (b"\x1bTHROUGHPUT=1\n", r":1: contains a control code \(0x1b\)"),
         (b"a\n\xff\xfe\n", r":2: is not text"),
-        (b"hello\n", r":1: is not output of netperf"),
-        (b"1," * 40000 + b"\n", "is longer than"),
+        (b"hello\n", r":1: is not output of a tool that netlimits reads"),
+        (b"Throughput\n" + b"1," * 40000 + b"\n", "is longer than"),
     ],
 )
 def test_other_bytes_are_refused_by_line(data: bytes, why: str):
