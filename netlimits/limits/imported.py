@@ -27,7 +27,7 @@ HEADERS = 52
 
 def known(runs: Sequence[RunFigures]) -> str:
     """The sentence on a configuration's runs; "" where evidence was read, or nothing is known."""
-    if any(run.sent("tx_packets") is not None for run in runs):
+    if not runs or any(run.sent("tx_packets") is not None for run in runs):
         return ""
     parts = [*_rate(runs), *_losses(runs), *_round_trip(runs), *_cpu(runs)]
     return f"Known: {'; '.join(parts)}." if parts else ""

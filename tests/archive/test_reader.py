@@ -58,3 +58,13 @@ def test_traces_of_all_runs_that_are_ok_stand_under_one_another(tmp_path):
     everything = recorded(tmp_path / "none", failed=[1, 2, 3, 4])
     with pytest.raises(ArchiveError, match="no run is ok, so there is no trace"):
         everything.traces()
+
+
+def test_paths_are_compared_as_their_frames_are(tmp_path):
+    for name, rate in (("a", 90), ("b", 95)):
+        rows = "".join(f"{n},{rate + n}\n" for n in range(8))
+        (tmp_path / f"{name}.csv").write_text(f"run,throughput_mbps\n{rows}")
+    a, b = (tmp_path / f"{name}.csv" for name in "ab")
+    pd.testing.assert_frame_equal(nl.compare(str(a), b), nl.compare(pd.read_csv(a), pd.read_csv(b)))
+    with pytest.raises(ArchiveError, match=r'a.csv: is a file.*netlimits.read_csv\("a.csv"\)'):
+        nl.open(a)

@@ -53,3 +53,21 @@ def test_a_rate_that_the_tool_was_told_is_known_of_imported_runs(target):
 def test_nothing_is_said_of_nothing():
     assert of() == ""
     assert known([]) == ""
+
+
+def test_losses_windows_and_round_trips_that_were_imported_are_known():
+    tcp = {
+        **TCP,
+        "throughput_mbps": 94.0,
+        "elapsed_s": 10.0,
+        "local_transport_retrans": 812.0,
+        "local_rtt_us": 40_000.0,
+        "local_cwnd_bytes": 500_000.0,
+    }
+    text = of(**tcp)
+    assert "812 segments sent again (0.99 %); round trip 40,000 µs;" in text
+    assert "congestion window 500,000 bytes, which lets 100 Mbit/s through" in text
+    assert "2.5 % of the datagrams lost" in of(throughput_mbps=9.0, loss_pct=2.5, protocol="udp")
+    sentence = of_run(RunFigures(tcp, of_file=True)).sentence
+    assert "Not decided: loss (812 segments sent again (0.99 %))." in sentence
+    assert "loss" not in sentence.split("Not decided")[0]
