@@ -29,12 +29,13 @@ from netlimits.importers.base import SHORT, ImportedRun, SourceText, clean, is_c
 from netlimits.importers.documents import Document
 from netlimits.importers.streams import Interval, Parts, figures_of, rows
 from netlimits.model import Scalar, Status
-from netlimits.units.sizes import TIMESTAMPS
 
 SERVER_ENDED = "interrupt - the server has terminated"
 """Start of the error in a server's document when the server is stopped. It belongs to no run."""
 
 LEAST_MSS = 88
+TIMESTAMPS = 12
+"""Bytes of TCP timestamps in a segment."""
 
 EVENTS = ("start", "interval", "end", "error", "server_output_json", "server_output_text")
 
