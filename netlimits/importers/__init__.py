@@ -29,8 +29,8 @@ from netlimits.importers import (
     uperf,
 )
 from netlimits.importers.base import Given, ImportedRun, SourceText
-from netlimits.importers.documents import Document
-from netlimits.importers.netperf import text as netperf
+from netlimits.importers.documents import JsonDocument
+from netlimits.importers.netperf import text
 
 
 class TextFormat(NamedTuple):
@@ -46,7 +46,7 @@ class DocumentFormat(NamedTuple):
 
     name: str
     recognizes: Callable[[Mapping[str, Any]], bool]
-    read: Callable[[SourceText, Sequence[Document]], list[ImportedRun]]
+    read: Callable[[SourceText, Sequence[JsonDocument]], list[ImportedRun]]
 
 
 DOCUMENTS: tuple[DocumentFormat, ...] = (
@@ -67,7 +67,7 @@ TEXTS: tuple[TextFormat, ...] = (
     TextFormat("uperf", uperf.claims, uperf.read),
     TextFormat("neper", neper.claims, neper.read),
     TextFormat("nuttcp", nuttcp.claims, nuttcp.read),
-    TextFormat("netperf", netperf.claims, netperf.read),
+    TextFormat("netperf", text.claims, text.read),
 )
 """The first format that claims a file without a known document reads it."""
 
@@ -94,12 +94,12 @@ def read(name: str, data: bytes, given: Given | None = None) -> tuple[str, list[
     except DataError as error:
         broken, formats, runs = error, [], []
     if not formats:
-        text = next((each for each in TEXTS if each.claims(source)), None)
-        if text is None and given.columns:
-            text = TEXTS[-1]
-        if text is None:
+        format_ = next((each for each in TEXTS if each.claims(source)), None)
+        if format_ is None and given.columns:
+            format_ = TEXTS[-1]
+        if format_ is None:
             raise broken or _unknown(source)
-        formats, runs = [text.name], text.read(source, given)
+        formats, runs = [format_.name], format_.read(source, given)
     elif broken:
         raise broken
     if not runs:
@@ -136,8 +136,8 @@ def _unknown(source: SourceText) -> DataError:
             f"{source.name}:{of.line}: is JSON, but of no tool that netlimits reads "
             f"({', '.join(sorted(map(base.clean, of.value))[:4]) or 'an empty object'})"
         )
-    if netperf.is_row(line.strip()):
-        return DataError(f"{source.name}:{at}: {netperf.rows_alone(line.strip())}")
+    if text.is_row(line.strip()):
+        return DataError(f"{source.name}:{at}: {text.rows_alone(line.strip())}")
     names = ", ".join(_names())
     return DataError(
         f"{source.name}:{at}: is not output of a tool that netlimits reads ({names}): "

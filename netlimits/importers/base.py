@@ -14,7 +14,7 @@ from typing import NoReturn, TypeGuard
 
 from netlimits.errors import DataError, one_line
 from netlimits.importers import containers, documents
-from netlimits.importers.documents import Document
+from netlimits.importers.documents import JsonDocument
 from netlimits.model import Scalar, Status
 
 FILE_LIMIT = 64 * 2**20
@@ -146,11 +146,11 @@ class SourceText:
         return "\n".join(self.lines)
 
     @cached_property
-    def documents(self) -> list[Document]:
+    def documents(self) -> list[JsonDocument]:
         """The JSON objects in the text. Raises DataError for one that breaks off."""
         try:
             return documents.find(self.text)
-        except documents.Broken as error:
+        except documents.BrokenJson as error:
             self.refuse(error.line, str(error))
 
     def refuse(self, line: int, problem: str) -> NoReturn:

@@ -23,14 +23,14 @@ _FREE = 10**6
 """Characters that failed tries may always read."""
 
 
-class Document(NamedTuple):
+class JsonDocument(NamedTuple):
     """A JSON object and its first line, from 1."""
 
     line: int
     value: Mapping[str, Any]
 
 
-class Broken(ValueError):
+class BrokenJson(ValueError):
     """A document breaks off, or cannot be read. `line` is where."""
 
     def __init__(self, line: int, problem: str) -> None:
@@ -38,14 +38,14 @@ class Broken(ValueError):
         self.line = line
 
 
-def find(text: str) -> list[Document]:
+def find(text: str) -> list[JsonDocument]:
     """Return the outermost objects in a text, those of arrays one by one, in their order.
 
     Raises:
-        Broken: A document breaks off, or the text only resembles JSON.
+        BrokenJson: A document breaks off, or the text only resembles JSON.
     """
     decoder = json.JSONDecoder(parse_constant=lambda name: None)
-    found: list[Document] = []
+    results: list[JsonDocument] = []
     at, line, counted, failed = 0, 1, 0, 0
     while opening := _OPENING.search(text, at):
         began = opening.start()
@@ -57,24 +57,25 @@ def find(text: str) -> list[Document]:
             last = line + text.count("\n", began, error.pos)
             to_the_end = error.msg.startswith("Unterminated") or not text[error.pos :].strip()
             if last > line or to_the_end:
-                raise Broken(last, f"is not a complete JSON document: {error.msg}") from None
+                raise BrokenJson(last, f"is not a complete JSON document: {error.msg}") from None
             failed += error.pos - began + 1
             at = began + 1
         except (ValueError, RecursionError) as error:
-            raise Broken(line, f"is not valid JSON: {str(error)[:100]}") from None
+            raise BrokenJson(line, f"is not valid JSON: {str(error)[:100]}") from None
         else:
-            found += (Document(line, each) for each in _objects(value))
+            results += (JsonDocument(line, each) for each in _objects(value))
         if failed > _TRIES * len(text) + _FREE:
-            raise Broken(line, "resembles JSON in too many places; remove what is no result")
-    return found
+            raise BrokenJson(line, "resembles JSON in too many places; remove what is no result")
+    return results
 
 
 def recognized(
-    document: Document, recognizes: Callable[[Mapping[str, Any]], object]
-) -> Iterator[Document]:
+    document: JsonDocument, recognizes: Callable[[Mapping[str, Any]], object]
+) -> Iterator[JsonDocument]:
     """Yield the document if it is recognized, else the objects in it that are."""
     yield from (
-        Document(document.line, value) for value in _inside(document.value, recognizes, _DEEPEST)
+        JsonDocument(document.line, value)
+        for value in _inside(document.value, recognizes, _DEEPEST)
     )
 
 
@@ -95,7 +96,7 @@ def _inside(
 def _parsed(text: str) -> list[Mapping[str, Any]]:
     try:
         return [document.value for document in find(text)]
-    except Broken:
+    except BrokenJson:
         return []
 
 

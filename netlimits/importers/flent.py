@@ -16,7 +16,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from netlimits.importers.base import ImportedRun, SourceText, clean, is_number
-from netlimits.importers.documents import Document
+from netlimits.importers.documents import JsonDocument
 from netlimits.model import Scalar
 
 _COMPUTED = ("AverageRunner", "SumRunner", "DiffRunner")
@@ -46,7 +46,7 @@ def recognizes(document: Mapping[str, Any]) -> bool:
     )
 
 
-def read(source: SourceText, documents: Sequence[Document]) -> list[ImportedRun]:
+def read(source: SourceText, documents: Sequence[JsonDocument]) -> list[ImportedRun]:
     """Return a run for each data file."""
     return [_run(source, *document) for document in documents]
 
@@ -91,9 +91,9 @@ def _factors(
         ("mss", "TCP_MSS"),
         ("send_size", "SEND_SIZE"),
     ):
-        found = {each[key] for each in streams if isinstance(each.get(key), str | int)}
-        if len(found) == 1:
-            value = found.pop()
+        stated = {each[key] for each in streams if isinstance(each.get(key), str | int)}
+        if len(stated) == 1:
+            value = stated.pop()
             values[factor] = clean(value) if isinstance(value, str) else value
     parameters = metadata.get("TEST_PARAMETERS")
     for key, value in parameters.items() if isinstance(parameters, dict) else ():

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from netlimits.errors import ToolFailure
 from netlimits.importers.base import LINE_LIMIT, Given, ImportedRun, SourceText, clean
 from netlimits.importers.rates import AMOUNT, RATE, amount, rate_mbps
-from netlimits.importers.streams import Interval, Parts, figures_of, rows
+from netlimits.importers.streams import InterimResult, Parts, figures_of, rows
 from netlimits.model import Scalar, Status
 
 ID = r"\[ *(?P<id>\*?\d{1,9}|SUM(?:-\d{1,9}|-cnt)?|FD\d{1,9})\]"
@@ -77,7 +77,7 @@ class Result:
 
 
 @dataclass(slots=True)
-class Run:
+class Iperf2Run:
     """What was read of a run so far."""
 
     line: int
@@ -105,8 +105,8 @@ def read(source: SourceText, given: Given) -> list[ImportedRun]:
     return [finished(run) for run in _runs(source) if run.streams or run.results or run.error]
 
 
-def _runs(source: SourceText) -> Iterator[Run]:
-    run: Run | None = None
+def _runs(source: SourceText) -> Iterator[Iperf2Run]:
+    run: Iperf2Run | None = None
     protocol, listening, facts = "", False, dict[str, Scalar]()
     reported = ""
     for number, line in enumerate(source.lines, 1):
@@ -119,14 +119,14 @@ def _runs(source: SourceText) -> Iterator[Run]:
             run, facts = None, {}
             protocol = (client[2] if client else server[1] if server else "").lower()
             if client:
-                run = Run(number, server=False, protocol=protocol, dual=listening)
+                run = Iperf2Run(number, server=False, protocol=protocol, dual=listening)
             listening = server is not None
         elif connected and (run is None or (listening and _whole(run.results))):
             if run is not None:
                 yield run
-            run = Run(number, server=listening, protocol=protocol)
+            run = Iperf2Run(number, server=listening, protocol=protocol)
         elif run is None and (_LINE.fullmatch(line) or _ERROR.fullmatch(line)) and not listening:
-            run = Run(number, server=False, protocol=protocol)
+            run = Iperf2Run(number, server=False, protocol=protocol)
         facts |= _facts(line)
         if run is None:
             continue
@@ -210,7 +210,7 @@ def _sum(whole: Mapping[str, Result]) -> Result | None:
     )
 
 
-def finished(run: Run) -> ImportedRun:
+def finished(run: Iperf2Run) -> ImportedRun:
     """Return the run of what was read of it."""
     values = _factors(run)
     try:
@@ -235,14 +235,14 @@ def finished(run: Run) -> ImportedRun:
     return ImportedRun(run.line, "ok", "", values, figures, interim, run.started)
 
 
-def _sends(run: Run) -> bool:
+def _sends(run: Iperf2Run) -> bool:
     """Return True if the end that printed the output sent the data."""
     if any(result.datagrams for result in run.results if not result.reported):
         return False
     return run.server == run.reverse
 
 
-def _factors(run: Run) -> dict[str, Scalar]:
+def _factors(run: Iperf2Run) -> dict[str, Scalar]:
     values: dict[str, Scalar] = {
         "tool": "iperf",
         "reported_by": "server" if run.server else "client",
@@ -257,8 +257,8 @@ def _factors(run: Run) -> dict[str, Scalar]:
     return values | run.values
 
 
-def _flow(run: Run, own: Result, report: Result | None) -> Parts:
-    here, there = ("remote", "local") if run.server else ("local", "remote")
+def _flow(run: Iperf2Run, own: Result, report: Result | None) -> Parts:
+    own_end, other_end = ("remote", "local") if run.server else ("local", "remote")
     sends = _sends(run)
     sent = own if sends else None
     got = report if sends else own
@@ -269,8 +269,8 @@ def _flow(run: Run, own: Result, report: Result | None) -> Parts:
         loss = 100 * max(0.0, lost) / packets if packets and lost <= packets else None
     udp = run.protocol == "udp" or datagrams is not None
     return Parts(
-        here if sends else there,
-        there if sends else here,
+        own_end if sends else other_end,
+        other_end if sends else own_end,
         sent=sent.count if sent else None,
         sent_s=sent.seconds if sent else None,
         arrived=got.count if got else None,
@@ -282,7 +282,7 @@ def _flow(run: Run, own: Result, report: Result | None) -> Parts:
     )
 
 
-def _of_connections(run: Run, whole: Mapping[str, Result]) -> Iterator[tuple[str, Scalar]]:
+def _of_connections(run: Iperf2Run, whole: Mapping[str, Result]) -> Iterator[tuple[str, Scalar]]:
     """Yield RTT and congestion window of the sender, means over time and streams."""
     if not _sends(run):
         return
@@ -295,7 +295,7 @@ def _of_connections(run: Run, whole: Mapping[str, Result]) -> Iterator[tuple[str
             yield f"{end}_{name}", sum(known) / len(known)
 
 
-def _interim(run: Run, whole: Mapping[str, Result]) -> Iterator[Mapping[str, float]]:
+def _interim(run: Iperf2Run, whole: Mapping[str, Result]) -> Iterator[Mapping[str, float]]:
     end, sends = ("remote" if run.server else "local"), _sends(run)
     own = [r for r in run.results if not r.reported and all(r is not w for w in whole.values())]
     ids = list(dict.fromkeys(r.stream for r in own if r.stream != "SUM"))
@@ -308,7 +308,7 @@ def _interim(run: Run, whole: Mapping[str, Result]) -> Iterator[Mapping[str, flo
         several = len(ids) > 1 and result.stream != "SUM"
         tcp = result.tcp or (None, None, None)
         timeline.append(
-            Interval(
+            InterimResult(
                 place,
                 end,
                 "send" if sends else "recv",

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from netlimits.importers.base import Given, ImportedRun, SourceText
-from netlimits.importers.iperf2 import Result, Run, finished
+from netlimits.importers.iperf2 import Iperf2Run, Result, finished
 
 _ROW = re.compile(
     r"(?P<time>[\d.:+-]{10,40}),(?P<local>[\w.:%]{1,80}),(?P<lport>\d{1,5}),(?P<peer>[\w.:%]{1,80}),"
@@ -40,7 +40,7 @@ def read(source: SourceText, given: Given) -> list[ImportedRun]:
     Raises:
         DataError: The ports do not tell the client from the server.
     """
-    runs: list[Run] = []
+    runs: list[Iperf2Run] = []
     names: list[str] = []
     seen: dict[str, float] = {}
     summed = False
@@ -55,10 +55,10 @@ def read(source: SourceText, given: Given) -> list[ImportedRun]:
         key = f"{match['lport']}/{match['pport']}"
         time, result = _seconds(match["time"]), _result(match, names)
         if result.stream != "SUM" and (not runs or _begins(key, seen, time, result, summed)):
-            runs.append(Run(number, server=server, protocol="", started=None))
+            runs.append(Iperf2Run(number, server=server, protocol="", started=None))
             seen, summed = {}, False
         elif not runs:
-            runs.append(Run(number, server=server))
+            runs.append(Iperf2Run(number, server=server))
         run = runs[-1]
         if result.datagrams:
             run.protocol = "udp"
@@ -139,7 +139,7 @@ def _seconds(text: str) -> float:
         return 0.0
 
 
-def _with_protocol(run: Run) -> Run:
+def _with_protocol(run: Iperf2Run) -> Iperf2Run:
     """Name the protocol, unless a line without loss may be of a UDP client."""
     run.protocol = run.protocol or ("tcp" if any(result.tcp for result in run.results) else "")
     return run

@@ -26,8 +26,8 @@ from typing import Any
 
 from netlimits.errors import ToolFailure
 from netlimits.importers.base import SHORT, ImportedRun, SourceText, clean, is_count, is_number
-from netlimits.importers.documents import Document
-from netlimits.importers.streams import Interval, Parts, figures_of, rows
+from netlimits.importers.documents import JsonDocument
+from netlimits.importers.streams import InterimResult, Parts, figures_of, rows
 from netlimits.model import Scalar, Status
 
 SERVER_ENDED = "interrupt - the server has terminated"
@@ -53,7 +53,7 @@ def recognizes(document: Mapping[str, Any]) -> bool:
     return ended and isinstance(document.get("start"), dict)
 
 
-def read(source: SourceText, documents: Sequence[Document]) -> list[ImportedRun]:
+def read(source: SourceText, documents: Sequence[JsonDocument]) -> list[ImportedRun]:
     """Return a run for each document.
 
     Raises:
@@ -72,22 +72,22 @@ def read(source: SourceText, documents: Sequence[Document]) -> list[ImportedRun]
 # -- streams of events ------------------------------------------------------------------------
 
 
-def _joined(source: SourceText, documents: Sequence[Document]) -> Iterator[Document]:
+def _joined(source: SourceText, documents: Sequence[JsonDocument]) -> Iterator[JsonDocument]:
     """Yield each run's line and document, with the events of a stream joined into one document."""
     run: dict[str, Any] | None = None
     began, streamed = 0, ""
     for line, document in documents:
         if "event" not in document:
             if run is not None:
-                yield Document(began, run)
+                yield JsonDocument(began, run)
             if not streamed or _cookie(document) != streamed:
-                yield Document(line, document)
+                yield JsonDocument(line, document)
             run, streamed = None, ""
             continue
         event, data = document["event"], document.get("data")
         _check(source, line, event, data)
         if event == "start" and run is not None:
-            yield Document(began, run)
+            yield JsonDocument(began, run)
             run = None
         if run is None:
             began, run = line, {"start": {}, "intervals": []}
@@ -96,11 +96,11 @@ def _joined(source: SourceText, documents: Sequence[Document]) -> Iterator[Docum
         else:
             run[event] = data
         if event == "end":
-            yield Document(began, run)
+            yield JsonDocument(began, run)
             streamed = _cookie(run)
             run = None
     if run is not None:
-        yield Document(began, run)
+        yield JsonDocument(began, run)
 
 
 def _check(source: SourceText, line: int, event: Any, data: Any) -> None:
@@ -219,9 +219,9 @@ class _Flow:
 def _flow(end: Mapping[str, Any], test: Mapping[str, Any], way: Way, udp: bool) -> _Flow:
     sender, receiver, suffix = way
     sent, got = (_part(end, f"sum_{which}{suffix}") for which in ("sent", "received"))
-    one = _part(end, f"sum{suffix}")
+    total = _part(end, f"sum{suffix}")
     if udp and not sent and not got:
-        return _before_312(one, way)
+        return _before_312(total, way)
     if not sent and not got:
         raise ToolFailure(f"iperf3 printed no end.sum_received{suffix}")
     size = test.get("blksize")
@@ -245,23 +245,23 @@ def _flow(end: Mapping[str, Any], test: Mapping[str, Any], way: Way, udp: bool) 
     )
     lost, packets = (_number(got, key, least=None) for key in ("lost_packets", "packets"))
     if lost is None and udp:
-        lost, packets = (_number(one, key, least=None) for key in ("lost_packets", "packets"))
+        lost, packets = (_number(total, key, least=None) for key in ("lost_packets", "packets"))
     flow = _Flow(parts, lost, packets)
     if udp and not datagrams:  # the sender's bytes include what was under way at the end
         flow = replace(flow, parts=replace(parts, loss_pct=_own_loss([flow])))
     return flow
 
 
-def _before_312(one: Mapping[str, Any], way: Way) -> _Flow:
+def _before_312(total: Mapping[str, Any], way: Way) -> _Flow:
     """Return the flow of UDP of a version that prints `end.sum` only, whose bytes were sent."""
-    sent, seconds = _number(one, "bytes"), _number(one, "seconds")
-    lost, packets = (_number(one, key, least=None) for key in ("lost_packets", "packets"))
+    sent, seconds = _number(total, "bytes"), _number(total, "seconds")
+    lost, packets = (_number(total, key, least=None) for key in ("lost_packets", "packets"))
     if sent is None or seconds is None:
         raise ToolFailure("iperf3 printed neither end.sum_received nor end.sum")
     arrived = None
     if packets and lost is not None:
         arrived = sent * (1 - min(1.0, max(0.0, lost / packets)))
-    rate = _number(one, "bits_per_second")  # over the sender's seconds, as the bytes are
+    rate = _number(total, "bits_per_second")  # over the sender's seconds, as the bytes are
     parts = Parts(
         way[0],
         way[1],
@@ -269,7 +269,7 @@ def _before_312(one: Mapping[str, Any], way: Way) -> _Flow:
         sent_s=sent * 8 / rate if sent and rate else seconds,
         arrived=arrived,
         arrived_s=seconds,
-        jitter_us=_times(_number(one, "jitter_ms"), 1000),
+        jitter_us=_times(_number(total, "jitter_ms"), 1000),
         datagrams=True,
     )
     return _Flow(parts, lost, packets)
@@ -323,10 +323,10 @@ def _mss(document: Mapping[str, Any], test: Mapping[str, Any]) -> int | None:
     from which timestamps take 12 bytes.
     """
     start = _part(document, "start")
-    default, asked = start.get("tcp_mss_default"), start.get("tcp_mss")
+    default, requested = start.get("tcp_mss_default"), start.get("tcp_mss")
     if is_count(default) and default > 0:
         return default
-    if not is_count(asked) or asked < LEAST_MSS or test.get("reverse") == 1:
+    if not is_count(requested) or requested < LEAST_MSS or test.get("reverse") == 1:
         return None
     windows = [
         stream["snd_cwnd"]
@@ -334,7 +334,7 @@ def _mss(document: Mapping[str, Any], test: Mapping[str, Any]) -> int | None:
         for stream in _list(interval, "streams")
         if is_count(stream.get("snd_cwnd")) and stream["snd_cwnd"]
     ]
-    for used in (asked - TIMESTAMPS, asked) if windows else ():
+    for used in (requested - TIMESTAMPS, requested) if windows else ():
         if all(window % used == 0 for window in windows):
             return used
     return None
@@ -399,7 +399,7 @@ def _interim(
 
 def _intervals(
     interval: Mapping[str, Any], way: Way, end: str, ways: int, place: int
-) -> Iterator[Interval]:
+) -> Iterator[InterimResult]:
     """Yield an end's interim result of a direction, and those of its streams."""
     sends = end == way[0]
     total = _part(interval, f"sum{way[2]}")
@@ -421,7 +421,7 @@ def _intervals(
         if seconds <= 0 or count < 0:
             continue
         of = streams if not number else [part]
-        yield Interval(
+        yield InterimResult(
             place,
             end,
             "send" if sends else "recv",

@@ -18,7 +18,7 @@ from statistics import fmean
 from netlimits.errors import ToolFailure
 from netlimits.importers.base import LINE_LIMIT, SHORT, Given, ImportedRun, SourceText, clean
 from netlimits.importers.rates import AMOUNT, RATE, amount, rate_mbps
-from netlimits.importers.streams import Interval, Parts, figures_of, rows
+from netlimits.importers.streams import InterimResult, Parts, figures_of, rows
 from netlimits.model import Scalar, Status
 
 _LINE = re.compile(
@@ -391,7 +391,7 @@ def _interim(run: _Run, origin: float) -> Iterator[Mapping[str, float]]:
             stream = 0 if result.stream == "SUM" or not several else ids.index(result.stream) + 1
             sends = own == sender
             timeline.append(
-                Interval(
+                InterimResult(
                     place,
                     own,
                     "send" if sends else "recv",

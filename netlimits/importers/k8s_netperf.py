@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from netlimits.importers.base import ImportedRun, SourceText, clean, is_count, is_number
-from netlimits.importers.documents import Document
+from netlimits.importers.documents import JsonDocument
 from netlimits.model import Scalar
 
 _SWITCHES = {
@@ -32,7 +32,7 @@ def recognizes(document: Mapping[str, Any]) -> bool:
     return all(key in document for key in needed) and is_number(document["throughput"])
 
 
-def read(source: SourceText, documents: Sequence[Document]) -> list[ImportedRun]:
+def read(source: SourceText, documents: Sequence[JsonDocument]) -> list[ImportedRun]:
     """Return a run for each profile."""
     return [_run(*document) for document in documents]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from netlimits.errors import ToolFailure
 from netlimits.importers.base import LINE_LIMIT, Given, ImportedRun, SourceText, clean
-from netlimits.importers.streams import Interval, Parts, figures_of, rows
+from netlimits.importers.streams import InterimResult, Parts, figures_of, rows
 from netlimits.model import Scalar, Status
 
 _N = r"(\d{1,15}(?:\.\d{1,9})?)"
@@ -257,6 +257,8 @@ def _interim(run: _Run) -> Iterator[Mapping[str, float]]:
         if seconds <= 0:
             continue
         ending += seconds
-        timeline.append(Interval(place, end, "recv", ending, seconds, rate * 1e6 / 8 * seconds))
+        timeline.append(
+            InterimResult(place, end, "recv", ending, seconds, rate * 1e6 / 8 * seconds)
+        )
     for row in rows([timeline], 0.0, whole=True):
         yield row if run.order else {k: v for k, v in row.items() if not k.startswith("remote")}

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from netlimits.importers.base import ImportedRun, SourceText, clean, is_number
-from netlimits.importers.documents import Document
+from netlimits.importers.documents import JsonDocument
 from netlimits.model import Scalar
 
 _FACTORS = {
@@ -72,9 +72,9 @@ def recognizes(document: Mapping[str, Any]) -> bool:
     )
 
 
-def read(source: SourceText, documents: Sequence[Document]) -> list[ImportedRun]:
+def read(source: SourceText, documents: Sequence[JsonDocument]) -> list[ImportedRun]:
     """Return a run for each group of samples."""
-    groups: dict[tuple[Any, ...], list[dict[str, Document]]] = {}
+    groups: dict[tuple[Any, ...], list[dict[str, JsonDocument]]] = {}
     for document in documents:
         sample = document.value
         labels = _labels(sample)
@@ -93,7 +93,7 @@ def read(source: SourceText, documents: Sequence[Document]) -> list[ImportedRun]
     return [run for run in read_runs if run is not None]
 
 
-def _run(samples: Mapping[str, Document]) -> ImportedRun | None:
+def _run(samples: Mapping[str, JsonDocument]) -> ImportedRun | None:
     first = next(iter(samples.values()))
     values: dict[str, Scalar] = {"tool": "perfkit"}
     test = _kind(first.value["metric"]) or str(first.value.get("test") or "")

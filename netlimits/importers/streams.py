@@ -131,7 +131,7 @@ def _of_datagrams(flows: Sequence[Parts]) -> Iterator[tuple[str, Scalar]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class InterimResult:
     """An interim result of one end in one direction.
 
     Attributes:
@@ -174,7 +174,7 @@ class Interval:
 
 
 def rows(
-    timelines: Sequence[Sequence[Interval]], origin: float, *, whole: bool
+    timelines: Sequence[Sequence[InterimResult]], origin: float, *, whole: bool
 ) -> Iterator[Mapping[str, float]]:
     """Yield a row for each interim result, with the figures of both ends and directions.
 
