@@ -61,7 +61,7 @@ SCRIPTS = {
     "hosts/in_turn.py": "quotes every word: test_commands_in_turn_quote_every_word",
     "hosts/local.py": "opens `exec sh` and nothing else",
     "hosts/ssh/reach.py": "the user's own ProxyCommand, which ssh(1) hands to a shell too",
-    "settings/_cpu_sets.py": "the scripts of irq and rps, constants of these modules",
+    "settings/queues/_cpu_sets.py": "the scripts of irq, rps and xps, constants of these modules",
     "restore/guard/commands.py": "one function, whose callers pass constants",
 }
 """Where a script is no constant, and why that is right."""

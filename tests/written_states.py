@@ -14,6 +14,8 @@ QDISC = {"kind": "pfifo", "handle": "8001:", "options": {"limit": 5}, "inner": [
          "nanoseconds": False}  # fmt: skip
 LOAD = {"cpus": 2, "missing": [], "workers_per_cpu": 1, "cpu_load": 50, "method": "all",
         "seconds_left": 60, "running": 2}  # fmt: skip
+C_STATES = {"device": True, "driver": "intel_idle", "missing": [], "latency_us": None,
+            "seconds_left": 0, "kernel_us": 2_000_000_000}  # fmt: skip
 NUMBERS = {"most": {"rx": 10}, "now": {"rx": 5}}
 SWITCH = {"verify": ["cat", "/etc/mode"], "position": "old",
           "command": {"old": ["set-mode", "old"], "new": ["set-mode", "new"]}}  # fmt: skip
@@ -26,6 +28,16 @@ GOOD: Mapping[str, Any] = {
     "coalesce": {"adaptive-rx": "off", "rx-usecs": 3},
     "irq": {"online": "0-3", "24": "0,2"},
     "rps": {"online": "0-3", "rx-0": "00000000,00000005"},
+    "xps": {"online": "0-3", "tx-0": "00000000,00000005"},
+    "rfs": {"entries": 0, "rx-0": 0},
+    "rss": {"table": "0 1 0 1", "rings": 2, "function": "toeplitz"},
+    "ntuple": {"rings": 2, "rules": {}},
+    "pause": {"autoneg": "on", "rx": "off", "tx": "off"},
+    "gso": {"max": 65536, "gro_max": 65536, "most": 524280},
+    "ingress": {"qdiscs": [], "filters": 0, "rate": 0, "burst": 0},
+    "tunnel": {"mtu": 1500, "has": ["vxlan"], "tunnel": {}},
+    "governor": {"available": "performance powersave", "cpu0": "powersave"},
+    "c_states": C_STATES,
     "mtu": {**MTU, "ipv6": {**IPV6, "proxies": ["fe80::3 router"],
             "routes": {"inet6 fe80::/64 proto kernel metric 256 pref medium": {"mtu": "1400"}},
             "addresses": [{"local": "fe80::1", "prefixlen": 64, "scope": "link"}],

@@ -8,6 +8,6 @@
   scheduler's workers.
 - *Figures*: `figures` reads the raw output of an attempt, live or again (`netlimits parse`).
 
-`creation` makes the campaign's folder, `dry_run` prints what runs would do, and `interrupt` is how
-Ctrl-C reaches them.
+`rehearsal` tries the settings before the first run. `creation` makes the campaign's folder,
+`dry_run` prints what runs would do, and `interrupt` is how Ctrl-C reaches them.
 """

@@ -197,11 +197,11 @@ def _prepared(context: Context) -> Specification:
     specification, session = context.specification, context.session
     _step(context, steps.SETTINGS)
     for turn in context.turns:
-        _take(context, turn)
+        take(context.session, context.stop, turn)
     refused = []
     for pace in context.paces:
         try:
-            _take(context, pace.turn)
+            take(context.session, context.stop, pace.turn)
         except SettingError as error:
             refused.append(f"{pace.way}: {error.problem}")
             continue
@@ -212,16 +212,15 @@ def _prepared(context: Context) -> Specification:
     return specification
 
 
-def _take(context: Context, turn: Turn) -> None:
+def take(session: Session, stop: Stopping, turn: Turn) -> None:
     """Take one turn on its hosts: on several at the same time, on one machine in order."""
-    context.stop.check()
-    session = context.session
+    stop.check()
     session.preparation.begins(turn)
     machines: defaultdict[str | None, list[SettingStep]] = defaultdict(list)
     for step in turn:
         machines[session.survey.machines[step.role].ssh].append(step)
 
-    def take(steps: Sequence[SettingStep]) -> None:
+    def take_each(steps: Sequence[SettingStep]) -> None:
         for step in steps:
             _take_one(session, step)
 
@@ -235,7 +234,7 @@ def _take(context: Context, turn: Turn) -> None:
         else:
             waits += [wait] if wait else []
             left += [] if wait else [own]
-    for act in (session.archive.sync, lambda: at_once(take, left), *waits):
+    for act in (session.archive.sync, lambda: at_once(take_each, left), *waits):
         try:  # an error of one leaves no other with an answer unread
             act()
         except Exception as error:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from netlimits.model import Ends, Machine, SettingUse, Setup
-from netlimits.settings import MADE_ANEW
+from netlimits.settings import MADE_ANEW, options_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Preparation:
         Its pace is looked at here alone; `paced` has its turn. Only what earlier runs set on hosts
         of `roles` is left, on all hosts without them: others may be measuring.
         """
-        given = options_set(setup.settings)
+        given = options_set(setup.settings, self._machines)
         paced = ends["local"] if setup.around.pace else ()
         here = self._set if roles is None else roles
         left = [
@@ -120,7 +120,10 @@ class Preparation:
                     yield self._step("look", role, use.name, use.options)
 
     def _reaches(self, use: SettingUse) -> Turn:
-        return tuple(self._step("reach", role, use.name, use.options) for role in use.roles)
+        return tuple(
+            self._step("reach", role, use.name, options_of(use, role, self._machines))
+            for role in use.roles
+        )
 
     def _step(
         self, act: Literal["look", "leave", "reach"], role: str, name: str, options: Any
@@ -128,13 +131,17 @@ class Preparation:
         return SettingStep(act, role, self._machines[role].interface or "", name, options)
 
 
-def options_set(settings: Iterable[SettingUse]) -> dict[tuple[str, str], frozenset[str]]:
+def options_set(
+    settings: Iterable[SettingUse], machines: Mapping[str, Machine]
+) -> dict[tuple[str, str], frozenset[str]]:
     """(Role, setting) -> the options that a configuration gives it, those within others dotted."""
     options: dict[tuple[str, str], frozenset[str]] = {}
     for use in settings:
         for role in use.roles:
             place = (role, use.name)
-            options[place] = options.get(place, frozenset()) | frozenset(_named(use.options))
+            options[place] = options.get(place, frozenset()) | frozenset(
+                _named(options_of(use, role, machines))
+            )
     return options
 
 

@@ -13,6 +13,7 @@ from netlimits.campaign.caps import Cap, caps, speed
 from netlimits.evidence import facts
 from netlimits.experiment.plan import Plan
 from netlimits.model import Around, Ends, Machine, Run, Setup
+from netlimits.settings import tunnel
 from netlimits.tools import Transfer, tool
 
 KEPT = 1000
@@ -28,6 +29,8 @@ class Specification:
     `one_stack` says that both ends are one network stack (`run --local`), whose counters count
     every packet at both ends at once. `machines`, `speeds` (bit/s) and `mtus`, where these are
     known, are those of the data links by role, `caps` what the run's own settings make of them.
+    `inner` are the roles' addresses in the run's own tunnel, where there is one, and `tunnel` its
+    options.
     """
 
     setup: Setup
@@ -37,6 +40,8 @@ class Specification:
     speeds: Mapping[str, float] = field(default_factory=dict)
     mtus: Mapping[str, int] = field(default_factory=dict)
     caps: Mapping[str, Cap] = field(default_factory=dict)
+    inner: Mapping[str, str] = field(default_factory=dict)
+    tunnel: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def tool(self) -> str:
@@ -66,8 +71,19 @@ class Specification:
     @property
     def ipv6(self) -> bool:
         """Whether the data goes over IPv6."""
-        machine = self.machines[self.ends["remote"][0]].over(self.around.family)
-        return ":" in (machine.address or "")
+        return ":" in (self.address(self.ends["remote"][0]) or "")
+
+    def address(self, role: str) -> str | None:
+        """The address at which a role's data goes: of its tunnel, else of its data interface."""
+        return self.inner.get(role) or self.machines[role].over(self.around.family).address
+
+    @property
+    def gained(self) -> int:
+        """Bytes by which the run's own tunnel makes each packet longer."""
+        if not self.tunnel:
+            return 0
+        outer = ":" in (self.machines[self.ends["remote"][0]].address or "")
+        return tunnel.overhead(self.tunnel, outer)
 
     @property
     def receiver(self) -> str | None:
@@ -120,6 +136,8 @@ def specified(
         if use.name == "link" and "speed" in use.options:
             set_here = {role: use.options["speed"] * 1e6 for role in use.roles if speeds.get(role)}
             speeds |= set_here
+    tunnels = [use for use in setup.settings if use.name == tunnel.Tunnel.name]
+    inner = {r: a for use in tunnels for r, a in tunnel.inner(use.options, use.roles).items()}
     return Specification(
         setup,
         ends,
@@ -128,6 +146,8 @@ def specified(
         speeds={role: bps for role, bps in speeds.items() if bps},
         mtus={role: int(mtu) for role, mtu in mtus.items() if isinstance(mtu, int)},
         caps=caps(setup.settings),
+        inner={role: address.partition("/")[0] for role, address in inner.items()},
+        tunnel=tunnels[-1].options if tunnels else {},
     )
 
 

@@ -134,7 +134,10 @@ def address(
     """Where the tool's server of a role listens; ADDRESS where that is not known yet."""
     unknown = "::ADDRESS" if specification.around.family == "ipv6" else "ADDRESS"
     return ServerAddress(
-        machines[role].over(specification.around.family).address or unknown, _port(specification)
+        specification.inner.get(role)
+        or machines[role].over(specification.around.family).address
+        or unknown,
+        _port(specification),
     )
 
 
@@ -168,7 +171,10 @@ def _look(
     program = client if here == "local" else server
     others = specification.ends["remote" if here == "local" else "local"]
     family = specification.around.family
-    peers = tuple(machines[other].over(family).address or "" for other in others)
+    peers = tuple(
+        specification.inner.get(other) or machines[other].over(family).address or ""
+        for other in others
+    )
     length, counting = specification.seconds, 0.0
     udp = specification.transfer.transport == "udp"
     carrying = len(specification.streams_beside())

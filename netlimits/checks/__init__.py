@@ -9,10 +9,12 @@ from netlimits.checks.cpus import Cpus
 from netlimits.checks.disk import Disk
 from netlimits.checks.family import Families
 from netlimits.checks.fragments import Fragments
+from netlimits.checks.irqbalance import Irqbalance
 from netlimits.checks.kernel import Kernels
 from netlimits.checks.link import Links
 from netlimits.checks.memory import Memory
 from netlimits.checks.path_mtu import PathMtu
+from netlimits.checks.pcie import Pcie
 from netlimits.checks.qdiscs import Qdiscs
 from netlimits.checks.sampler import Sampler
 from netlimits.checks.sudo import Sudo
@@ -28,6 +30,8 @@ CHECKS: tuple[Check, ...] = (
     Congestion(),
     Clock(),
     Cpus(),
+    Irqbalance(),
+    Pcie(),
     Disk(),
     Memory(),
     Traces(),

@@ -15,7 +15,7 @@ from netlimits.errors import SettingError
 from netlimits.evidence import trace
 from netlimits.experiment import pacing
 from netlimits.model import Command, Completed, SettingUse, Setup
-from netlimits.settings import setting
+from netlimits.settings import options_of, setting
 
 MOST = 200
 """Maximum number of commands to ask about; later ones differ little."""
@@ -90,7 +90,8 @@ def _of_setting(site: Site, role: str, use: SettingUse) -> Iterator[tuple[str, .
         return
     for from_state in (state, {}):  # the present state, and any that a configuration leaves
         try:
-            yield from _rooted(kind.change(interface, from_state, use.options))
+            options = options_of(use, role, site.machines)
+            yield from _rooted(kind.change(interface, from_state, options))
         except SettingError:  # a finding of its own
             return
     yield from _rooted(kind.undo(interface, state, {}))

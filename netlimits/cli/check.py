@@ -19,6 +19,8 @@ from netlimits.errors import escaped
 
 if TYPE_CHECKING:
     from netlimits.checks import Finding
+    from netlimits.checks.survey import Survey
+    from netlimits.experiment.plan import Plan
     from netlimits.hosts.base import Host
     from netlimits.hosts.patience import Patience
     from netlimits.model import Experiment, Machine
@@ -31,6 +33,12 @@ ORDER = ("error", "warning", "note")
 @HOSTS
 @click.option("--local", is_flag=True, help="Every role is this machine, over loopback.")
 @SET
+@click.option(
+    "--try",
+    "write",
+    is_flag=True,
+    help="Write each setting, read it back and restore it, as `run` does before its first run.",
+)
 @PATIENCE
 @JSON
 @against_options
@@ -39,6 +47,7 @@ def check(
     hosts_file: Path | None,
     local: bool,
     overrides: Sequence[str],
+    write: bool,
     patience: Patience,
     as_json: bool,
     against: Against,
@@ -46,14 +55,15 @@ def check(
     """Find everything that would make an experiment fail or mislead on these hosts.
 
     Logins, sudo for each command of the plan, tools, ports (each tool is tried once, for a second
-    at most), link, packet sizes, settings, clocks, CPUs, disks. `check` changes no setting.
-    `netlimits run` does the same first. Exit status 1 when something would make a run fail.
-    With --against it checks both sides of a duet. It runs neither.
+    at most), link, packet sizes, settings, clocks, CPUs, disks. `check` changes no setting without
+    --try. `netlimits run` does the same first, settings included. Exit status 1 when something
+    would make a run fail. With --against it checks both sides of a duet. It runs neither.
 
     \b
     Examples:
       netlimits check experiments/stateless-offloads.yaml --hosts hosts.yaml
       netlimits check experiments/quickstart.yaml --local
+      netlimits check experiments/stateless-offloads.yaml --hosts hosts.yaml --try
       netlimits check experiments/tool-comparison.yaml --hosts hosts.yaml --json
       netlimits check before.yaml --against after.yaml --hosts hosts.yaml
     """
@@ -69,7 +79,7 @@ def check(
         Plan(experiment)
     started = time.monotonic()
     with interruptible():
-        findings, skipped = _findings(experiment, machines, patience)
+        findings, skipped = _findings(experiment, machines, patience, write=write)
     findings.sort(key=lambda finding: ORDER.index(finding.severity))
     counts = {s: sum(finding.severity == s for finding in findings) for s in ORDER}
     seconds = round(time.monotonic() - started, 2)
@@ -90,7 +100,7 @@ def check(
 
 
 def _findings(
-    experiment: Experiment, machines: Mapping[str, Machine], patience: Patience
+    experiment: Experiment, machines: Mapping[str, Machine], patience: Patience, *, write: bool
 ) -> tuple[list[Finding], Mapping[str, str]]:
     """Everything that is found, and the tools whose runs would be skipped."""
     from netlimits.checks.disk import here
@@ -103,8 +113,44 @@ def _findings(
         findings += (claims := list(_claims(hosts)))
         survey = look(plan, machines, hosts, try_tools=not claims)
         findings += survey.findings
+        if write and not any(finding.severity == "error" for finding in findings):
+            findings = _tried(plan, survey, hosts, findings)
         runs = len(plan) - plan.leaving_out(survey.skipped).left_out().total()
     return [*findings, here(Path("results"), runs)], survey.skipped
+
+
+def _tried(
+    plan: Plan, survey: Survey, hosts: Mapping[str, Host], findings: list[Finding]
+) -> list[Finding]:
+    """The findings once every setting was written and read back; the hosts are restored.
+
+    The undo log is a campaign's folder without runs, kept for `restore` if something is left.
+    """
+    import shutil
+    import tempfile
+    from dataclasses import replace
+
+    from netlimits.campaign import creation, rehearsal
+    from netlimits.campaign.interrupt import Stop
+    from netlimits.campaign.session import Session
+    from netlimits.checks.survey.settings import SETTINGS_READ
+    from netlimits.cli.shared import logins
+    from netlimits.hosts.connect import connect
+
+    folder = Path(tempfile.mkdtemp(prefix="netlimits-check-"))
+    campaign = creation.create(plan, survey, folder, logins.registrar(survey.machines))
+    with Stop() as stop, logins.locked(campaign):
+        session = Session(campaign.archive, campaign.plan, survey, hosts, connect)
+        with session.open():
+            wrong = rehearsal.tried(session, stop)
+    shutil.rmtree(folder)
+    kept = [
+        replace(f, problem=f.problem.partition("; not tried")[0] + "; tried")
+        if f.check == SETTINGS_READ and "; not tried" in f.problem
+        else f
+        for f in findings
+    ]
+    return [*kept, *wrong]
 
 
 def _claims(hosts: Mapping[str, Host]) -> Iterator[Finding]:

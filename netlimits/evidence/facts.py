@@ -68,6 +68,56 @@ def _link(stdout: str) -> dict[str, Any]:
     }
 
 
+_LANE = {2.5: 0.8, 5.0: 0.8, 8.0: 128 / 130, 16.0: 128 / 130, 32.0: 128 / 130, 64.0: 0.98}
+"""GT/s of a PCIe lane -> the share that its line code leaves (64: FLITs)."""
+
+
+def _pcie(stdout: str) -> dict[str, Any]:
+    """Return the NIC's PCIe link: GT/s, lanes, and Mbit/s of what they carry; of each, the most."""
+    shown = _pairs(stdout)
+    known: dict[str, Any] = {}
+    for name in ("current", "max"):
+        speed = re.match(r"[0-9.]+", shown.get(f"{name}_link_speed", ""))
+        width = shown.get(f"{name}_link_width", "")
+        if speed and width.isdigit() and int(width):
+            rate = float(speed[0])
+            known[f"{name}_gts"], known[f"{name}_lanes"] = rate, int(width)
+            known[f"{name}_mbps"] = rate * 1000 * _LANE.get(rate, 0.8) * int(width)
+    if not known:
+        raise ValueError("no PCIe link")
+    return known
+
+
+def _nodes(stdout: str) -> dict[str, str]:
+    """Return NUMA node -> its CPUs, and "nic": the node of the data interface's device."""
+    return {name: cpus for name, cpus in _pairs(stdout).items() if cpus not in ("", "-1")}
+
+
+def _mitigations(stdout: str) -> dict[str, str]:
+    """Return vulnerability -> the mitigation that the kernel uses."""
+    rows = (line.partition(":") for line in stdout.splitlines())
+    return {path.rpartition("/")[2]: what for path, _, what in rows if what}
+
+
+_PCIE = r"""d=/sys/class/net/$1/device
+case $(readlink "$d/subsystem") in */virtio) d=$d/.. ;; esac
+for n in current_link_speed current_link_width max_link_speed max_link_width; do
+    [ ! -e "$d/$n" ] || echo "$n: $(cat "$d/$n")"
+done"""
+
+_NUMA = r"""for n in /sys/devices/system/node/node[0-9]*; do
+    [ ! -e "$n/cpulist" ] || echo "${n##*/node}: $(cat "$n/cpulist")"
+done
+d=/sys/class/net/$1/device
+for f in "$d/numa_node" "$d/../numa_node"; do
+    [ ! -e "$f" ] || { echo "nic: $(cat "$f")"; break; }
+done"""
+
+_SERVICES = r"""grep -lsx irqbalance /proc/[0-9]*/comm | grep -q . && echo "irqbalance: running"
+[ ! -s /etc/tuned/active_profile ] || echo "tuned: $(head -n 1 /etc/tuned/active_profile)"
+:"""
+
+
 def _rss(stdout: str) -> dict[str, Any]:
     """Return how received packets are spread: each ring's table entries, and the hash.
 
@@ -97,6 +147,15 @@ FACTS: tuple[Fact, ...] = (
         ("cat", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         _text,
     ),
+    Fact("command_line", ("cat", "/proc/cmdline"), _text),
+    Fact(
+        "mitigations",
+        ("grep", "-r", ".", "/sys/devices/system/cpu/vulnerabilities"),
+        _mitigations,
+    ),
+    Fact("numa", ("sh", "-c", _NUMA, "sh", "INTERFACE"), _nodes),
+    Fact("pcie", ("sh", "-c", _PCIE, "sh", "INTERFACE"), _pcie),
+    Fact("services", ("sh", "-c", _SERVICES), _pairs),
     Fact("link", ("ip", "-d", "-j", "addr", "show", "dev", "INTERFACE"), _link),
     Fact("driver", ("ethtool", "-i", "INTERFACE"), _pairs, identifies=True),
     Fact("link_settings", ("ethtool", "INTERFACE"), _pairs),

@@ -13,8 +13,8 @@ _RATE: Mapping[str, Any] = {
 AROUND: Mapping[str, Mapping[str, Any]] = {
     "streams": {
         "title": "Parallel streams",
-        "description": "How many clients run at the same time to each server. More than one "
-        "connection needs interim results, since only the time that all share counts.",
+        "description": "How many clients run at the same time to each server. Only the time that "
+        "all share counts, so interim_seconds is a tenth of a run (at most 1 s) if left out.",
         "type": "integer",
         "minimum": 1,
         "maximum": 256,

@@ -18,6 +18,10 @@ from netlimits.model import SIDE, Around, Bulk, Experiment, Pace, SettingUse, Se
 from netlimits.settings import setting
 from netlimits.tools import tool
 
+INTERIM = "interim_seconds"
+LEAST_INTERIM = 0.1
+"""Seconds: no tool prints interim results more often."""
+
 
 def source(experiment: Experiment) -> Source:
     """Where the experiment's keys come from, to name in an error found later."""
@@ -68,7 +72,17 @@ def setup(experiment: Experiment, values: Values) -> Setup:
             parts[part_name] = resolved
     raise_all(errors)
     options.pop(schema.IF_MISSING, None)  # for us, not for the tool
-    return Setup(name, options, _around(parts), tuple(settings))
+    around = _around(parts)
+    clients = around.streams * len(experiment.ends["remote"])
+    return Setup(name, {**options, **_interim(name, options, clients)}, around, tuple(settings))
+
+
+def _interim(name: str, options: Mapping[str, Any], clients: int) -> dict[str, float]:
+    """Return the default of `interim_seconds`, which several clients need to be added up."""
+    if clients < 2 or INTERIM not in tool(name).schema["properties"] or INTERIM in options:
+        return {}
+    tenth = round(tool(name).seconds(options) / 10, 2)
+    return {INTERIM: min(1.0, max(LEAST_INTERIM, tenth))}
 
 
 def looked_up(experiment: Experiment) -> frozenset[str]:

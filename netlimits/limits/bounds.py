@@ -41,6 +41,15 @@ def _link(run: RunFigures) -> Ceiling | None:
     return Ceiling(run.bound_mbps, "less headers") if run.bound_mbps else None
 
 
+def _pcie(run: RunFigures) -> Ceiling | None:
+    """What the narrower end's slot carries; headers of PCIe's own packets take some of it."""
+    if not run.pcie_mbps:
+        return None
+    end = min(run.pcie_mbps, key=run.pcie_mbps.__getitem__)
+    who = "sender" if end == run.sender else "receiver"
+    return Ceiling(run.pcie_mbps[end], f"the {who}'s slot, before headers of its own")
+
+
 def _shaper(run: RunFigures) -> Ceiling | None:
     rate, wire = run.throughput, run.wire_mbps
     if not run.shaper_mbps or not rate or not wire:
@@ -132,6 +141,7 @@ def _receiver_cpu(run: RunFigures) -> Ceiling | None:
 
 BOUNDS: Mapping[str, Callable[[RunFigures], Ceiling | None]] = {
     "link": _link,
+    "PCIe": _pcie,
     "the sender's qdisc": _shaper,
     "the rate asked for": _told,
     "pace": _pace,
@@ -145,7 +155,7 @@ BOUNDS: Mapping[str, Callable[[RunFigures], Ceiling | None]] = {
 }
 """Mechanism -> its bound; None where a figure is missing, or it has no part in the run."""
 
-SHARED = ("link", "the sender's CPU", "the receiver's CPU")
+SHARED = ("link", "PCIe", "the sender's CPU", "the receiver's CPU")
 """Mechanisms that all connections share: what any of these runs carried, they allow."""
 
 OF_CONNECTIONS = ("pace", "receive window", "send buffer", "congestion window", "slow start")

@@ -19,8 +19,8 @@ class Configured:
     """One configuration as it ran: what it set up, and what was measured.
 
     `throughput` is the median in bit/s and `rtt_us` the median round trip (None: not known),
-    `sender` the end that sent, `sysctls` the hosts' by end, and `cpus` how many they have;
-    `one_machine` says that both ends share them.
+    `sender` the end that sent, `sysctls` the hosts' by end, `cpus` how many they have, and
+    `queues` how many receive queues their NICs; `one_machine` says that both ends share them.
     """
 
     experiment: Experiment
@@ -32,6 +32,7 @@ class Configured:
     packet_bytes: float | None = None
     sysctls: Mapping[str, Mapping[str, Any]] | None = None
     cpus: Mapping[str, int] = field(default_factory=dict)
+    queues: Mapping[str, int] = field(default_factory=dict)
     one_machine: bool = False
     ipv6: bool = False
     rtt_us: float | None = None

@@ -157,7 +157,9 @@ def run_figures(figures: Mapping[str, Any], links: DataLinks | None) -> RunFigur
     mtu, rate = links.mtu(run), links.rate(run)
     limit = None
     if mtu and rate:
-        limit = bound(mtu, rate, timestamps=True, ipv6=links.ipv6(run)).goodput_bps / 1e6
+        stack, outer = links.tunnel(run)
+        full = bound(*(mtu, rate, stack), timestamps=True, ipv6=links.ipv6(run), outer_ipv6=outer)
+        limit = full.goodput_bps / 1e6
     return RunFigures(
         figures,
         limit,
@@ -167,4 +169,5 @@ def run_figures(figures: Mapping[str, Any], links: DataLinks | None) -> RunFigur
         shapers=links.shapers(run),
         queues=links.queues(run),
         send_bytes=links.send_bytes(run),
+        pcie_mbps=links.pcie_mbps(run),
     )

@@ -54,8 +54,8 @@ class RunFigures:
     other runs of the same: `slowest` over the fastest of them, where there are three and more.
     `shapers` are the rates of frames, Mbit/s, that the experiment gives an end's own qdisc,
     `queues` the receive queues of an end's NIC, and `send_bytes` is the send size that it asks the
-    tool for. Of a run `of_file` no experiment is
-    known.
+    tool for, `pcie_mbps` what the PCIe link of an end's NIC carries. Of a run `of_file` no
+    experiment is known.
     """
 
     figures: Mapping[str, Any]
@@ -70,6 +70,7 @@ class RunFigures:
     shapers: Mapping[str, float] = field(default_factory=dict)
     queues: Mapping[str, int] = field(default_factory=dict)
     send_bytes: int | None = None
+    pcie_mbps: Mapping[str, float] = field(default_factory=dict)
     of_file: bool = False
 
     def figure(self, column: str) -> float | None:

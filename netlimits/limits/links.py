@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 VIRTUAL = ("veth", "virtio_net", "tun", "bridge", "xen_netfront", "hv_netvsc", "vif")
 """Drivers whose link speed is made up: there is no wire of that rate."""
 
-OF_PATHS = ("qdisc", "switch", "link", "carrier", "route")
+OF_PATHS = ("qdisc", "switch", "link", "carrier", "route", "pause", "ingress", "tunnel")
 """Settings that change what is between the ends; the others change what a host does."""
 
 SHAPERS = {
@@ -62,6 +62,13 @@ class DataLinks:
         address = self._machines[self._sender(run)].address or ""
         return family == "ipv6" if family else ":" in address
 
+    def tunnel(self, run: int) -> tuple[tuple[str, ...], bool]:
+        """The stack of headers of the run's own tunnel, and whether its outer IP is IPv6."""
+        stack = next(iter(self._set("tunnel", run)), None)
+        if stack is None:
+            return (), False
+        return (str(stack["kind"]),), ":" in (self._machines[self._sender(run)].address or "")
+
     def mtu(self, run: int) -> int | None:
         """The MTU of a run: what the experiment sets, else what the host had."""
         of = self._campaign.runs[run]
@@ -103,11 +110,22 @@ class DataLinks:
         for end, roles in campaign.experiment.side_of(of.values).ends.items():
             for use in setup.settings:
                 options = use.options if use.name == "qdisc" and {*roles} & {*use.roles} else {}
-                kind = options.get("kind") if isinstance(options, Mapping) else None
-                names = SHAPERS.get(str(kind), ())
-                given = [options[n] for n in names if options.get(n, "unlimited") != "unlimited"]
-                if given:
-                    rates[end] = tc.rate(given[0]) / 1e6 * (flows if kind == "fq" else 1)
+                for kind, rate in _shaped(options):
+                    mbps = rate / 1e6 * (flows if kind == "fq" else 1)
+                    rates[end] = min(mbps, rates.get(end, mbps))
+        return rates
+
+    def pcie_mbps(self, run: int) -> Mapping[str, float]:
+        """Return end -> what the PCIe link of its NIC carries, Mbit/s; nothing of a virtual NIC."""
+        campaign, of = self._campaign, self._campaign.runs[run]
+        if campaign.imported:
+            return {}
+        rates = {}
+        for end, roles in campaign.experiment.side_of(of.values).ends.items():
+            driver = str((self._fact(roles[0], "driver") or {}).get("driver", ""))
+            rate = (self._fact(roles[0], "pcie") or {}).get("current_mbps")
+            if rate and driver not in VIRTUAL:
+                rates[end] = float(rate)
         return rates
 
     def queues(self, run: int) -> Mapping[str, int]:
@@ -166,6 +184,17 @@ class DataLinks:
             self._facts[role] = self._campaign.archive.facts(role)
         facts = self._facts[role]
         return facts.get(fact, {}).get("value") if isinstance(facts, dict) else None
+
+
+def _shaped(options: Any) -> Iterator[tuple[str, float]]:
+    """Yield the kind and the rate in bit/s of a qdisc and its children, of those that have one."""
+    while isinstance(options, Mapping):
+        kind = str(options.get("kind"))
+        names = SHAPERS.get(kind, ())
+        given = [options[n] for n in names if options.get(n, "unlimited") != "unlimited"]
+        if given:
+            yield kind, tc.rate(given[0])
+        options = options.get("child")
 
 
 def _scalar(options: Any) -> Any:

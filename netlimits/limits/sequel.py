@@ -127,6 +127,7 @@ def _planned(
                 end: _sysctls(campaign, roles[0]) for end, roles in campaign.experiment.ends.items()
             },
             cpus=_cpus(campaign),
+            queues=links.queues(int(part["run"].iloc[0])),
             rtt_us=median(trips) if trips else None,
         )
         levels: dict[str, Levels] = {}

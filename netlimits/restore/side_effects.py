@@ -32,10 +32,10 @@ from contextlib import suppress
 from netlimits.evidence.network.comparison import Difference
 from netlimits.evidence.network.state import INTERFACE, Leaf, NetworkState
 
-RESTARTS = {"mtu", "channels", "ring", "link", "switch"}
+RESTARTS = {"mtu", "channels", "ring", "link", "pause", "switch"}
 """Settings that may take the interface down and up, or create it anew."""
 
-OF_DRIVERS = {*RESTARTS, "coalesce"}
+OF_DRIVERS = {*RESTARTS, "coalesce", "rss"}
 """Settings after which a driver may report other rings, coalescing, channels, pause or RSS."""
 
 OF_ROUTES = {*RESTARTS, "route"}
@@ -46,6 +46,12 @@ KINDS: Mapping[str, Collection[str]] = {
     "qdisc": ("qdisc", "class", "filter"),
     "napi": ("queue setting",),
     "rps": ("queue setting",),
+    "xps": ("queue setting",),
+    "rfs": ("queue setting", "sysctl"),
+    "rss": ("RSS table and key",),
+    "pause": ("pause",),
+    "gso": ("link",),
+    "ingress": ("qdisc", "filter"),
 }
 """Setting without a restart -> the kinds of leaf that it changes on the stack."""
 
@@ -151,7 +157,9 @@ class SideEffects:
         if leaf.kind == "address":
             return not leaf.name.startswith("fe80:")
         if leaf.kind in ("qdisc", "class", "filter"):
-            return "qdisc" not in self._sets and not (leaf.kind == "qdisc" and _is_default(leaf))
+            return not {"qdisc", "ingress"} & self._sets.keys() and not (
+                leaf.kind == "qdisc" and _is_default(leaf)
+            )
         if leaf.kind in ("link", "token"):
             return "switch" not in self._sets
         return leaf.kind.endswith((" neighbour", " nexthop"))

@@ -20,7 +20,10 @@ from netlimits.settings.sysctl import MOVES_MORE
 MOST = 100
 """Maximum number of leaves to restore; more than that is no side effect but another host."""
 
-_OF_LINKS = ("mtu", "txqlen", "gso_max_size", "gso_max_segs", "gro_max_size")
+_OF_LINKS = (
+    *("mtu", "txqlen", "gso_max_size", "gso_max_segs", "gro_max_size"),
+    *("gso_ipv4_max_size", "gro_ipv4_max_size"),
+)
 _OF_ADDRESSES = ("broadcast", "scope", "metric")
 _FLAGS = ("nodad", "noprefixroute", "home", "mngtmpaddr", "autojoin")
 

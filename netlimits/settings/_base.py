@@ -6,10 +6,10 @@ the result of `read` as JSON-able data, complete enough to restore the interface
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from netlimits.model import Command, Completed
+from netlimits.model import Command, Completed, Machine
 
 State = Mapping[str, Any]
 """A setting's state on one interface, as the journal records it.
@@ -100,3 +100,16 @@ class Checked(Protocol):
 
     def check_found(self, interface: str, state: State) -> None:
         """Raise SettingError for an original state that could not be restored exactly."""
+
+
+@runtime_checkable
+class Paired(Protocol):
+    """A setting that its roles share, such as the two ends of a tunnel."""
+
+    def between(
+        self, options: Any, role: str, roles: Sequence[str], machines: Mapping[str, Machine]
+    ) -> Mapping[str, Any]:
+        """Return the options for one of its roles, completed by what the hosts file says of all.
+
+        Raises SettingError if they do not fit the hosts.
+        """

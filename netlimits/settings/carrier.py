@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from netlimits.model import Command
 
-RESTARTS = frozenset({"channels", "coalesce", "link", "mtu", "offload", "ring"})
+RESTARTS = frozenset({"channels", "coalesce", "link", "mtu", "offload", "pause", "ring"})
 """The settings for which drivers restart the NIC."""
 
 SECONDS = 15.0

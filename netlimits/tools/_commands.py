@@ -1,7 +1,8 @@
 """Build the command lines of a tool's server and client: CPUs, the start time and the deadline.
 
-`taskset` (util-linux) execs the tool, so no other process runs. It fails only if all CPUs of a list
-are missing and silently ignores single ones; so the highest CPU is tried alone first.
+`taskset` (util-linux) and `numactl` exec the tool, so no other process runs. taskset fails only if
+all CPUs of a list are missing and silently ignores single ones; so the highest CPU is tried alone
+first. numactl fails for a node that is not there.
 """
 
 from __future__ import annotations
@@ -21,8 +22,20 @@ CPUS: Mapping[str, Any] = {
         **CPU_LIST,
         "description": "CPUs that the server may run on (taskset -c).",
     },
+    "numa": {
+        "type": "integer",
+        "minimum": 0,
+        "maximum": 1023,
+        "description": "NUMA node of the client's CPUs and memory (numactl -N -m).",
+    },
+    "server_numa": {
+        "type": "integer",
+        "minimum": 0,
+        "maximum": 1023,
+        "description": "NUMA node of the server's CPUs and memory (numactl -N -m).",
+    },
 }
-"""JSON Schema of the options that bind client and server to CPUs."""
+"""JSON Schema of the options that bind client and server to CPUs and NUMA nodes."""
 
 START_UP = 15.0
 """Seconds that a run may take in addition to its own before it counts as hung."""
@@ -31,25 +44,31 @@ _STAMP = 'date +%s.%N && exec "$0" "$@"'
 
 
 def server(argv: tuple[str, ...], options: Mapping[str, Any]) -> Command:
-    """Return the server's command, bound to `server_cpus`."""
-    return Command(bound(argv, options.get("server_cpus")))
+    """Return the server's command, bound to `server_cpus` and `server_numa`."""
+    return Command(bound(argv, options.get("server_cpus"), options.get("server_numa")))
 
 
 def client(argv: tuple[str, ...], options: Mapping[str, Any], seconds: float) -> Command:
-    """Return the client's command, bound to `cpus`, with a deadline START_UP after `seconds`.
+    """Return the client's command, bound to `cpus` and `numa`, with a deadline.
+
+    The deadline is START_UP after `seconds`.
 
     A client with interim results prints its host's time first, for `_output.started`: iperf3
     reports whole seconds and nuttcp no time at all, and streams can only be added up where they
     overlap (analysis.aggregate).
     """
-    argv = bound(argv, options.get("cpus"))
+    argv = bound(argv, options.get("cpus"), options.get("numa"))
     if "interim_seconds" in options:
         argv = ("sh", "-c", _STAMP, *argv)
     return Command(argv, deadline=seconds + START_UP)
 
 
-def bound(argv: tuple[str, ...], cpus: int | str | None) -> tuple[str, ...]:
-    """Return the command bound to a list of CPUs, unchanged for None."""
+def bound(
+    argv: tuple[str, ...], cpus: int | str | None, node: int | None = None
+) -> tuple[str, ...]:
+    """Return the command bound to a list of CPUs and a NUMA node, unchanged for None."""
+    if node is not None:
+        argv = ("numactl", "-N", str(node), "-m", str(node), *argv)
     if cpus is None:
         return argv
     numbers = members(cpus)

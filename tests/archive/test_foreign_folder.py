@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from folders import complete
 from recorded import META, begun, recorded, rewritten
-from written_states import GOOD, IPV6, LOAD, MTU, QDISC, SWITCH
+from written_states import C_STATES, GOOD, IPV6, LOAD, MTU, QDISC, SWITCH
 
 from netlimits.archive import reader, registry
 from netlimits.cli import group
@@ -205,6 +205,22 @@ BAD: tuple[tuple[str, Any, str], ...] = (
     ("rps", {"../../x": "3"}, "cannot steer to"),
     ("rps", {"rx-0": "3; x"}, "cannot steer to"),
     ("rps", {"online": "x", "rx-0": "3"}, "cannot steer to"),
+    ("xps", {"tx-0/../x": "3"}, "cannot be used by"),
+    ("xps", {"tx-0": "3; x"}, "cannot be used by"),
+    ("rfs", {"rx-0/../x": 1}, "cannot be"),
+    ("rfs", {"entries": "1; x"}, "cannot be"),
+    ("rss", {**GOOD["rss"], "table": "0 1; x"}, "is no RSS table"),
+    ("rss", {**GOOD["rss"], "function": "-x"}, "is no hash"),
+    ("rss", {**GOOD["rss"], "key": "00 -x"}, "the key is none"),
+    ("ntuple", {"rings": 2, "rules": {"1": {}}}, "are not written again"),
+    ("pause", {"autoneg": "on; x"}, "cannot be"),
+    ("gso", {"max": "1 up"}, "cannot be"),
+    ("ingress", {**GOOD["ingress"], "qdiscs": ["x"]}, "is not written again"),
+    ("tunnel", {**GOOD["tunnel"], "tunnel": {"kind": "x"}}, "is not created again"),
+    ("governor", {"cpu0": "x y"}, "cannot be"),
+    ("governor", {"cpu0/../x": "performance"}, "cannot be"),
+    ("c_states", {**C_STATES, "latency_us": -1}, "is no latency"),
+    ("c_states", {**C_STATES, "latency_us": 0, "seconds_left": 10**9}, "is no number of seconds"),
     ("mtu", {**MTU, "mtu": "9000 up"}, "is no MTU"),
     ("mtu", {**MTU, "others": {"-x": 1500}}, "is no interface"),
     ("mtu", {**MTU, "ipv6": {**IPV6, "routes": {"inet6 ::/0 via fe80::1 dev mgmt0": {}}}}, "is no route"),

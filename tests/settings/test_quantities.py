@@ -15,7 +15,7 @@ from netlimits.hosts.scripted import answer
 from netlimits.model import Completed
 from netlimits.restore.originals import typed
 from netlimits.settings import setting
-from netlimits.settings.channels import rss_words
+from netlimits.settings.queues.channels import rss_words
 
 SETTINGS = {name: setting(name) for name in ("ring", "coalesce", "channels")}
 

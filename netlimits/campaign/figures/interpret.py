@@ -198,7 +198,9 @@ def _obeyed(
     interfaces = list(_interfaces(specification, entries, streams, counts))
     transport = specification.transfer.transport
     mss = float(figures.get("transport_mss_bytes") or 0) if transport == "tcp" else 0.0
-    share = physics.disturbance(interfaces, transport, mss, seconds, specification.ipv6)
+    share = physics.disturbance(
+        interfaces, transport, mss, seconds, specification.ipv6, specification.gained
+    )
     disturbance: dict[str, Scalar] = {} if share is None else {"disturbed_pct": share}
     window = figures.get("window_s")
     elapsed = float(window or figures.get("elapsed_s") or seconds)
@@ -258,6 +260,7 @@ def _packet(
         specification.ipv6,
         bool(seen) and all(connection.timestamps for connection in seen),
         min(mtus, default=0) if len(mtus) == len(roles) else 0,
+        specification.gained,
     )
 
 

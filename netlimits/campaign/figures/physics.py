@@ -97,7 +97,8 @@ class Interface:
 class Framing:
     """A packet of a run: its user data in bytes, 0 where it is not known, and its headers.
 
-    `mtu` is that of the link, 0 where it is not known; datagrams above it are fragmented.
+    `mtu` is that of the link, 0 where it is not known; datagrams above it are fragmented. A tunnel
+    makes each packet longer by `gained` bytes.
     """
 
     data: float
@@ -105,17 +106,18 @@ class Framing:
     ipv6: bool = False
     timestamps: bool = False
     mtu: int = 0
+    gained: int = 0
 
     def frames(self, overhead: int) -> float:
         """Bytes of its frames."""
-        ip = 40 if self.ipv6 else 20
+        ip, overhead, mtu = 40 if self.ipv6 else 20, overhead + self.gained, self.mtu - self.gained
         if self.transport == "tcp":
             return self.data + ip + 20 + 12 * self.timestamps + overhead
         whole = self.data + 8
-        if not self.mtu or whole + ip <= self.mtu:
+        if not self.mtu or whole + ip <= mtu:
             return whole + ip + overhead
         ip += 8 * self.ipv6  # the fragment header
-        return whole + math.ceil(whole / max(8, (self.mtu - ip) // 8 * 8)) * (ip + overhead)
+        return whole + math.ceil(whole / max(8, (mtu - ip) // 8 * 8)) * (ip + overhead)
 
     def share(self, overhead: int) -> float:
         """The share of user data in its frames; 1 where its size is not known.
@@ -127,9 +129,16 @@ class Framing:
 
 
 def disturbance(
-    interfaces: Iterable[Interface], transport: str, mss: float, seconds: float, ipv6: bool
+    interfaces: Iterable[Interface],
+    transport: str,
+    mss: float,
+    seconds: float,
+    ipv6: bool,
+    gained: int = 0,
 ) -> float | None:
     """The largest share of other traffic, or of data that went elsewhere, in percent of the run.
+
+    `gained` are the bytes by which a tunnel makes each packet longer.
 
     0 up to DISTURBED. None where none is above it and not all could be looked at: an interface
     without counters, or data that may have been sent again by a kernel that does not count it.
@@ -137,6 +146,7 @@ def disturbance(
     """
     worst, whole, interfaces = 0.0, True, list(interfaces)
     again = _resent(interfaces, transport) * (mss or 1500)
+    more = (IPV6 if ipv6 else 0) + gained
     for interface in interfaces:
         if not interface.counts.keys() >= {"tx_bytes", "rx_bytes", "tx_packets", "rx_packets"}:
             whole = False
@@ -144,7 +154,7 @@ def disturbance(
         others = [peer for peer in interfaces if peer.end != interface.end]
         packets = {"tx": _sent_packets([interface]), "rx": _sent_packets(others)}
         worst = max(worst, _short(interface, seconds))
-        worst = max(worst, _beside(interface, transport, mss, seconds, ipv6, again, packets))
+        worst = max(worst, _beside(interface, transport, mss, seconds, more, again, packets))
         whole = whole and not math.isinf(again)
     if worst > DISTURBED:
         return 100 * worst
@@ -196,16 +206,16 @@ def _beside(
     transport: str,
     mss: float,
     seconds: float,
-    ipv6: bool,
+    more: int,
     again: float,
     most: Mapping[str, float],
 ) -> float:
     """The share of what an interface carried beside the run in the run's data.
 
-    `again` is how many bytes of it were sent again at most, `most` how many packets the run's
-    hosts sent each way. Where the former is endless only a way without data can be judged.
+    `more` are the bytes of headers beyond HEADERS, `again` is how many bytes of it were sent again
+    at most, `most` how many packets the run's hosts sent each way. Where the former is endless only
+    a way without data can be judged.
     """
-    more = IPV6 if ipv6 else 0
     own = max(interface.out.sent, interface.into.sent)
     worst, which = 0.0, ""
     for way, end, verb in ((interface.out, "tx", "sent"), (interface.into, "rx", "received")):

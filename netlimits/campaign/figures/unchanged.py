@@ -17,7 +17,10 @@ from netlimits.evidence import watch
 from netlimits.model import Completed
 from netlimits.settings import setting
 
-OF_HOSTS = ("sysctl", "load", "switch", "irq", "rps")
+OF_HOSTS = (
+    *("sysctl", "load", "switch", "irq", "rps", "xps", "rfs", "rss", "ntuple", "pause"),
+    *("tunnel", "governor", "c_states"),
+)
 """Settings that `evidence.watch` does not see."""
 
 

@@ -9,12 +9,15 @@ from netlimits.checks import _base
 from netlimits.checks._base import Finding, Site
 from netlimits.checks.survey.prompt import PromptHost
 from netlimits.errors import SettingError
-from netlimits.model import Command
-from netlimits.settings import State, check_found, setting
+from netlimits.model import Command, SettingUse
+from netlimits.settings import TRIED, State, check_found, options_of, setting
 
 States = dict[tuple[str, Command], State]
 
-ONE_BY_ONE = ("sysctl", "channels", "ring", "coalesce", "napi", "offload")
+SETTINGS_READ = "settings"
+"""What the note of settings that were read calls its check."""
+
+ONE_BY_ONE = ("sysctl", "channels", "ring", "coalesce", "napi", "offload", "pause", "gso")
 """Settings whose values are independent, so that each can be tried on its own."""
 
 
@@ -25,14 +28,20 @@ def findings(site: Site, host: PromptHost, role: str, states: States) -> Iterato
     refused: set[str] = set()
     for use in site.uses(role):
         seen.append(use.name)
-        for refusal in _refusals(use.name, use.options, interface, host, role, states):
+        try:
+            options = options_of(use, role, site.machines)
+        except SettingError:  # `never` reports it
+            continue
+        for refusal in _refusals(use.name, options, interface, host, role, states):
             problem = f"{experiment.path}:{use.line}: {refusal}"
             if problem not in refused:
                 refused.add(problem)
                 yield _base.error(role, use.name, problem)
     if seen and not refused:
         names = ", ".join(dict.fromkeys(seen))
-        yield Finding(role, "settings", "note", f"available: {names}")
+        untried = ", ".join(name for name in dict.fromkeys(seen) if name in TRIED)
+        told = f"; not tried: {untried} (--try writes them)" if untried else ""
+        yield Finding(role, SETTINGS_READ, "note", f"available: {names}{told}")
 
 
 def never(site: Site, role: str) -> Iterator[Finding]:
@@ -40,7 +49,7 @@ def never(site: Site, role: str) -> Iterator[Finding]:
     problems = dict.fromkeys(
         f"{site.experiment.path}:{use.line}: {refusal}"
         for use in site.uses(role)
-        for refusal in _never(use.name, site.interface(role), use.options)
+        for refusal in _never(use, role, site)
     )
     uses = {f"{site.experiment.path}:{use.line}: ": use.name for use in site.uses(role)}
     for problem in problems:
@@ -48,9 +57,10 @@ def never(site: Site, role: str) -> Iterator[Finding]:
         yield _base.error(role, name, problem)
 
 
-def _never(name: str, interface: str, options: Any) -> Iterator[str]:
+def _never(use: SettingUse, role: str, site: Site) -> Iterator[str]:
     try:
-        setting(name).change(interface, {}, options)
+        options = options_of(use, role, site.machines)
+        setting(use.name).change(site.interface(role), {}, options)
     except SettingError as error:
         yield error.problem
 

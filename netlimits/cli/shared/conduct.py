@@ -153,6 +153,7 @@ class Conduct:
         self, work: Session | ClusterRunner, stop: Stop, on_progress: Callable[[Progress], None]
     ) -> None:
         """Carry out the runs: by workers, or here in order, or those of a mesh's pairs at once."""
+        from netlimits.campaign import rehearsal
         from netlimits.campaign.mesh.schedule import every_pair
         from netlimits.campaign.schedule import in_order
         from netlimits.campaign.session import Session
@@ -162,6 +163,7 @@ class Conduct:
             return
         experiment = work.plan.experiment
         with work.open():
+            rehearsal.before_first_run(work, stop)
             if experiment.mesh:
                 most = pairs_at_once(experiment, self.at_once)
                 every_pair(work, stop, on_progress, at_once=most)

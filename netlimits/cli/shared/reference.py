@@ -178,21 +178,29 @@ def _of_schema(name: str, part: Mapping[str, Any]) -> Section:
     return Section(name, _about(part, name), OPTION, tuple(rows))
 
 
-def _options(part: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, ...]]:
-    """Every key below a part of the schema, by its path."""
+def _options(
+    part: Mapping[str, Any], prefix: str = "", above: Mapping[str, Any] | None = None
+) -> Iterator[tuple[str, ...]]:
+    """Every key below a part of the schema, by its path.
+
+    Of a part within a part, those that differ from the outer one's: a child of a qdisc is a qdisc.
+    """
+    above = part.get("properties", {}) if above is None else above
     for branch in part.get("anyOf", ()):
-        yield from _options(branch, prefix)
+        yield from _options(branch, prefix, above)
     required = part.get("required", ())
     for key, option in part.get("properties", {}).items():
+        if prefix and above.get(key) is option:
+            continue
         default = "required" if key in required else _default(option)
         yield f"{prefix}{key}", _takes(option), default, _about(option, key)
-        yield from _options(option, f"{prefix}{key}.")
+        yield from _options(option, f"{prefix}{key}.", above)
     if isinstance(deeper := part.get("additionalProperties"), Mapping):
         names = part.get("propertyNames", {}).get("description", "")
         yield f"{prefix}{ANY}", _takes(deeper), _default(deeper), _text(deeper) or names
-        yield from _options(deeper, f"{prefix}{ANY}.")
+        yield from _options(deeper, f"{prefix}{ANY}.", above)
     if isinstance(items := part.get("items"), Mapping) and "properties" in items:
-        yield from _options(items, f"{prefix.rstrip('.')}[].")
+        yield from _options(items, f"{prefix.rstrip('.')}[].", above)
 
 
 def _takes(part: Mapping[str, Any]) -> str:

@@ -18,6 +18,7 @@ from netlimits.experiment.expressions import shown
 from netlimits.experiment.hosts_file import members_of
 from netlimits.experiment.mesh import pairs
 from netlimits.experiment.overrides import Source
+from netlimits.experiment.validation import own_figures
 from netlimits.experiment.validation.names import Names
 from netlimits.experiment.validation.salvage import Salvage
 from netlimits.metrics import metric
@@ -345,7 +346,7 @@ class Reader:
                 continue
             for place, name in _named(entry, "of"):
                 try:
-                    metric(name)
+                    own_figures.refuse(metric(name), name, self.data)
                 except InputError as error:
                     self.names.fault(str(error), *key, *place)
             for part in ("rows", "columns", "series", "by", "size", "pool"):

@@ -3,7 +3,8 @@
 The original qdisc is restored with its parameters, or nothing is changed. A qdisc that the kernel
 attached by itself (handle 0:) returns when ours is deleted. One that somebody configured is added
 again, with its size table (stab), if `tc` shows all of it (`RETURNABLE`). Other users' classes,
-filters and inner qdiscs are not restored, and make the setting refuse (`check_found`). clsact and
+filters and inner qdiscs are not restored, and make the setting refuse (`check_found`); ours
+(`children`) go with the root. clsact and
 ingress are beside the root and stay. The classes of a flow queue are its flows: they come and go
 with the traffic, and are not read.
 
@@ -21,8 +22,9 @@ from typing import Any, NotRequired, TypedDict
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed, decoding
 from netlimits.settings._base import State
+from netlimits.settings.qdisc import children
+from netlimits.settings.qdisc.children import CHILD, CLASSES, KIND, OURS, Tree
 from netlimits.settings.qdisc.kinds import KINDS, SHAPES, SHOWN, parameters, returns
-from netlimits.units import tc
 
 _SCRIPT = (
     'tc -r -d -j qdisc show dev "$1" || exit 1; '
@@ -32,8 +34,8 @@ _SCRIPT = (
     'tc class show dev "$1"; tc filter show dev "$1"; tc -V'
 )
 _CLASS = re.compile(
-    r"^htb (?P<id>[0-9a-f]+:[0-9a-f]+) root .*?\brate (?P<rate>\w+) ceil (?P<ceil>\w+) "
-    r"burst (?P<burst>\w+) .*?\bcburst (?P<cburst>\w+)"
+    r"^htb (?P<id>[0-9a-f]+:[0-9a-f]+) (?:root|parent \S+) (?:leaf \S+ )?(?:prio (?P<prio>\d+) )?"
+    r"(?:.*? )?rate (?P<rate>\w+) ceil (?P<ceil>\w+) burst (?P<burst>\w+) .*?\bcburst (?P<cburst>\w+)"
 )
 _VERSION = re.compile(r"tc utility, iproute2-(?P<major>\d+)\.(?P<minor>\d+)")
 
@@ -45,8 +47,6 @@ _FLOWS = ("fq_codel", "cake", "sfq")
 
 _HEADER = 14
 """Bytes of Ethernet's header, which are part of a frame of the MTU."""
-
-_OURS = "6e6c:"  # "nl"; that a qdisc is ours is known from the undo log, not from this number
 
 _SHOWN = ("kind", "handle", "dev", "root", "refcnt", "options")
 """Keys that `tc -j` shows for every root qdisc; all others were set beside its options."""
@@ -75,8 +75,10 @@ class Qdisc:
         "description": "Kind and parameters, as in tc(8).",
         "required": ["kind"],
         "properties": {
-            "kind": {"enum": list(KINDS), "description": "The qdisc."},
+            "kind": KIND,
             **SHAPES,
+            "child": CHILD,
+            "classes": CLASSES,
         },
         "additionalProperties": False,
     }
@@ -111,7 +113,7 @@ class Qdisc:
                 "mtu": sum(int(_words(ln)) for ln in lines if ln.startswith("mtu ")),
                 "queue": sum(int(_words(ln)) for ln in lines if ln.startswith("queue ")),
                 "classes": [_words(ln) for ln in lines if _is_class(ln)],
-                "filters": [_words(ln) for ln in lines if ln.startswith("filter ")],
+                "filters": [*_filters(lines)],
                 "nanoseconds": any(map(_has_nanoseconds, lines)),
             }
             parameters(state)  # fails now, not later, for output that cannot be parsed
@@ -130,10 +132,11 @@ class Qdisc:
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
         """Return commands that replace the qdisc, also if tc does not show all of an equal one."""
-        kind, values = _wish(wanted)
-        if state and not self.unmet(state, wanted) and not _hides(state):
+        whole = _wish(wanted)
+        hidden = state and (_hides(state) or children.hidden(whole))
+        if state and not hidden and not self.unmet(state, wanted):
             return ()
-        return (*_clear(interface, state), *_add(interface, kind, values))
+        return (*_clear(interface, state), *children.add(interface, whole))
 
     def check_found(self, interface: str, state: State) -> None:
         if why := _cannot_return(state):
@@ -145,15 +148,16 @@ class Qdisc:
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
         """Return each parameter that differs by more than the kernel's clock rounds."""
-        kind, values = _wish(wanted)
-        if state["kind"] != kind:
-            return (f"the root qdisc is {state['kind']}, not {kind}",)
-        has = _class_values(state) if kind == "htb" else KINDS[kind].values(state["options"])
-        return tuple(
-            f"{name} of {kind} is {has.get(name, 'not set')}, not {value}"
-            for name, value in values.items()
-            if not KINDS[kind].same(name, has, values)
-        )
+        whole = _wish(wanted)
+        root = whole.nodes[0]
+        if state["kind"] != root.kind:
+            return (f"the root qdisc is {state['kind']}, not {root.kind}",)
+        if root.kind == "htb":
+            of_root = _unmet_classes(state, whole)
+        else:
+            has = KINDS[root.kind].values(state["options"])
+            of_root = children.differing(root.kind, has, root.values)
+        return (*of_root, *children.unmet(state, whole))
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         """Delete ours, and add a configured original again under its handle."""
@@ -277,17 +281,12 @@ def _other(now: Mapping[str, Any], was: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {now.get(name)}, had {was.get(name)}" for name in names)
 
 
-def _wish(wanted: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return kind and parameters in plain units. Raises SettingError for a wrong combination."""
-    kind = wanted["kind"]
-    given = {name: value for name, value in wanted.items() if name != "kind"}
-    if strange := sorted(given.keys() - KINDS[kind].units.keys()):
-        takes = ", ".join(KINDS[kind].units) or "no parameters"
-        raise SettingError(f"{kind} has no {', '.join(strange)}; it takes {takes}", setting="qdisc")
+def _wish(wanted: Mapping[str, Any]) -> Tree:
+    """Return the qdiscs that are wanted. Raises SettingError for a wrong combination."""
     try:
-        return kind, KINDS[kind].wish(given)
+        return children.tree(wanted)
     except ValueError as error:
-        raise SettingError(f"{kind}: {error}", setting="qdisc") from None
+        raise SettingError(str(error), setting="qdisc") from None
 
 
 def _cannot_return(state: State) -> str:
@@ -312,18 +311,6 @@ def _cannot_return(state: State) -> str:
     return _not_beside(state["beside"]) or returns(state)
 
 
-def _is_our_htb(state: State) -> bool:
-    """Return True for an htb as `_add` creates it: one class, and nothing else."""
-    return (
-        state["kind"] == "htb"
-        and state["handle"] == _OURS
-        and [c.split()[1:2] for c in state["classes"]] == [[f"{_OURS}1"]]
-        and not state["filters"]
-        and not state["inner"]
-        and not state["beside"]
-    )
-
-
 def _clear(interface: str, state: State) -> tuple[Command, ...]:
     """Return the command that leaves the kernel's default; none if it is there already."""
     if state and state["handle"] == "0:":
@@ -342,32 +329,28 @@ def _anew(interface: str, state: State) -> tuple[Command, ...]:
     return clear if clear and state else (between, *_clear(interface, {}))
 
 
-def _add(interface: str, kind: str, values: Mapping[str, Any]) -> tuple[Command, ...]:
-    root = ("tc", "qdisc", "add", "dev", interface, "root")
-    if kind in SHOWN:
-        words = KINDS[kind].words(values)
-        return (Command((*root, "handle", _OURS, kind, *words), sudo=True),)
-    if kind != "htb":
-        return (Command((*root, kind, *KINDS[kind].words(values)), sudo=True),)
-    # quantum shares between classes; with one class it only avoids a warning of the kernel
-    words = (*KINDS[kind].words(values), "quantum", "60000")
-    htb_class = ("tc", "class", "add", "dev", interface, "parent", _OURS, "classid", f"{_OURS}1")
-    return (
-        Command((*root, "handle", _OURS, "htb", "default", "1"), sudo=True),
-        Command((*htb_class, "htb", *words), sudo=True),
-    )
+def _unmet_classes(state: State, whole: Tree) -> Iterator[str]:
+    """Yield what of htb's classes does not hold; another structure lacks them all."""
+    matches = [match for line in state["classes"] if (match := _CLASS.match(line))]
+    ours = state["handle"] == OURS and not state["beside"]
+    present = {match["id"]: match.groupdict() for match in matches if ours}
+    surplus = len(matches) - len(whole.classes)
+    if surplus > 0:
+        yield f"{surplus} more classes are there"
+    for each in whole.classes:
+        shown = present.get(each.number, {})
+        has = children.class_values(shown) if shown else {}
+        yield from children.differing("htb", has, each.values)
+        if each.prio is not None and shown.get("prio") != str(each.prio):
+            yield f"prio of htb is {shown.get('prio')}, not {each.prio}"
 
 
-def _class_values(state: State) -> dict[str, Any]:
-    """Return rates and bursts of our htb's one class; {} for another structure."""
-    if not _is_our_htb(state) or not (match := _CLASS.match(state["classes"][0])):
-        return {}
-    try:
-        return {
-            "rate": tc.rate(match["rate"]),
-            "ceil": tc.rate(match["ceil"]),
-            "burst": tc.size(match["burst"]),
-            "cburst": tc.size(match["cburst"]),
-        }
-    except ValueError:  # not as tc writes them
-        return {}
+def _filters(lines: list[str]) -> Iterator[str]:
+    """Yield each filter with the lines of its keys, which follow it."""
+    filters: list[str] = []
+    for line in lines:
+        if line.startswith("filter "):
+            filters.append(_words(line))
+        elif filters and line[:1].isspace():
+            filters[-1] += f" {' '.join(line.split())}"
+    yield from filters

@@ -4,13 +4,19 @@ The interrupts are those of the NIC's own PCI device (of the parent device for v
 that lists none, the lines of /proc/interrupts that name the interface. An interrupt that the
 kernel manages itself refuses every write: the read-back finds that. A running irqbalance moves
 interrupts by itself; the next run's read-back finds that too, and sets them again.
+
+`spread` gives the interrupts of each queue one CPU. Drivers name an interrupt after its queue
+(`virtio1-input.0`, `eth0-TxRx-3`, `mlx5_comp2@pci:…`); one whose name ends in no number (a
+configuration, a link change) is left alone.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
-from netlimits.settings._cpu_sets import CpuSets
+from netlimits.settings._base import State
+from netlimits.settings.queues._cpu_sets import LOCAL, ONLINE, QUEUES, CpuSets
 from netlimits.units.cpus import CPU_LIST, formatted, members
 
 _READ = r"""d=/sys/class/net/$1/device
@@ -22,10 +28,29 @@ esac
 if [ -d "$m" ]; then irqs=$(ls "$m" | sort -n)
 else irqs=$(grep -wF -- "$1" /proc/interrupts | sed -n 's/^ *\([0-9][0-9]*\):.*/\1/p'); fi
 echo "online $(cat /sys/devices/system/cpu/online)"
+case $(readlink "$d/subsystem") in
+*/virtio) l=$d/../local_cpulist ;;
+*) l=$d/local_cpulist ;;
+esac
+[ ! -e "$l" ] || echo "local $(cat "$l")"
+sed -n 's/^ *\([0-9][0-9]*\):.* \([^ ]*\)$/name \1 \2/p' /proc/interrupts
 for n in $irqs; do
     f=/proc/irq/$n/smp_affinity_list
     [ ! -e "$f" ] || echo "$n $(cat "$f")"
 done"""
+
+_QUEUE = re.compile(r"[-._][A-Za-z_]*([0-9]+)(@\S*)?$")
+
+
+def _queues(state: State) -> Mapping[str, int]:
+    """Return interrupt -> its queue; in their order if no name has a number."""
+    pairs = dict(pair.split("=", 1) for pair in state.get(QUEUES, "").split())
+    numbered = {part: match for part, name in pairs.items() if (match := _QUEUE.search(name))}
+    if numbered:
+        return {part: int(match[1]) for part, match in numbered.items()}
+    parts = [part for part in state if part not in (ONLINE, LOCAL, QUEUES)]
+    return {part: at for at, part in enumerate(parts)}
+
 
 IRQ = CpuSets(
     name="irq",
@@ -47,5 +72,7 @@ IRQ = CpuSets(
     "cannot be moved)",
     changed_words="interrupt {part} is on {now}, was on {before}",
     fault_words="cannot be on CPUs",
+    queues=_queues,
+    named=re.compile(r"^name ([0-9]+) ([^ =]+)$", re.MULTILINE),
 )
-"""`irq: {cpus: "0-1"}`."""
+"""`irq: {cpus: "0-1"}`, or `irq: {spread: local-node}`."""

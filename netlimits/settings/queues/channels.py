@@ -24,7 +24,7 @@ _READ_RSS = r"""ethtool -x "$1" 2>/dev/null | sed -n 's/^ *[0-9][0-9]*: *\([0-9 
 """
 """Print the rows of the RSS table; nothing if the driver has none."""
 
-_RSS_TABLE = re.compile(r"(\d{1,5}( \d{1,5}){0,4095})?", re.ASCII)
+RSS_TABLE = re.compile(r"(\d{1,5}( \d{1,5}){0,4095})?", re.ASCII)
 
 _RSS_ROW = re.compile(r"^rss (?P<queues>[0-9 ]+)$", re.MULTILINE)
 
@@ -138,7 +138,7 @@ class Channels(Quantities):
 
     def faults(self, state: State) -> Iterator[str]:
         yield from Quantities.faults(self, state)
-        if not _RSS_TABLE.fullmatch(state["rss"]):
+        if not RSS_TABLE.fullmatch(state["rss"]):
             yield f"{state['rss'][:40]!r} is no RSS table"
         queues: Mapping[str, str] = state["queues"]
         cpus = re.compile(CPU_LIST["pattern"])

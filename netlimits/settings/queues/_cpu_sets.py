@@ -1,5 +1,6 @@
-"""A set of CPUs for each part of the data interface: its interrupts, or its receive queues.
+"""A set of CPUs for each part of the data interface: its interrupts, or its queues.
 
+`spread` gives each queue a CPU of its own; if there are more queues than CPUs, they share in turn.
 The kernel may refuse a CPU, or keep one for itself: the read-back finds that.
 """
 
@@ -15,13 +16,25 @@ from netlimits.model import Command, Completed
 from netlimits.settings._base import State
 from netlimits.units.cpus import CPU_LIST, formatted, members
 
-OFF, ONLINE = "off", "online"
-_ONLINE = re.compile(rf"^{ONLINE} ([0-9][0-9,-]*)$", re.MULTILINE)
+OFF, ONLINE, LOCAL, QUEUES = "off", "online", "local", "queues"
+_ABOUT = re.compile(rf"^({ONLINE}|{LOCAL}) ([0-9][0-9,-]*)$", re.MULTILINE)
+_BESIDE = (ONLINE, LOCAL, QUEUES)
+"""Keys of a state that are no parts."""
+
+LOCAL_NODE = "local-node"
+SPREAD: Mapping[str, Any] = {
+    "anyOf": [{"enum": ["cpus", LOCAL_NODE]}, CPU_LIST],
+    "description": "One CPU for each queue: of all online CPUs (cpus), of the NIC's NUMA node "
+    "(local-node), or of a list: 0-3. Queues beyond the last CPU begin again at the first.",
+}
+"""JSON Schema of the option `spread`."""
 
 
 @dataclass(slots=True)
 class CpuSets:
     """A setting of CPUs: `script` prints `online CPUS`, and a line for each part and its CPUs.
+
+    It may print `local CPUS` too: those of the NIC's NUMA node.
 
     Attributes:
         cpus: JSON Schema of the option `cpus`.
@@ -35,6 +48,8 @@ class CpuSets:
         unmet_words: A sentence with {part}, {now} and {wanted}.
         changed_words: A sentence with {part}, {now} and {before}.
         fault_words: Joins a part's name and its wrong CPUs.
+        queues: Returns part -> queue, of the parts that belong to one; None without `spread`.
+        named: Finds (part, name) in the output, for `queues`; None if it needs no names.
     """
 
     name: str
@@ -51,14 +66,17 @@ class CpuSets:
     unmet_words: str
     changed_words: str
     fault_words: str
+    queues: Callable[[State], Mapping[str, int]] | None = None
+    named: re.Pattern[str] | None = None
     schema: Mapping[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
         self.schema = {
             "type": "object",
             "title": self.title,
-            "required": ["cpus"],
-            "properties": {"cpus": self.cpus},
+            "minProperties": 1,
+            "maxProperties": 1,
+            "properties": {"cpus": self.cpus, **({"spread": SPREAD} if self.queues else {})},
             "additionalProperties": False,
         }
 
@@ -66,10 +84,13 @@ class CpuSets:
         return Command(("sh", "-c", self.script, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return {"online": CPUs, part: CPUs, …}, as the kernel writes them."""
+        """Return {"online": CPUs, part: CPUs, …}, as the kernel writes them.
+
+        "local" has the CPUs of the NIC's node and "queues" the names of parts, if they are printed.
+        """
         state = dict(self.line.findall(completed.stdout))
-        online = _ONLINE.search(completed.stdout)
-        if not state or not online:
+        about = dict(_ABOUT.findall(completed.stdout))
+        if not state or ONLINE not in about:
             interface = completed.command.argv[-1]
             printed = completed.stderr and f" ({completed.complaint})"
             raise SettingError(
@@ -86,12 +107,16 @@ class CpuSets:
                     setting=self.name,
                     host=completed.host,
                 ) from None
-        return {ONLINE: online[1], **state}
+        names = self.named.findall(completed.stdout) if self.named else ()
+        if words := " ".join(f"{part}={name}" for part, name in names if part in state):
+            about[QUEUES] = words
+        return {**about, **state}
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
         """Return one `tee` for each part that has other CPUs."""
         try:
             cpus = _wanted(wanted)
+            targets = self._targets(state, wanted)
         except ValueError as error:
             raise SettingError(str(error), setting=self.name) from None
         missing = cpus - members(state[ONLINE]) if ONLINE in state else ()
@@ -99,13 +124,17 @@ class CpuSets:
             raise SettingError(
                 f"CPU {min(missing)} is not there; online are {state[ONLINE]}", setting=self.name
             )
-        return self._write(interface, dict.fromkeys(self._off(state, wanted), self.text(cpus)))
+        return self._write(
+            interface, {part: self.text(targets[part]) for part in self._off(state, targets)}
+        )
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        words = _words(_wanted(wanted))
+        targets = self._targets(state, wanted)
         return tuple(
-            self.unmet_words.format(part=part, now=self._of(state[part]), wanted=words)
-            for part in self._off(state, wanted)
+            self.unmet_words.format(
+                part=part, now=self._of(state[part]), wanted=_words(targets[part])
+            )
+            for part in self._off(state, targets)
         )
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
@@ -127,16 +156,36 @@ class CpuSets:
         )
 
     def faults(self, state: State) -> Iterator[str]:
-        online = re.compile(CPU_LIST["pattern"])
+        listed = re.compile(CPU_LIST["pattern"])
         for name, cpus in state.items():
-            good = online.search(cpus) if name == ONLINE else self.legal.search(cpus)
-            if not good or not (name == ONLINE or self.part.fullmatch(name)):
+            if name == QUEUES:  # names, which nothing writes
+                continue
+            beside = name in _BESIDE
+            good = listed.search(cpus) if beside else self.legal.search(cpus)
+            if not good or not (beside or self.part.fullmatch(name)):
                 yield f"{name[:40]!r} {self.fault_words} {cpus[:40]!r}"
 
-    def _off(self, state: State, wanted: Any) -> list[str]:
+    def _off(self, state: State, targets: Mapping[str, frozenset[int]]) -> list[str]:
         """Return the parts that do not have the wanted CPUs."""
-        cpus = _wanted(wanted)
-        return [part for part, now in _parts(state) if self.of_text(now) != cpus]
+        return [
+            part
+            for part, now in _parts(state)
+            if part in targets and self.of_text(now) != targets[part]
+        ]
+
+    def _targets(self, state: State, wanted: Any) -> dict[str, frozenset[int]]:
+        """Return part -> the CPUs it should have; parts that `spread` leaves alone are missing."""
+        if not state or "spread" not in wanted or self.queues is None:
+            return {part: _wanted(wanted) for part, _ in _parts(state)}
+        if wanted["spread"] == LOCAL_NODE and LOCAL not in state:
+            raise ValueError("the NIC does not tell its NUMA node; name the CPUs: `spread: 0-3`")
+        known = {"cpus": state[ONLINE], LOCAL_NODE: state.get(LOCAL, "")}
+        cpus = sorted(members(known.get(wanted["spread"], wanted["spread"])))
+        of_part = self.queues(state)
+        order = {queue: at for at, queue in enumerate(sorted(set(of_part.values())))}
+        return {
+            part: frozenset([cpus[order[queue] % len(cpus)]]) for part, queue in of_part.items()
+        }
 
     def _differ(self, now: str, before: str) -> bool:
         return self.of_text(now) != self.of_text(before)
@@ -157,11 +206,18 @@ class CpuSets:
 
 
 def _wanted(wanted: Any) -> frozenset[int]:
-    return frozenset() if wanted["cpus"] == OFF else members(wanted["cpus"])
+    """Return the CPUs that the options name."""
+    cpus = wanted.get("cpus", wanted.get("spread"))
+    return frozenset() if cpus in (OFF, "cpus", LOCAL_NODE) else members(cpus)
 
 
 def _parts(state: State) -> list[tuple[str, str]]:
-    return [(part, cpus) for part, cpus in state.items() if part != ONLINE]
+    return [(part, cpus) for part, cpus in state.items() if part not in _BESIDE]
+
+
+def queue_numbers(state: State) -> dict[str, int]:
+    """Return part -> the queue in its name: rx-3 is of queue 3."""
+    return {part: int(part.rpartition("-")[2]) for part, _ in _parts(state)}
 
 
 def _words(cpus: frozenset[int]) -> str:

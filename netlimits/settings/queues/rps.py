@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from netlimits.settings._cpu_sets import OFF, CpuSets
+from netlimits.settings.queues._cpu_sets import OFF, CpuSets
 from netlimits.units.cpus import CPU_LIST, from_mask, mask
 
 _READ = r"""echo "online $(cat /sys/devices/system/cpu/online)"

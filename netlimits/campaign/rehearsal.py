@@ -1,0 +1,77 @@
+"""A rehearsal of the settings before the first run: write each, read it back.
+
+A driver may take a value and ignore it, and a kernel may refuse one only when it is written. So the
+hosts go through the plan's configurations as the runs will, without measuring, until every setting
+of `TRIED` was set once with all of its values. Settings that take long (`load`) or run commands of
+the experiment (`switch`) are not set for that. What is set stays for the first run, and is restored
+like everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from netlimits.archive import standing
+from netlimits.campaign import attempt
+from netlimits.campaign.interrupt import Stopping
+from netlimits.campaign.session import Session
+from netlimits.checks import Finding, error
+from netlimits.checks.survey import refuse
+from netlimits.errors import SettingError
+from netlimits.model import Setup
+from netlimits.settings import TRIED
+
+MOST = 200
+"""Maximum number of different settings to try; later ones differ little."""
+
+
+def before_first_run(session: Session, stop: Stopping) -> None:
+    """Try the settings of a campaign that has no outcome yet.
+
+    Raises CheckError with those that do not take; no run was begun then.
+    """
+    if not standing.outcomes(session.archive).counts:
+        refuse(tried(session, stop))
+
+
+def tried(session: Session, stop: Stopping) -> tuple[Finding, ...]:
+    """Set every setting of `TRIED` once on the hosts of an open session, and read it back.
+
+    Returns an error for each that does not take. The hosts are left as the last configuration
+    wants them; the session restores them at its end. A mesh is not tried: its pairs are many.
+    """
+    experiment, seen = session.plan.experiment, set()
+    if experiment.mesh:
+        return ()
+    wrong: dict[str, Finding] = {}
+    for setup in session.plan.setups():
+        fresh = {*_uses(setup)} - seen
+        if not fresh or len(seen) >= MOST:
+            continue
+        seen |= fresh
+        session.guards.keep(0.0)
+        for turn in session.preparation.turns(_only_tried(setup), experiment.all_ends):
+            try:
+                attempt.take(session, stop, turn)
+            except SettingError as problem:
+                finding = _finding(problem, setup, experiment.path)
+                wrong[str(finding)] = finding
+    return tuple(wrong.values())
+
+
+def _only_tried(setup: Setup) -> Setup:
+    return replace(setup, settings=tuple(use for use in setup.settings if use.name in TRIED))
+
+
+def _uses(setup: Setup) -> Iterator[tuple[str, str, str]]:
+    """Yield (role, setting, options) of the settings to try."""
+    for use in setup.settings:
+        if use.name in TRIED:
+            yield from ((role, use.name, repr(use.options)) for role in use.roles)
+
+
+def _finding(problem: SettingError, setup: Setup, path: object) -> Finding:
+    lines = [use.line for use in setup.settings if use.name == problem.setting]
+    text = f"{path}:{lines[0]}: {problem.problem}" if lines else problem.problem
+    return error(problem.host, problem.setting, text)

@@ -1,0 +1,32 @@
+"""irqbalance, which moves the interrupts that an experiment sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from netlimits.checks._base import Check, Finding, Site
+from netlimits.model import Completed
+
+MOVED = ("irq", "channels")
+"""Settings whose interrupts it moves."""
+
+
+class Irqbalance(Check):
+    """Looks for it among the facts."""
+
+    name = "irqbalance"
+
+    def findings(
+        self, site: Site, role: str, completed: tuple[Completed, ...]
+    ) -> Iterator[Finding]:
+        running = "irqbalance" in (site.fact(role, "services") or {})
+        if running and any(use.name in MOVED for use in site.uses(role)):
+            yield Finding(
+                role,
+                self.name,
+                "warning",
+                "irqbalance runs and moves the interrupts that the experiment sets",
+                "stop it while you measure (`systemctl stop irqbalance`), or make it a `switch`",
+            )
+        else:
+            yield Finding(role, self.name, "note", "runs" if running else "does not run")

@@ -1,0 +1,50 @@
+"""The PCIe link of the NIC: narrower or slower than it could be, or than the network's link.
+
+A card in the wrong slot, or one whose link trained down, carries less than its port, and nothing
+else shows it. Rates are what the line code leaves, before the headers of PCIe's own packets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from netlimits.checks._base import Check, Finding, Site
+from netlimits.model import Completed
+
+
+class Pcie(Check):
+    """Compares speed and width with their maximums and the network's link, among the facts."""
+
+    name = "pcie"
+
+    def findings(
+        self, site: Site, role: str, completed: tuple[Completed, ...]
+    ) -> Iterator[Finding]:
+        link = site.fact(role, "pcie") or {}
+        rate = link.get("current_mbps")
+        if not rate:
+            yield Finding(role, self.name, "note", "the interface shows no PCIe link")
+            return
+        shown = f"x{link['current_lanes']} at {link['current_gts']:g} GT/s, {rate:,.0f} Mbit/s"
+        speed = re.fullmatch(
+            r"([0-9]{1,7})Mb/s", (site.fact(role, "link_settings") or {}).get("Speed", "")
+        )
+        if speed and float(speed[1]) > rate:
+            yield Finding(
+                role,
+                self.name,
+                "warning",
+                f"the NIC's PCIe link ({shown}) carries less than its port's {speed[1]} Mbit/s",
+                "put the NIC into a slot with more lanes, or expect the slot's rate",
+            )
+        elif link.get("max_mbps", 0) > rate:
+            most = f"x{link['max_lanes']} at {link['max_gts']:g} GT/s"
+            yield Finding(
+                role,
+                self.name,
+                "note",
+                f"{shown}; the NIC could have {most}",
+            )
+        else:
+            yield Finding(role, self.name, "note", shown)

@@ -1,0 +1,120 @@
+"""A policer for what arrives at the data interface: packets above the rate are dropped.
+
+It stands at the interface's ingress qdisc, through `tc`. A host that has an ingress or clsact qdisc
+already is refused: its filters would count first. Segments that GRO put together count as one
+packet, so a burst below 64 KiB drops them all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, TypedDict
+
+from netlimits.errors import SettingError
+from netlimits.model import Command, Completed, decoding
+from netlimits.settings._base import State
+from netlimits.units import tc
+
+_READ = 'tc -j qdisc show dev "$1" || exit 1; echo; tc filter show dev "$1" ingress'
+_POLICE = re.compile(r"\bpolice 0x[0-9a-f]+ rate (?P<rate>\w+) burst (?P<burst>\w+)")
+_LARGEST = "512kb"
+"""The largest packet that conforms; tc's own is 2 KiB, less than a segment that GRO built."""
+
+
+class _Kind(TypedDict):
+    """The key of a qdisc in `tc -j` that is read."""
+
+    kind: str
+
+
+class Ingress:
+    """`ingress: {rate: 100mbit, burst: 256kb}`."""
+
+    name = "ingress"
+    schema: Mapping[str, Any] = {
+        "type": "object",
+        "title": "Policer for what arrives at the data interface",
+        "description": "Drops what is above the rate, as tc-police(8).",
+        "required": ["rate", "burst"],
+        "properties": {
+            "rate": tc.RATE,
+            "burst": {**tc.SIZE, "description": "Bytes that may arrive at once: 128kb or more."},
+        },
+        "additionalProperties": False,
+    }
+
+    def read(self, interface: str, about: Any) -> Command:
+        return Command(("sh", "-c", _READ, "sh", interface))
+
+    def state(self, completed: Completed) -> State:
+        """Return {"qdiscs": those on ingress, "filters": how many, "rate", "burst": or 0}."""
+        first, _, rest = completed.stdout.partition("\n")
+        try:
+            kinds = [qdisc["kind"] for qdisc in decoding.typed(first, list[_Kind])]
+            police = _POLICE.search(rest)
+            return {
+                "qdiscs": [kind for kind in kinds if kind in ("ingress", "clsact")],
+                "filters": len(re.findall(r"^filter .* handle ", rest, re.MULTILINE)),
+                "rate": tc.rate(police["rate"]) if police else 0,
+                "burst": tc.size(police["burst"]) if police else 0,
+            }
+        except ValueError:
+            reason = completed.complaint or f"exit status {completed.status}"
+            raise SettingError(
+                f"`tc qdisc show` cannot be read: {reason}",
+                setting=self.name,
+                host=completed.host,
+            ) from None
+
+    def check_found(self, interface: str, state: State) -> None:
+        if state["qdiscs"]:
+            raise SettingError(
+                f"{interface} has a {state['qdiscs'][0]} qdisc already; remove it (`tc qdisc del "
+                f"dev {interface} {state['qdiscs'][0]}`), or leave `ingress` out for this host",
+                setting=self.name,
+            )
+
+    def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
+        rate, burst = tc.rate(wanted["rate"]), tc.size(wanted["burst"])
+        if not 8000 <= rate < 2**40 or not 1 <= burst < 2**32:
+            raise SettingError(
+                f"{wanted['rate']} with a burst of {wanted['burst']} is out of range",
+                setting=self.name,
+            )
+        if state and not self.unmet(state, wanted):
+            return ()
+        add = ("tc", "qdisc", "add", "dev", interface, "handle", "ffff:", "ingress")
+        police = (
+            *("tc", "filter", "add", "dev", interface, "parent", "ffff:", "protocol", "all"),
+            *("prio", "1", "matchall", "action", "police", "rate", f"{rate}bit"),
+            *("burst", f"{burst}b", "mtu", _LARGEST, "conform-exceed", "drop"),
+        )
+        remove = _remove(interface) if state and state["qdiscs"] else ()
+        return (*remove, Command(add, sudo=True), Command(police, sudo=True))
+
+    def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
+        """Return what differs by more than tc's four digits, and a burst by more than its tick."""
+        rate, burst = tc.rate(wanted["rate"]), tc.size(wanted["burst"])
+        if not state["rate"] or state["filters"] != 1:
+            return ("no policer is there",)
+        wrong = []
+        if abs(state["rate"] - rate) > 2e-3 * rate:
+            wrong.append(f"the rate is {state['rate']} bit/s, not {rate}")
+        if abs(state["burst"] - burst) > 0.02 * burst + rate / 8e6:
+            wrong.append(f"the burst is {state['burst']} bytes, not {burst}")
+        return tuple(wrong)
+
+    def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
+        return _remove(interface) if not state or state["qdiscs"] else ()
+
+    def differences(self, original: State, state: State) -> tuple[str, ...]:
+        return tuple(f"there is a {kind} qdisc" for kind in state["qdiscs"])
+
+    def faults(self, state: State) -> Iterator[str]:
+        if state["qdiscs"] or state["filters"] or state["rate"] or state["burst"]:
+            yield "a policer is not written again"
+
+
+def _remove(interface: str) -> tuple[Command, ...]:
+    return (Command(("tc", "qdisc", "del", "dev", interface, "ingress"), sudo=True),)

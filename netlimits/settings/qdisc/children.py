@@ -1,0 +1,287 @@
+"""Qdiscs within a qdisc: the child of a shaper, htb's classes, and the filters that choose one.
+
+Ours have fixed numbers: the root is `6e6c:`, its descendants follow in the order of the experiment.
+So the state shows which is which. htb without `classes` is one class for all packets; with them,
+that class has the others below it, which may borrow from it up to their `ceil`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from netlimits.model import Command
+from netlimits.settings.qdisc.kinds import KINDS, SHAPES, SHOWN
+from netlimits.units import tc
+
+ROOT = 0x6E6C
+"""The number of our root qdisc, "nl"; that it is ours is known from the undo log, not from this."""
+
+OURS = f"{ROOT:x}:"
+
+WITH_CHILD = ("tbf", "netem", "htb")
+"""Kinds whose packets can wait in a child."""
+
+_ROOTS = ("mq", "noqueue", "htb")
+"""Kinds that cannot be within another one."""
+
+KIND: Mapping[str, Any] = {"enum": list(KINDS), "description": "The qdisc."}
+_FIRST_CLASS = 0x10
+"""The number of htb's first class below the one for all packets."""
+
+QUANTUM = ("quantum", "60000")
+"""It shares between classes; a fixed one avoids a warning of the kernel."""
+
+_MATCH: Mapping[str, Any] = {
+    "type": "object",
+    "description": "Packets of this class; a class without it takes all others.",
+    "minProperties": 1,
+    "properties": {
+        "port": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 65535,
+            "description": "Their destination port.",
+        },
+        "dscp": {
+            "type": "integer",
+            "minimum": 0,
+            "maximum": 63,
+            "description": "Their DSCP: 46 is EF.",
+        },
+    },
+    "additionalProperties": False,
+}
+
+
+def _child(depth: int) -> dict[str, Any]:
+    """Return the schema of a child, with children of its own to that depth."""
+    deeper = {"child": _child(depth - 1)} if depth > 1 else {}
+    return {
+        "type": "object",
+        "description": "The qdisc in which packets of tbf, netem or an htb class wait.",
+        "required": ["kind"],
+        "properties": {
+            "kind": KIND,
+            **SHAPES,
+            **deeper,
+        },
+        "additionalProperties": False,
+    }
+
+
+CHILD = _child(2)
+CLASSES: Mapping[str, Any] = {
+    "type": "array",
+    "description": "htb's classes, which share its rate; the first that matches takes a packet.",
+    "minItems": 1,
+    "maxItems": 16,
+    "items": {
+        "type": "object",
+        "required": ["rate", "burst"],
+        "properties": {
+            **{name: SHAPES[name] for name in ("rate", "ceil", "burst", "cburst")},
+            "prio": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": 7,
+                "description": "Classes of a lower number borrow first.",
+            },
+            "match": _MATCH,
+            "child": _child(1),
+        },
+        "additionalProperties": False,
+    },
+}
+_OWN = ("kind", "child", "classes")
+_OF_CLASS = ("prio", "match", "child")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A qdisc of ours: where it stands, its kind and its parameters in plain units."""
+
+    handle: str
+    parent: str
+    kind: str
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class HtbClass:
+    """A class of htb: its number, that of its parent, its parameters and its packets."""
+
+    number: str
+    parent: str
+    values: Mapping[str, Any]
+    prio: int | None = None
+    match: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Tree:
+    """What an experiment asks for: the root first, each after its parent."""
+
+    nodes: list[Node] = field(default_factory=list)
+    classes: list[HtbClass] = field(default_factory=list)
+
+    @property
+    def default(self) -> str:
+        """The number of the class that takes what matches none: the last without `match`."""
+        return [c.number for c in self.classes if not c.match][-1]
+
+
+def tree(wanted: Mapping[str, Any]) -> Tree:
+    """Return what `wanted` asks for. Raises ValueError for a wrong combination."""
+    whole = Tree()
+    _grow(whole, wanted, "root")
+    return whole
+
+
+def _grow(whole: Tree, wanted: Mapping[str, Any], parent: str) -> None:
+    kind = wanted["kind"]
+    if parent != "root" and kind in _ROOTS:
+        raise ValueError(f"{kind}: cannot be within another qdisc; make it the root")
+    handle = f"{ROOT + len(whole.nodes):x}:"
+    given = {name: value for name, value in wanted.items() if name not in _OWN}
+    whole.nodes.append(Node(handle, parent, kind, _wish(kind, given)))
+    if "classes" in wanted and kind != "htb":
+        raise ValueError(f"{kind}: has no classes; htb has")
+    if "child" in wanted and (kind not in WITH_CHILD or "classes" in wanted):
+        holders = ", ".join(WITH_CHILD)
+        within = "htb with classes" if kind in WITH_CHILD else kind
+        raise ValueError(f"{within}: has no child; {holders} have, and each class of htb")
+    if kind == "htb":
+        _classes(whole, wanted, handle)
+    elif "child" in wanted:
+        _grow(whole, wanted["child"], f"{handle}1")
+
+
+def _classes(whole: Tree, wanted: Mapping[str, Any], handle: str) -> None:
+    first = HtbClass(f"{handle}1", handle, whole.nodes[0].values)
+    whole.classes.append(first)
+    if "child" in wanted:
+        _grow(whole, wanted["child"], first.number)
+    for number, part in enumerate(wanted.get("classes", ()), _FIRST_CLASS):
+        name = f"{handle}{number:x}"
+        given = {option: value for option, value in part.items() if option not in _OF_CLASS}
+        values, match = _wish("htb", given), part.get("match", {})
+        whole.classes.append(HtbClass(name, first.number, values, part.get("prio"), match))
+        if "child" in part:
+            _grow(whole, part["child"], name)
+    if "classes" in wanted and all(part.get("match") for part in wanted["classes"]):
+        raise ValueError("htb: give one class no `match`: it takes the packets of no other")
+
+
+def _wish(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    if strange := sorted(given.keys() - KINDS[kind].units.keys()):
+        takes = ", ".join(KINDS[kind].units) or "no parameters"
+        raise ValueError(f"{kind} has no {', '.join(strange)}; it takes {takes}")
+    try:
+        return KINDS[kind].wish(given)
+    except ValueError as error:
+        raise ValueError(f"{kind}: {error}") from None
+
+
+def add(interface: str, whole: Tree) -> tuple[Command, ...]:
+    """Return the commands that create a tree where there is none."""
+    return tuple(
+        Command(("tc", *words[:2], "dev", interface, *words[2:]), sudo=True)
+        for words in _added(whole)
+    )
+
+
+def _added(whole: Tree) -> Iterator[tuple[str, ...]]:
+    root, *others = whole.nodes
+    named = root.kind in SHOWN or root.kind == "htb" or others
+    handle = ("handle", root.handle) if named else ()
+    if root.kind == "htb":
+        minor = whole.default.partition(":")[2]
+        yield ("qdisc", "add", "root", *handle, "htb", "default", minor)
+    else:
+        yield ("qdisc", "add", "root", *handle, root.kind, *KINDS[root.kind].words(root.values))
+    for each in whole.classes:
+        prio = () if each.prio is None else ("prio", str(each.prio))
+        words = (*KINDS["htb"].words(each.values), *prio, *QUANTUM)
+        yield ("class", "add", "parent", each.parent, "classid", each.number, "htb", *words)
+    for node in others:
+        words = KINDS[node.kind].words(node.values)
+        yield ("qdisc", "add", "parent", node.parent, "handle", node.handle, node.kind, *words)
+    for priority, (flow, (protocol, keys, _)) in enumerate(_filters(whole), 1):
+        yield ("filter", "add", "parent", root.handle, "protocol", protocol, "prio", str(priority),
+               "u32", *keys, "flowid", flow)  # fmt: skip
+
+
+def unmet(state: Mapping[str, Any], whole: Tree) -> Iterator[str]:
+    """Yield what of the descendants of the root does not hold in a state."""
+    present = dict(zip(state["inner"], state["within"], strict=True))
+    ours = {name: options for name, options in present.items() if not name.endswith(" 0:")}
+    wanted = {f"{node.kind} {node.handle}": node for node in whole.nodes[1:]}
+    yield from (f"there is a qdisc {name} within it" for name in ours.keys() - wanted.keys())
+    for name, node in wanted.items():
+        if name not in ours:
+            yield f"there is no {node.kind} within it"
+            continue
+        has = KINDS[node.kind].values(ours[name])
+        yield from differing(node.kind, has, node.values)
+    filters = Counter((flow, shown) for flow, (_, _, shown) in _filters(whole))
+    if Counter(_shown_filters(state["filters"])) != filters:
+        yield f"{len(state['filters'])} filters are there, not the {len(filters)} wanted"
+
+
+def differing(kind: str, has: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield each parameter that differs by more than the kernel's clock rounds."""
+    for name, value in values.items():
+        if not KINDS[kind].same(name, has, values):
+            yield f"{name} of {kind} is {has.get(name, 'not set')}, not {value}"
+
+
+def hidden(whole: Tree) -> bool:
+    """Return True if tc does not show all parameters of what a tree holds (netem's jitter)."""
+    return any(node.kind == "netem" and node.values.get("jitter") for node in whole.nodes[1:])
+
+
+def _filters(whole: Tree) -> Iterator[tuple[str, tuple[str, tuple[str, ...], str]]]:
+    """Yield (class, (protocol, words of u32, how tc shows them)), for IPv4 and IPv6."""
+    for each in whole.classes:
+        if not each.match:
+            continue
+        for protocol, header, field_name, shift, length in (
+            ("ip", "ip", "dsfield", 16, 20),
+            ("ipv6", "ip6", "priority", 20, 40),
+        ):
+            keys: list[str] = []
+            shown: list[str] = []
+            if "port" in each.match:
+                port = each.match["port"]
+                keys += ["match", header, "dport", str(port), "0xffff"]
+                shown.append(f"match {port:08x}/0000ffff at {length}")
+            if "dscp" in each.match:
+                value = each.match["dscp"] << 2
+                keys += ["match", header, field_name, f"0x{value:02x}", "0xfc"]
+                shown.append(f"match {value << shift:08x}/{0xFC << shift:08x} at 0")
+            yield each.number, (protocol, tuple(keys), " ".join(sorted(shown)))
+
+
+def _shown_filters(lines: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield (class, keys) of each filter that tc shows."""
+    for line in lines:
+        if " flowid " in line:
+            flow = line.partition(" flowid ")[2].split()[0]
+            keys = [f"match {part.strip()}" for part in line.split(" match ")[1:]]
+            yield flow, " ".join(sorted(" ".join(key.split()[:4]) for key in keys))
+
+
+def class_values(match: Mapping[str, str]) -> dict[str, Any]:
+    """Return rates and bursts of a class that tc shows; {} if they are not as tc writes them."""
+    try:
+        return {
+            "rate": tc.rate(match["rate"]),
+            "ceil": tc.rate(match["ceil"]),
+            "burst": tc.size(match["burst"]),
+            "cburst": tc.size(match["cburst"]),
+        }
+    except ValueError:
+        return {}

@@ -1,0 +1,179 @@
+"""Rules of the NIC that put chosen flows into chosen receive queues (`ethtool -n, -N`).
+
+The NIC has exactly the rules of the experiment: one that has rules already is refused, since they
+would have to be written again from what `ethtool -n` prints. The driver chooses where a rule is
+stored, so all rules are removed in the end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from netlimits.errors import SettingError
+from netlimits.model import Command, Completed
+from netlimits.settings._base import State
+from netlimits.settings._quantities import shows_none
+
+_FILTER = re.compile(r"^Filter: (?P<id>[0-9]+)\n(?P<lines>(?:[ \t].*\n?)*)", re.MULTILINE)
+_RINGS = re.compile(r"^([0-9]+) RX rings available", re.MULTILINE)
+
+_REMOVE = r"""root=; [ "$(id -u)" = 0 ] || root="sudo -n --"
+status=0
+for rule in $(ethtool -n "$1" | sed -n 's/^Filter: \([0-9][0-9]*\)$/\1/p'); do
+    $root ethtool -N "$1" delete "$rule" || status=1
+done
+exit $status"""
+
+_PORT: Mapping[str, Any] = {"type": "integer", "minimum": 1, "maximum": 65535}
+_ADDRESS: Mapping[str, Any] = {
+    "type": "string",
+    "pattern": r"^[0-9a-fA-F][0-9a-fA-F:.]{1,44}$(?!\n)",
+}
+_FIELDS = {
+    "source": ("src-ip", "Src IP addr"),
+    "destination": ("dst-ip", "Dest IP addr"),
+    "source_port": ("src-port", "Src port"),
+    "port": ("dst-port", "Dest port"),
+}
+"""Option -> ethtool's word, and the line that shows it."""
+
+_NO_MASK = ("0.0.0.0", "0x0", "::")
+"""ethtool shows the bits that do not count: none do not."""
+
+
+class Ntuple:
+    """`ntuple: {flows: [{port: 5001, queue: 2}]}`."""
+
+    name = "ntuple"
+    schema: Mapping[str, Any] = {
+        "type": "object",
+        "title": "Receive queues of chosen flows (ntuple filters)",
+        "description": "As in ethtool -N. Some drivers need `offload: {ntuple: on}` before it.",
+        "required": ["flows"],
+        "properties": {
+            "flows": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": 16,
+                "description": "A rule for each; the NIC has no others meanwhile.",
+                "items": {
+                    "type": "object",
+                    "required": ["queue"],
+                    "minProperties": 2,
+                    "properties": {
+                        "protocol": {"enum": ["tcp", "udp"], "default": "tcp"},
+                        "family": {"enum": ["ipv4", "ipv6"], "default": "ipv4"},
+                        "port": {**_PORT, "description": "Its destination port."},
+                        "source_port": {**_PORT, "description": "Its source port."},
+                        "source": {**_ADDRESS, "description": "Its source address."},
+                        "destination": {**_ADDRESS, "description": "Its destination address."},
+                        "queue": {
+                            "type": "integer",
+                            "minimum": 0,
+                            "maximum": 9999,
+                            "description": "The receive queue, from 0.",
+                        },
+                    },
+                    "additionalProperties": False,
+                },
+            }
+        },
+        "additionalProperties": False,
+    }
+
+    def read(self, interface: str, about: Any) -> Command:
+        return Command(("ethtool", "-n", interface))
+
+    def state(self, completed: Completed) -> State:
+        """Return {"rings": n, "rules": {number: {line's name: value}}}."""
+        rings = _RINGS.search(completed.stdout)
+        if completed.status != 0 or not rings or "Total" not in completed.stdout:
+            raise shows_none(completed, self.name)
+        rules = {
+            match["id"]: dict(
+                line.strip().split(": ", 1) for line in match["lines"].splitlines() if ": " in line
+            )
+            for match in _FILTER.finditer(completed.stdout)
+        }
+        return {"rings": int(rings[1]), "rules": rules}
+
+    def check_found(self, interface: str, state: State) -> None:
+        if state["rules"]:
+            raise SettingError(
+                f"{interface} has {len(state['rules'])} rules already; remove them "
+                f"(`ethtool -N {interface} delete NUMBER`), or leave `ntuple` out for this host",
+                setting=self.name,
+            )
+
+    def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
+        """Return one command for each rule that is too many or missing."""
+        flows = wanted["flows"]
+        if state and (most := max(flow["queue"] for flow in flows)) >= state["rings"]:
+            raise SettingError(
+                f"{interface} has {state['rings']} receive queues, and no queue {most}",
+                setting=self.name,
+            )
+        rules = state["rules"] if state else {}
+        surplus = [n for n, rule in rules.items() if not any(_is(rule, flow) for flow in flows)]
+        missing = [flow for flow in flows if not any(_is(rule, flow) for rule in rules.values())]
+        return (
+            *(Command(("ethtool", "-N", interface, "delete", n), sudo=True) for n in surplus),
+            *(Command(("ethtool", "-N", interface, *_words(flow)), sudo=True) for flow in missing),
+        )
+
+    def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
+        flows, rules = wanted["flows"], state["rules"]
+        return (
+            *(
+                f"no rule puts {' '.join(_words(flow)[1:-2])} into queue {flow['queue']}"
+                for flow in flows
+                if not any(_is(rule, flow) for rule in rules.values())
+            ),
+            *(
+                f"rule {number} is of nobody"
+                for number, rule in rules.items()
+                if not any(_is(rule, flow) for flow in flows)
+            ),
+        )
+
+    def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
+        """Return a script that removes all rules: a guard does not know their numbers."""
+        if state and not state["rules"]:
+            return ()
+        by_hand = tuple(
+            Command(("ethtool", "-N", interface, "delete", number), sudo=True)
+            for number in (state["rules"] if state else ())
+        )
+        script = ("sh", "-c", _REMOVE, "remove rules", interface)
+        return (Command(script, by_hand=by_hand),)
+
+    def differences(self, original: State, state: State) -> tuple[str, ...]:
+        return tuple(f"rule {number} is there" for number in state["rules"])
+
+    def faults(self, state: State) -> Iterator[str]:
+        if state["rules"]:
+            yield "rules of a NIC are not written again"
+
+
+def _words(flow: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the words of `ethtool -N` that add a rule."""
+    kind = f"{flow.get('protocol', 'tcp')}{flow.get('family', 'ipv4')[-1]}"
+    named = [w for name, (word, _) in _FIELDS.items() if name in flow for w in (word, flow[name])]
+    return ("flow-type", kind, *map(str, named), "action", str(flow["queue"]))
+
+
+def _is(rule: Mapping[str, str], flow: Mapping[str, Any]) -> bool:
+    """Return True if a rule that `ethtool -n` shows is that of a flow."""
+    family = "IPv6" if flow.get("family") == "ipv6" else "IPv4"
+    if rule.get("Rule Type") != f"{flow.get('protocol', 'tcp').upper()} over {family}":
+        return False
+    if rule.get("Action") != f"Direct to queue {flow['queue']}":
+        return False
+    for name, (_, line) in _FIELDS.items():
+        value, _, mask = rule.get(line, "").partition(" mask: ")
+        exact = mask in _NO_MASK
+        if exact != (name in flow) or (exact and value.lower() != str(flow[name]).lower()):
+            return False
+    return True

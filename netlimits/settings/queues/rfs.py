@@ -1,0 +1,122 @@
+"""Receive flow steering (RFS): packets go to the CPU on which the program of their flow runs.
+
+The host has a table of flows (`net.core.rps_sock_flow_entries`), and each receive queue a part of it
+(`rps_flow_cnt`). Without a number of its own each queue gets an equal share, as
+Documentation/networking/scaling.rst recommends. The kernel rounds both up to powers of two. A
+network namespace has the queues' tables but not the host's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from netlimits.errors import SettingError
+from netlimits.model import Command, Completed
+from netlimits.settings import _values
+from netlimits.settings._base import State
+from netlimits.settings._values import is_number
+
+_READ = r"""f=/proc/sys/net/core/rps_sock_flow_entries
+[ ! -e "$f" ] || echo "entries $(cat "$f")"
+grep -Hs . "/sys/class/net/$1/queues/"rx-*/rps_flow_cnt || exit 0"""
+
+_ENTRIES = re.compile(r"^entries ([0-9]+)$", re.MULTILINE)
+_QUEUE = re.compile(
+    r"^/sys/class/net/[^/]+/queues/(rx-[0-9]+)/rps_flow_cnt:([0-9]+)$", re.MULTILINE
+)
+_NUMBER = {"type": "integer", "minimum": 0, "maximum": 2**29}
+
+
+class Rfs:
+    """`rfs: {entries: 32768}`."""
+
+    name = "rfs"
+    schema: Mapping[str, Any] = {
+        "type": "object",
+        "title": "Flows that are steered to their program's CPU (RFS)",
+        "description": "0 is off. It steers what RPS hands to other CPUs, or an interrupt took.",
+        "minProperties": 1,
+        "properties": {
+            "entries": {
+                **_NUMBER,
+                "description": "Flows in the host's table: about as many as are active at once.",
+            },
+            "per_queue": {
+                **_NUMBER,
+                "description": "Flows of each receive queue; left out: entries over the number of "
+                "queues.",
+            },
+        },
+        "additionalProperties": False,
+    }
+
+    def read(self, interface: str, about: Any) -> Command:
+        return Command(("sh", "-c", _READ, "sh", interface))
+
+    def state(self, completed: Completed) -> State:
+        """Return {"entries": n, "rx-0": n, …}; without entries in a namespace."""
+        queues = {name: int(count) for name, count in _QUEUE.findall(completed.stdout)}
+        if not queues:
+            raise SettingError(
+                f"{completed.command.argv[-1]} has no receive queues that flows are steered from; "
+                "leave `rfs` out for this host",
+                setting=self.name,
+                host=completed.host,
+            )
+        entries = _ENTRIES.search(completed.stdout)
+        return {**({"entries": int(entries[1])} if entries else {}), **queues}
+
+    def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
+        """Return one `sysctl` for the host's table, and one `tee` for each queue that differs."""
+        if state and "entries" in wanted and "entries" not in state:
+            raise SettingError(
+                "a network namespace has no net.core.rps_sock_flow_entries; give `per_queue` "
+                "alone, or use a host of its own",
+                setting=self.name,
+            )
+        return _write(interface, _values.differing(_wish(state, wanted), state))
+
+    def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
+        return _values.unmet(_wish(state, wanted), state)
+
+    def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
+        present = {name: n for name, n in original.items() if not state or name in state}
+        return _write(interface, _values.differing(present, state))
+
+    def differences(self, original: State, state: State) -> tuple[str, ...]:
+        """Return what differs; a missing queue (fewer channels) does not count."""
+        return _values.differences({n: v for n, v in original.items() if n in state}, state)
+
+    def faults(self, state: State) -> Iterator[str]:
+        for name, value in state.items():
+            if not re.fullmatch("entries|rx-[0-9]{1,5}", name) or not is_number(value):
+                yield f"{name[:40]} cannot be {str(value)[:40]!r}"
+
+
+def _wish(state: State, wanted: Mapping[str, Any]) -> dict[str, int]:
+    """Return what `state` should hold, rounded as the kernel rounds."""
+    queues = [name for name in state if name != "entries"]
+    entries = wanted.get("entries")
+    each = wanted.get("per_queue")
+    if each is None and entries is not None:
+        each = entries // max(1, len(queues))
+    wish = {} if entries is None else {"entries": _rounded(entries)}
+    return {**wish, **dict.fromkeys(queues, _rounded(each or 0))}
+
+
+def _rounded(number: int) -> int:
+    return 1 << (number - 1).bit_length() if number else 0
+
+
+def _write(interface: str, numbers: Mapping[str, int]) -> tuple[Command, ...]:
+    commands = []
+    for name, value in numbers.items():
+        if name == "entries":
+            pair = f"net.core.rps_sock_flow_entries={value}"
+            commands.append(Command(("sysctl", "-w", pair), sudo=True))
+        else:
+            path = f"/sys/class/net/{interface}/queues/{name}/rps_flow_cnt"
+            commands.append(Command(("tee", path), sudo=True, stdin=f"{value}\n"))
+    return tuple(commands)

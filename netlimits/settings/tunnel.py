@@ -1,0 +1,340 @@
+"""A tunnel between the data interfaces of two hosts: VXLAN, Geneve, GRE or WireGuard.
+
+The tool's server listens at the tunnel's own address, so that the data goes through it; what is
+counted is still the data interface. Both ends follow from the experiment and the hosts' addresses:
+`between` completes the options of one end. WireGuard's keys do too, so it protects nothing here: it
+shows what encryption costs. The tunnel gets the MTU of the data interface less its headers.
+
+An interface `nltun0` that is there already is refused. Whatever happens it is removed.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import ipaddress
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NotRequired, TypedDict
+
+from netlimits.errors import SettingError
+from netlimits.model import Command, Completed, Machine, decoding
+from netlimits.settings._base import State
+
+INTERFACE = "nltun0"
+"""The tunnel's interface on both hosts."""
+
+NETWORK = "198.19.255.0/30"
+"""The default network of the tunnel: of the addresses for benchmarks (RFC 2544)."""
+
+KINDS = ("vxlan", "geneve", "gre", "wireguard")
+"""Kinds, by the names that `netlimits.analysis.goodput` has for their headers."""
+
+HEADERS: Mapping[str, int] = {"vxlan": 30, "geneve": 30, "gre": 4, "wireguard": 40}
+"""Bytes that a packet gains beside the outer IP header: vxlan's hold an Ethernet header too."""
+
+_KEY = 4
+"""Bytes of a GRE key."""
+
+_PORTS = {"vxlan": 4789, "geneve": 6081, "wireguard": 51820}
+_MODULES = {"vxlan": "vxlan", "geneve": "geneve", "gre": "ip_gre", "wireguard": "wireguard"}
+_UNKNOWN = "ADDRESS"
+_ID = 4242
+
+_READ = r"""echo "mtu $(cat "/sys/class/net/$1/mtu")"
+for m in vxlan geneve ip_gre wireguard; do
+    if [ -d "/sys/module/$m" ] || ! command -v modprobe >/dev/null || modprobe -qn "$m" 2>/dev/null ||
+        grep -qs "/$m\.ko" "/lib/modules/$(uname -r)/modules.builtin"; then
+        echo "has $m"
+    fi
+done
+command -v wg >/dev/null && echo "has wg"
+ip -d -j addr show dev nltun0 2>/dev/null
+:"""
+
+_KEYS = r"""root=; [ "$(id -u)" = 0 ] || root="sudo -n --"
+read -r own
+read -r peer
+peer=$(printf '%s\n' "$peer" | wg pubkey) || exit
+printf '%s\n' "$own" | $root wg set nltun0 private-key /dev/stdin listen-port "$1" \
+    peer "$peer" endpoint "$2" allowed-ips "$3"
+"""
+"""Give WireGuard its own key and the peer's, which come on two lines of the input."""
+
+
+class _Info(TypedDict):
+    """The keys of a link's kind in `ip -d -j`."""
+
+    info_kind: NotRequired[str]
+    info_data: NotRequired[Any]
+
+
+class _Inner(TypedDict):
+    """The keys of an address in `ip -j addr`."""
+
+    local: str
+    prefixlen: int
+
+
+class _Shown(TypedDict):
+    """The keys of the tunnel in `ip -d -j addr show`."""
+
+    mtu: int
+    flags: list[str]
+    linkinfo: NotRequired[_Info]
+    addr_info: list[_Inner]
+
+
+class Tunnel:
+    """`tunnel: {kind: vxlan}`, with both roles."""
+
+    name = "tunnel"
+    schema: Mapping[str, Any] = {
+        "type": "object",
+        "title": "A tunnel between two roles, through which the tool measures",
+        "description": "Give it two roles. Its keys follow from the addresses: it protects "
+        "nothing.",
+        "required": ["kind"],
+        "properties": {
+            "kind": {"enum": list(KINDS), "description": "What it is; WireGuard needs `wg` there."},
+            "id": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": 2**24 - 1,
+                "description": "The network's number (VNI) of vxlan and geneve, 4242 if left out; "
+                "gre's key.",
+            },
+            "port": {
+                "type": "integer",
+                "minimum": 1024,
+                "maximum": 65535,
+                "description": "Its UDP port; left out: its customary one.",
+            },
+            "mtu": {
+                "type": "integer",
+                "minimum": 1280,
+                "maximum": 65535,
+                "description": "Its MTU; left out: the data interface's less its headers.",
+            },
+            "network": {
+                "type": "string",
+                "pattern": r"^[0-9a-fA-F:.]{2,39}/[0-9]{1,3}$(?!\n)",
+                "description": "Its addresses: the first two of this network.",
+                "default": NETWORK,
+            },
+        },
+        "additionalProperties": False,
+    }
+
+    def between(
+        self, options: Any, role: str, roles: Sequence[str], machines: Mapping[str, Machine]
+    ) -> Mapping[str, Any]:
+        """Return the options of one end, with the addresses of both.
+
+        Raises:
+            SettingError: There are not two roles, or their addresses are of two families.
+        """
+        if len(roles) != 2:
+            raise SettingError(
+                f"a tunnel has two ends, not {len(roles)}; give it two roles", setting=self.name
+            )
+        outer = {r: machines[r].address or _UNKNOWN for r in roles}
+        if len({":" in address for address in outer.values() if address != _UNKNOWN}) > 1:
+            raise SettingError(
+                "the hosts' addresses are of two families; give both of one in the hosts file",
+                setting=self.name,
+            )
+        inside = inner(options, roles)
+        (peer,) = [other for other in roles if other != role]
+        return {
+            **options,
+            "local": outer[role],
+            "remote": outer[peer],
+            "address": inside[role],
+            "peer": inside[peer],
+        }
+
+    def read(self, interface: str, about: Any) -> Command:
+        return Command(("sh", "-c", _READ, "sh", interface))
+
+    def state(self, completed: Completed) -> State:
+        """Return {"mtu", "has": modules and programs, "tunnel": its parts, {} if none is there}."""
+        mtu = re.search(r"^mtu ([0-9]+)$", completed.stdout, re.MULTILINE)
+        if not mtu:
+            reason = completed.complaint or f"exit status {completed.status}"
+            raise SettingError(
+                f"cannot be read: {reason}", setting=self.name, host=completed.host
+            )  # fmt: skip
+        last = completed.stdout.rpartition("\n[")[2]
+        tunnel: dict[str, Any] = {}
+        if "\n[" in completed.stdout:
+            try:
+                tunnel = _parts(decoding.typed(f"[{last}", list[_Shown])[0])
+            except (ValueError, LookupError, TypeError, AttributeError):
+                raise SettingError(
+                    f"`ip -d -j addr show dev {INTERFACE}` cannot be parsed",
+                    setting=self.name,
+                    host=completed.host,
+                ) from None
+        has = re.findall(r"^has (\S+)$", completed.stdout, re.MULTILINE)
+        return {"mtu": int(mtu[1]), "has": has, "tunnel": tunnel}
+
+    def check_found(self, interface: str, state: State) -> None:
+        if state["tunnel"]:
+            raise SettingError(
+                f"there is an interface {INTERFACE} already; remove it (`ip link del {INTERFACE}`)",
+                setting=self.name,
+            )
+
+    def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
+        """Return the commands that create it; an end of another tunnel is removed first."""
+        kind = wanted["kind"]
+        if state:
+            lacks = [m for m in (_MODULES[kind],) if m not in state["has"]]
+            if kind == "wireguard" and "wg" not in state["has"]:
+                lacks.append("wg (Debian and Ubuntu: wireguard-tools)")
+            if lacks:
+                raise SettingError(
+                    f"the host has no {' and no '.join(lacks)}; install it, or leave the tunnel "
+                    f"of kind {kind} out",
+                    setting=self.name,
+                )
+        if "port" in wanted and kind not in _PORTS:
+            raise SettingError(f"{kind} has no port; leave it out", setting=self.name)
+        if "id" in wanted and kind == "wireguard":
+            raise SettingError("wireguard has no id; leave it out", setting=self.name)
+        if state and state["tunnel"] and not self.unmet(state, wanted):
+            return ()
+        end = {**_placeholders(wanted), **wanted}
+        remove = _remove() if state and state["tunnel"] else ()
+        mtu = wanted.get("mtu") or (state["mtu"] - overhead(wanted) if state else 0)
+        link = ("ip", "link", "set", "dev", INTERFACE, *(("mtu", str(mtu)) if mtu else ()), "up")
+        address = ("ip", "addr", "add", end["address"], "dev", INTERFACE)
+        if ":" in end["address"]:
+            address = (*address, "nodad")
+        return (
+            *remove,
+            Command(_added(interface, end), sudo=True),
+            *(_keys(end) if kind == "wireguard" else ()),
+            Command(address, sudo=True),
+            Command(link, sudo=True),
+        )
+
+    def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
+        """Return what differs; addresses only if `wanted` is one end's (`between`)."""
+        tunnel = state["tunnel"]
+        if not tunnel:
+            return ("there is no tunnel",)
+        kind = wanted["kind"]
+        expected: dict[str, Any] = {
+            "kind": "ip6gre" if kind == "gre" and ":" in wanted.get("local", "") else kind,
+            "mtu": wanted.get("mtu", state["mtu"] - overhead(wanted)),
+            **({"address": wanted["address"]} if "address" in wanted else {}),
+        }
+        if kind in ("vxlan", "geneve"):
+            expected |= {"id": wanted.get("id", _ID), "port": wanted.get("port", _PORTS[kind])}
+        if kind != "wireguard" and wanted.get("remote", _UNKNOWN) != _UNKNOWN:
+            expected["remote"] = wanted["remote"]
+        return tuple(
+            f"its {name} is {tunnel.get(name, 'not shown')}, not {value}"
+            for name, value in expected.items()
+            if tunnel.get(name) != value
+        )
+
+    def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
+        return _remove() if not state or state["tunnel"] else ()
+
+    def differences(self, original: State, state: State) -> tuple[str, ...]:
+        return (f"the tunnel {INTERFACE} is there",) if state["tunnel"] else ()
+
+    def faults(self, state: State) -> Iterator[str]:
+        if state["tunnel"]:
+            yield "a tunnel is not created again"
+
+
+def inner(options: Mapping[str, Any], roles: Sequence[str]) -> dict[str, str]:
+    """Return role -> its address in the tunnel, with the length of the prefix."""
+    try:
+        network = ipaddress.ip_network(options.get("network", NETWORK), strict=False)
+        hosts = [network[1], network[2]]
+    except (ValueError, IndexError):
+        raise SettingError(
+            f"{options['network']} is no network with two addresses; give one such as {NETWORK}",
+            setting=Tunnel.name,
+        ) from None
+    return {
+        role: f"{address}/{network.prefixlen}" for role, address in zip(roles, hosts, strict=False)
+    }
+
+
+def overhead(options: Mapping[str, Any], ipv6: bool | None = None) -> int:
+    """Return the bytes by which a packet grows: outer IP and what is in front of the inner one.
+
+    `ipv6` is the family of the data interfaces; None: that of the options' own addresses.
+    """
+    outer = ":" in options.get("local", "") if ipv6 is None else ipv6
+    kind = options["kind"]
+    key = _KEY if kind == "gre" and "id" in options else 0
+    return (40 if outer else 20) + HEADERS[kind] + key
+
+
+def _added(interface: str, end: Mapping[str, Any]) -> tuple[str, ...]:
+    kind, port = end["kind"], str(end.get("port", _PORTS.get(end["kind"], "")))
+    add = ("ip", "link", "add", INTERFACE, "type")
+    number = str(end.get("id", _ID))
+    ends = ("local", end["local"], "remote", end["remote"])
+    if kind == "vxlan":
+        return (*add, kind, "id", number, *ends, "dstport", port, "dev", interface)
+    if kind == "geneve":
+        return (*add, kind, "id", number, "remote", end["remote"], "dstport", port)
+    if kind == "gre":
+        key = ("key", str(end["id"])) if "id" in end else ()
+        family, hops = ("ip6gre", "hoplimit") if ":" in end["local"] else ("gre", "ttl")
+        return (*add, family, *ends, hops, "64", *key)
+    return (*add, kind)
+
+
+def _keys(end: Mapping[str, Any]) -> tuple[Command, ...]:
+    port = str(end.get("port", _PORTS["wireguard"]))
+    remote = f"[{end['remote']}]" if ":" in end["remote"] else end["remote"]
+    endpoint, allowed = f"{remote}:{port}", ipaddress.ip_interface(end["peer"]).ip
+    script = ("sh", "-c", _KEYS, "set keys", port, endpoint, str(allowed))
+    keys = "".join(f"{_key(end, address)}\n" for address in ("local", "remote"))
+    # the peer's public key is known only there
+    by_hand = Command(("wg", "set", INTERFACE, "…"), sudo=True)
+    return (Command(script, stdin=keys, by_hand=(by_hand,)),)
+
+
+def _key(end: Mapping[str, Any], which: str) -> str:
+    """Return the private key of an end, which both ends can compute."""
+    both = " ".join(sorted((end["local"], end["remote"])))
+    return base64.b64encode(hashlib.sha256(f"{both} {end[which]}".encode()).digest()).decode()
+
+
+def _placeholders(wanted: Mapping[str, Any]) -> dict[str, str]:
+    """Return what `netlimits plan` shows where no host is known."""
+    addresses = inner(wanted, ("address", "peer"))
+    return {"local": _UNKNOWN, "remote": _UNKNOWN, **addresses}
+
+
+def _remove() -> tuple[Command, ...]:
+    return (Command(("ip", "link", "del", "dev", INTERFACE), sudo=True),)
+
+
+def _parts(shown: _Shown) -> dict[str, Any]:
+    """Return what `ip` shows of a tunnel, under the names of the options."""
+    info = shown.get("linkinfo", {})
+    data: Mapping[str, Any] = info.get("info_data") or {}
+    parts: dict[str, Any] = {"kind": info.get("info_kind", ""), "mtu": shown["mtu"]}
+    for name, keys in (
+        ("id", ("id",)),
+        ("port", ("port",)),
+        ("remote", ("remote", "remote6")),
+    ):
+        value = next((data[key] for key in keys if key in data), None)
+        if value is not None:
+            parts[name] = int(value) if name != "remote" else str(value)
+    own = [a for a in shown["addr_info"] if not a["local"].startswith("fe80:")]
+    if own and "UP" in shown["flags"]:
+        parts["address"] = f"{own[0]['local']}/{own[0]['prefixlen']}"
+    return parts
