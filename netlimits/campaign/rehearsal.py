@@ -41,7 +41,8 @@ def tried(session: Session, stop: Stopping) -> tuple[Finding, ...]:
     Returns an error for each that does not take. The hosts are left as the last configuration
     wants them; the session restores them at its end. A mesh is not tried: its pairs are many.
     """
-    experiment, seen = session.plan.experiment, set()
+    experiment = session.plan.experiment
+    seen: set[tuple[str, str, str]] = set()
     if experiment.mesh:
         return ()
     wrong: dict[str, Finding] = {}

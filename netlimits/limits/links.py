@@ -105,7 +105,7 @@ class DataLinks:
         campaign, of = self._campaign, self._campaign.runs[run]
         if campaign.imported:
             return {}
-        setup, rates = campaign.plan.setup(of.values), {}
+        setup, rates = campaign.plan.setup(of.values), dict[str, float]()
         flows = setup.around.streams * int(setup.options.get("parallel", 1))
         for end, roles in campaign.experiment.side_of(of.values).ends.items():
             for use in setup.settings:
@@ -120,7 +120,7 @@ class DataLinks:
         campaign, of = self._campaign, self._campaign.runs[run]
         if campaign.imported:
             return {}
-        rates = {}
+        rates: dict[str, float] = {}
         for end, roles in campaign.experiment.side_of(of.values).ends.items():
             driver = str((self._fact(roles[0], "driver") or {}).get("driver", ""))
             rate = (self._fact(roles[0], "pcie") or {}).get("current_mbps")

@@ -157,9 +157,9 @@ class SideEffects:
         if leaf.kind == "address":
             return not leaf.name.startswith("fe80:")
         if leaf.kind in ("qdisc", "class", "filter"):
-            return not {"qdisc", "ingress"} & self._sets.keys() and not (
-                leaf.kind == "qdisc" and _is_default(leaf)
-            )
+            if {"qdisc", "ingress"} & self._sets.keys():
+                return False
+            return not (leaf.kind == "qdisc" and _is_default(leaf))
         if leaf.kind in ("link", "token"):
             return "switch" not in self._sets
         return leaf.kind.endswith((" neighbour", " nexthop"))

@@ -118,10 +118,11 @@ def _write(
     """Return a command for each size, with IPv4's if the other size changes it."""
     sizes = dict(differing)
     for name, other in _FOLLOWS.items():
-        if differing.get(other, _LEGACY + 1) <= _LEGACY and (name in wanted or name in state):
-            sizes[name] = wanted.get(name, state.get(name))
+        follows = differing.get(other, _LEGACY + 1) <= _LEGACY
+        if follows and (name in wanted or name in state):
+            sizes[name] = wanted[name] if name in wanted else state[name]
     return tuple(
         Command(("ip", "link", "set", "dev", interface, word, str(sizes[name])), sudo=True)
         for name, word in _WORDS.items()
-        if sizes.get(name) is not None
+        if name in sizes
     )

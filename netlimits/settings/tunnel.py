@@ -43,8 +43,8 @@ _ID = 4242
 
 _READ = r"""echo "mtu $(cat "/sys/class/net/$1/mtu")"
 for m in vxlan geneve ip_gre wireguard; do
-    if [ -d "/sys/module/$m" ] || ! command -v modprobe >/dev/null || modprobe -qn "$m" 2>/dev/null ||
-        grep -qs "/$m\.ko" "/lib/modules/$(uname -r)/modules.builtin"; then
+    if [ -d "/sys/module/$m" ] || ! command -v modprobe >/dev/null ||
+        modprobe -qn "$m" 2>/dev/null || grep -qs "/$m\.ko" "/lib/modules/$(uname -r)/modules.builtin"; then
         echo "has $m"
     fi
 done
@@ -209,9 +209,8 @@ class Tunnel:
         remove = _remove() if state and state["tunnel"] else ()
         mtu = wanted.get("mtu") or (state["mtu"] - overhead(wanted) if state else 0)
         link = ("ip", "link", "set", "dev", INTERFACE, *(("mtu", str(mtu)) if mtu else ()), "up")
-        address = ("ip", "addr", "add", end["address"], "dev", INTERFACE)
-        if ":" in end["address"]:
-            address = (*address, "nodad")
+        nodad = ("nodad",) if ":" in end["address"] else ()
+        address = ("ip", "addr", "add", end["address"], "dev", INTERFACE, *nodad)
         return (
             *remove,
             Command(_added(interface, end), sudo=True),

@@ -35,7 +35,8 @@ _SCRIPT = (
 )
 _CLASS = re.compile(
     r"^htb (?P<id>[0-9a-f]+:[0-9a-f]+) (?:root|parent \S+) (?:leaf \S+ )?(?:prio (?P<prio>\d+) )?"
-    r"(?:.*? )?rate (?P<rate>\w+) ceil (?P<ceil>\w+) burst (?P<burst>\w+) .*?\bcburst (?P<cburst>\w+)"
+    r"(?:.*? )?rate (?P<rate>\w+) ceil (?P<ceil>\w+) burst (?P<burst>\w+) .*?"
+    r"\bcburst (?P<cburst>\w+)"
 )
 _VERSION = re.compile(r"tc utility, iproute2-(?P<major>\d+)\.(?P<minor>\d+)")
 

@@ -1,7 +1,7 @@
 """Receive flow steering (RFS): packets go to the CPU on which the program of their flow runs.
 
-The host has a table of flows (`net.core.rps_sock_flow_entries`), and each receive queue a part of it
-(`rps_flow_cnt`). Without a number of its own each queue gets an equal share, as
+The host has a table of flows (`net.core.rps_sock_flow_entries`), and each receive queue has a part
+of it (`rps_flow_cnt`): an equal share if it gets no number of its own, as the kernel's
 Documentation/networking/scaling.rst recommends. The kernel rounds both up to powers of two. A
 network namespace has the queues' tables but not the host's.
 """
