@@ -43,7 +43,7 @@ def allowed(argv: tuple[str, ...]) -> bool:
 
 
 def test_every_command_of_the_snippet_is_read_here():
-    assert len(RULES) == SNIPPET.count("$, \\\n") + SNIPPET.count("$\n\n") == 21
+    assert len(RULES) == SNIPPET.count("$, \\\n") + SNIPPET.count("$\n\n") == 34
 
 
 # -- what is to be allowed ------------------------------------------------------------------
@@ -107,6 +107,14 @@ def in_script(command: Command) -> Iterator[tuple[str, ...]]:
             name = pair.partition("=")[0]
             queue = f"/sys/class/net/{interface}/queues/{name}"
             yield ("tee", "/proc/irq/25/smp_affinity_list" if " " in name else queue)
+    elif command.argv[3:4] == ("remove rules",):
+        yield ("ethtool", "-N", command.argv[4], "delete", "1023")
+    elif command.argv[3:4] == ("set keys",):
+        port, endpoint, inner = command.argv[4:]
+        yield ("wg", "set", "nltun0", "private-key", "/dev/stdin", "listen-port", port, "peer",
+               f"{'x' * 43}=", "endpoint", endpoint.replace("ADDRESS", "192.0.2.1"), "allowed-ips", inner)  # fmt: skip
+    elif command.argv[3:4] == ("hold /dev/cpu_dma_latency: µs, seconds",):
+        yield ("tee", "/dev/cpu_dma_latency")
     elif command.argv[3:4] == ("write sysctls",):
         yield ("sysctl", "-w", *command.argv[5:])
 
@@ -178,8 +186,24 @@ ethtool -s eth0 speed 10
 ethtool -s eth0 autoneg on wol g
 ethtool -s eth0 autoneg on advertise 0x3f
 ethtool -K --flash tso on
-ethtool -X eth0 equal 2 hfunc xor
-ethtool -X eth0 hkey 00:11
+ethtool -X eth0 context new equal 2
+ethtool -X eth0 hkey 00:11 context 1
+ethtool -N eth0 rx-flow-hash udp4 sdfn
+ethtool -N eth0 flow-type tcp4 dst-port 1 action -1
+ethtool -A eth0 rx on --debug 1
+ip link set dev eth0 gso_max_size 9 up
+ip link add nltun0 type veth peer name x
+ip link add x type vxlan id 1
+ip link del dev eth0
+ip addr add 192.0.2.1/24 dev eth0
+wg set wg0 private-key /etc/shadow
+wg set nltun0 private-key /etc/shadow listen-port 1 peer x= endpoint 192.0.2.1:1 allowed-ips 192.0.2.1
+tc filter add dev eth0 parent ffff: protocol all prio 1 matchall action mirred egress redirect dev x
+tc filter add dev eth0 parent 6e6c: protocol ip prio 1 bpf obj /tmp/x.o
+tc qdisc add dev eth0 parent 1:1 handle 6e6d: pfifo limit 5
+tee /sys/devices/system/cpu/cpu0/../../x/cpufreq/scaling_governor
+tee /sys/devices/system/cpu/cpu0/online
+tee /dev/mem
 ip netns exec x sh
 ip -batch /tmp/file
 ip link set dev eth0 down

@@ -106,10 +106,11 @@ class Ingress:
         return tuple(wrong)
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        return _remove(interface) if not state or state["qdiscs"] else ()
+        return _remove(interface) if not state or self.differences(original, state) else ()
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        return tuple(f"there is a {kind} qdisc" for kind in state["qdiscs"])
+        surplus = [kind for kind in state["qdiscs"] if kind not in original["qdiscs"]]
+        return tuple(f"there is a {kind} qdisc" for kind in surplus)
 
     def faults(self, state: State) -> Iterator[str]:
         if state["qdiscs"] or state["filters"] or state["rate"] or state["burst"]:

@@ -44,7 +44,8 @@ _ID = 4242
 _READ = r"""echo "mtu $(cat "/sys/class/net/$1/mtu")"
 for m in vxlan geneve ip_gre wireguard; do
     if [ -d "/sys/module/$m" ] || ! command -v modprobe >/dev/null ||
-        modprobe -qn "$m" 2>/dev/null || grep -qs "/$m\.ko" "/lib/modules/$(uname -r)/modules.builtin"; then
+        modprobe -qn "$m" 2>/dev/null ||
+        grep -qs "/$m\.ko" "/lib/modules/$(uname -r)/modules.builtin"; then
         echo "has $m"
     fi
 done
@@ -241,10 +242,11 @@ class Tunnel:
         )
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        return _remove() if not state or state["tunnel"] else ()
+        return _remove() if not state or self.differences(original, state) else ()
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        return (f"the tunnel {INTERFACE} is there",) if state["tunnel"] else ()
+        surplus = state["tunnel"] and not original["tunnel"]
+        return (f"the tunnel {INTERFACE} is there",) if surplus else ()
 
     def faults(self, state: State) -> Iterator[str]:
         if state["tunnel"]:

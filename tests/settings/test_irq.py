@@ -39,6 +39,31 @@ def test_what_is_written():
     assert len(IRQ.undo("data0", STATE, {})) == 3, "from a state that nobody has looked at"
 
 
+def test_one_interrupt_a_queue_on_one_cpu_each():
+    """The two interrupts of a queue share a CPU; that of the configuration is left alone."""
+    state = pairs.state(IRQ, "named")
+    commands = IRQ.change("data0", state, {"spread": "cpus"})
+    assert [(c.argv[1].split("/")[3], c.stdin) for c in commands] == [
+        ("25", "0\n"), ("26", "0\n"), ("27", "1\n"), ("28", "1\n"),
+    ]  # fmt: skip
+    assert IRQ.change("data0", state, {"spread": "local-node"}) == commands, "the node has 0-1"
+    assert [c.stdin for c in IRQ.change("data0", state, {"spread": "2"})] == ["2\n"] * 4
+    on = {**state, "25": "0", "26": "0", "27": "1", "28": "1"}
+    assert IRQ.unmet(on, {"spread": "cpus"}) == ()
+    assert len(IRQ.undo("data0", state, on)) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "queue"),
+    [("eth0-TxRx-3", 3), ("mlx5_comp2@pci:0000:01:00.0", 2), ("ens5-Tx-Rx-1", 1), ("eth0", None),
+     ("virtio2-config", None), ("mlx5_async@pci:0000:01:00.0", None), ("eth0-rx-0", 0)],
+)  # fmt: skip
+def test_the_queue_is_in_an_interrupts_name(name, queue):
+    state = {"online": "0-7", "24": "0", "25": "0", "queues": f"24={name} 25=x-output.5"}
+    moved = IRQ.change("data0", state, {"spread": "1-2"})
+    assert len(moved) == (1 if queue is None else 2)
+
+
 def test_a_cpu_that_is_not_there():
     with pytest.raises(SettingError, match="CPU 2 is not there; online are 0-1"):
         IRQ.change("data0", STATE, {"cpus": "1-3"})
@@ -121,7 +146,7 @@ def test_this_machines_own_interfaces_read_only():
             elif own:
                 state = current(host, "irq", folder.name, {})
                 numbers = {p.name for p in own[0].iterdir() if Path("/proc/irq", p.name).exists()}
-                assert state.keys() - {"online"} == numbers
+                assert state.keys() - {"online", "local", "queues"} == numbers
                 for number in numbers:
                     shown = Path("/proc/irq", number, "smp_affinity_list").read_text().strip()
                     assert state[number] == shown

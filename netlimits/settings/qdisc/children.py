@@ -7,6 +7,7 @@ that class has the others below it, which may borrow from it up to their `ceil`.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -30,6 +31,9 @@ _ROOTS = ("mq", "noqueue", "htb")
 KIND: Mapping[str, Any] = {"enum": list(KINDS), "description": "The qdisc."}
 _FIRST_CLASS = 0x10
 """The number of htb's first class below the one for all packets."""
+
+_FLOW = re.compile(r" \*?flowid (\S+)")
+"""The class in tc's line of a filter; the asterisk says that the kernel has bound it."""
 
 QUANTUM = ("quantum", "60000")
 """It shares between classes; a fixed one avoids a warning of the kernel."""
@@ -227,8 +231,9 @@ def unmet(state: Mapping[str, Any], whole: Tree) -> Iterator[str]:
         has = KINDS[node.kind].values(ours[name])
         yield from differing(node.kind, has, node.values)
     filters = Counter((flow, shown) for flow, (_, _, shown) in _filters(whole))
-    if Counter(_shown_filters(state["filters"])) != filters:
-        yield f"{len(state['filters'])} filters are there, not the {len(filters)} wanted"
+    shown = Counter(_shown_filters(state["filters"]))
+    if shown != filters:
+        yield f"{shown.total()} filters are there, not the {filters.total()} wanted"
 
 
 def differing(kind: str, has: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[str]:
@@ -268,10 +273,9 @@ def _filters(whole: Tree) -> Iterator[tuple[str, tuple[str, tuple[str, ...], str
 def _shown_filters(lines: list[str]) -> Iterator[tuple[str, str]]:
     """Yield (class, keys) of each filter that tc shows."""
     for line in lines:
-        if " flowid " in line:
-            flow = line.partition(" flowid ")[2].split()[0]
+        if flow := _FLOW.search(line):
             keys = [f"match {part.strip()}" for part in line.split(" match ")[1:]]
-            yield flow, " ".join(sorted(" ".join(key.split()[:4]) for key in keys))
+            yield flow[1], " ".join(sorted(" ".join(key.split()[:4]) for key in keys))
 
 
 def class_values(match: Mapping[str, str]) -> dict[str, Any]:

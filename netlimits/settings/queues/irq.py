@@ -39,13 +39,13 @@ for n in $irqs; do
     [ ! -e "$f" ] || echo "$n $(cat "$f")"
 done"""
 
-_QUEUE = re.compile(r"[-._][A-Za-z_]*([0-9]+)(@\S*)?$")
+_QUEUE = re.compile(r"^[^@]*[-._][A-Za-z_]*([0-9]+)(?:@|$)")
 
 
 def _queues(state: State) -> Mapping[str, int]:
     """Return interrupt -> its queue; in their order if no name has a number."""
     pairs = dict(pair.split("=", 1) for pair in state.get(QUEUES, "").split())
-    numbered = {part: match for part, name in pairs.items() if (match := _QUEUE.search(name))}
+    numbered = {part: match for part, name in pairs.items() if (match := _QUEUE.match(name))}
     if numbered:
         return {part: int(match[1]) for part, match in numbered.items()}
     parts = [part for part in state if part not in (ONLINE, LOCAL, QUEUES)]

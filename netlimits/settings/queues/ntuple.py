@@ -140,7 +140,7 @@ class Ntuple:
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         """Return a script that removes all rules: a guard does not know their numbers."""
-        if state and not state["rules"]:
+        if state and not self.differences(original, state):
             return ()
         by_hand = tuple(
             Command(("ethtool", "-N", interface, "delete", number), sudo=True)
@@ -150,7 +150,8 @@ class Ntuple:
         return (Command(script, by_hand=by_hand),)
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        return tuple(f"rule {number} is there" for number in state["rules"])
+        surplus = state["rules"].keys() - original["rules"].keys()
+        return tuple(f"rule {number} is there" for number in sorted(surplus))
 
     def faults(self, state: State) -> Iterator[str]:
         if state["rules"]:
