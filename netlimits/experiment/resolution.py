@@ -73,8 +73,13 @@ def setup(experiment: Experiment, values: Values) -> Setup:
     raise_all(errors)
     options.pop(schema.IF_MISSING, None)  # for us, not for the tool
     around = _around(parts)
-    clients = around.streams * len(experiment.ends["remote"])
-    return Setup(name, {**options, **_interim(name, options, clients)}, around, tuple(settings))
+    servers = 1 if experiment.mesh else len(experiment.ends["remote"])
+    return Setup(
+        name,
+        {**options, **_interim(name, options, around.streams * servers)},
+        around,
+        tuple(settings),
+    )
 
 
 def _interim(name: str, options: Mapping[str, Any], clients: int) -> dict[str, float]:

@@ -216,6 +216,8 @@ def test_the_data_of_a_frame_and_its_headers_are_its_bytes_on_the_wire():
     assert BARE.frames(caps.ON_A_LINK) == 1538
     assert Framing(1428, "tcp", ipv6=True, timestamps=True).frames(caps.ON_A_LINK) == 1538
     assert Framing(3000, "udp", mtu=1500).frames(14) == 3008 + 3 * 34
+    assert Framing(1378, "tcp", timestamps=True, gained=50).frames(14) == 1378 + 52 + 50 + 14
+    assert Framing(3000, "udp", mtu=1500, gained=50).frames(14) == 3008 + 3 * (34 + 50)
     assert Framing(3000, "udp", ipv6=True, mtu=1500).frames(14) == 3008 + 3 * 62
 
 

@@ -48,6 +48,19 @@ def test_settings_are_reached_in_the_files_order_on_each_role():
     ]
 
 
+def test_the_ends_of_a_tunnel_get_the_addresses_of_both_and_it_is_reached_once():
+    machines = {role: Machine(role, role, "ens4", f"192.0.2.{n}") for n, role in enumerate(BOTH, 1)}
+    preparation = Preparation(machines)
+    of = setup(SettingUse("tunnel", BOTH, {"kind": "vxlan"}, 1))
+    (turn,) = preparation.turns(of, ENDS)
+    assert [(step.options["local"], step.options["remote"]) for step in turn] == [
+        ("192.0.2.1", "192.0.2.2"), ("192.0.2.2", "192.0.2.1"),
+    ]  # fmt: skip
+    assert steps(preparation, of) == ["reach sender tunnel", "reach receiver tunnel"]
+    assert steps(preparation, of) == ["reach sender tunnel", "reach receiver tunnel"]
+    assert steps(preparation, setup()) == ["leave receiver tunnel", "leave sender tunnel"]
+
+
 def test_what_an_earlier_run_set_and_this_one_leaves_out_comes_first_the_last_set_first():
     preparation = Preparation(MACHINES)
     steps(preparation, setup(use("mtu", "sender", mtu=1400), use("offload", "sender", tso="off")))

@@ -15,14 +15,17 @@ from netlimits.checks.clock import Clock
 from netlimits.checks.cpus import Cpus
 from netlimits.checks.disk import Disk, free, here
 from netlimits.checks.fragments import Fragments
+from netlimits.checks.irqbalance import Irqbalance
 from netlimits.checks.link import Links
 from netlimits.checks.path_mtu import PathMtu
+from netlimits.checks.pcie import Pcie
 from netlimits.checks.qdiscs import EXAMPLES, UNTRIED, Qdiscs
 from netlimits.checks.qdiscs import trial as qdisc_trial
 from netlimits.checks.sudo import Sudo
 from netlimits.checks.survey import trial
 from netlimits.checks.trace import Traces
 from netlimits.errors import CheckError, DocumentError
+from netlimits.evidence import facts
 from netlimits.evidence.clocks import Offset
 from netlimits.experiment import load, plan, resolution
 from netlimits.hosts.scripted import ScriptedHost, answer
@@ -72,6 +75,38 @@ def complaints(check: Any, at: Site, *completed: Completed, role: str = "sender"
 
 def test_each_check_has_a_name_of_its_own():
     assert len({check.name for check in CHECKS}) == len(CHECKS)
+
+
+# -- irqbalance and PCIe --------------------------------------------------------------------
+
+
+def test_a_running_irqbalance_is_told_of_where_interrupts_are_set():
+    running = {"services": {"irqbalance": "running"}}
+    moved = TEXT.replace("offload: {tso: off}", "irq: {spread: cpus}")
+    result = complaints(Irqbalance(), site(moved, **running))
+    assert "moves the interrupts that the experiment sets; stop it" in result["warning"]
+    assert complaints(Irqbalance(), site(**running)) == {"note": "runs; \n"}
+    assert complaints(Irqbalance(), site(moved)) == {"note": "does not run; \n"}
+
+
+@pytest.mark.parametrize(
+    ("printed", "speed", "severity", "words"),
+    [
+        ("current_link_speed: 8.0 GT/s PCIe\ncurrent_link_width: 4\n", "40000Mb/s", "warning",
+         "(x4 at 8 GT/s, 31,508 Mbit/s) carries less than its port's 40000 Mbit/s"),
+        ("current_link_speed: 8.0 GT/s PCIe\ncurrent_link_width: 4\nmax_link_speed: 16.0 GT/s "
+         "PCIe\nmax_link_width: 8\n", "25000Mb/s", "note", "the NIC could have x8 at 16 GT/s"),
+        ("current_link_speed: 2.5 GT/s PCIe\ncurrent_link_width: 1\n", "1000Mb/s", "note",
+         "x1 at 2.5 GT/s, 2,000 Mbit/s"),
+        ("current_link_speed: Unknown\ncurrent_link_width: 0\n", "", "note", "no PCIe link"),
+    ],
+)  # fmt: skip
+def test_the_slot_of_a_nic(printed, speed, severity, words):
+    (fact,) = [fact for fact in facts.FACTS if fact.name == "pcie"]
+    known = facts._fact(fact, answer(Command(("x",)), printed)).get("value")
+    result = complaints(Pcie(), site(pcie=known, link_settings={"Speed": speed}))
+    assert words in result[severity]
+    assert len(result) == 1
 
 
 # -- link -----------------------------------------------------------------------------------
@@ -425,7 +460,6 @@ def test_what_is_refused_has_the_line_of_its_option_and_the_order_of_the_file():
     [
         ("iperf3: {interim_seconds: 1}", "streams: 2", "`measure.iperf3.parallel` is its own way"),
         ("nuttcp: {interim_seconds: 1}", "streams: 2", "takes one client at a time, not 2"),
-        ("netperf: {seconds: 1}", "streams: 2", "set `measure.netperf.interim_seconds`"),
         ("nttcp: {count: 10}", "streams: 2", "nttcp prints no interim results"),
         ("iperf3: {interim_seconds: 1}", "streams: 1", ""),
         ("netperf: {interim_seconds: 1}", "streams: 2", ""),

@@ -66,6 +66,7 @@ def test_every_intervention_of_a_real_campaign_can_be_planned(folder, tmp_path):
 EXPERIMENT = load.parse("experiment: a\nmeasure: {netperf: {}}\n", "a.yaml")
 LOADED = SettingUse("load", ("sender",), {"workers_per_cpu": 2}, 2)
 CAKE = SettingUse("qdisc", ("sender",), {"kind": "cake", "bandwidth": "10mbit"}, 1)
+ONE_QUEUE = SettingUse("rss", ("receiver",), {"equal": 1}, 1)
 SHAPED = SettingUse("qdisc", ("sender",), {"kind": "tbf", "rate": "100mbit", "burst": "64kb"}, 1)
 
 
@@ -122,6 +123,10 @@ def roomy(most: str, **options) -> Configured:
         ("sender_load", 1, configured((LOADED,)), {("settings", 0, "load", "workers_per_cpu"): 5}),
         ("rps", 1, replace(configured(), cpus={"remote": 4}),
          {("settings", "receiver", "rps", "cpus"): "0-3"}),
+        ("rps", 1, replace(configured((ONE_QUEUE,)), queues={"remote": 4}),
+         {("settings", 0, "rss", "equal"): 4}),
+        ("rps", 1, configured((SettingUse("xps", ("receiver",), {"cpus": 0}, 1),)),
+         {("settings", 0, "xps", "cpus"): "off"}),
     ],
 )  # fmt: skip
 def test_what_an_intervention_changes(what, times, of, levels):

@@ -134,6 +134,73 @@ def test_our_htb_is_known_by_its_handle_and_read_from_text():
     ]
 
 
+CHILD = {"kind": "tbf", "rate": "50mbit", "burst": "32kb", "latency": "50ms",
+         "child": {"kind": "pfifo", "limit": 100}}  # fmt: skip
+CLASSES = {
+    "kind": "htb", "rate": "50mbit", "burst": "32kb",
+    "classes": [
+        {"rate": "10mbit", "ceil": "50mbit", "burst": "16kb", "prio": 0, "match": {"dscp": 46}},
+        {"rate": "40mbit", "burst": "16kb", "prio": 1, "match": {"port": 5001, "dscp": 10},
+         "child": {"kind": "pfifo", "limit": 10}},
+        {"rate": "1mbit", "burst": "16kb"},
+    ],
+}  # fmt: skip
+
+
+def test_a_child_is_created_read_and_goes_with_the_root():
+    jsonschema.validate(CHILD, qdisc.schema)
+    ours = captured("tbf-child")
+    assert argvs(qdisc.change("data0", captured("noqueue"), CHILD)) == [
+        "tc qdisc add dev data0 root handle 6e6c: tbf rate 50000000bit burst 32768b limit 345268b",
+        "tc qdisc add dev data0 parent 6e6c:1 handle 6e6d: pfifo limit 100",
+    ]
+    assert qdisc.change("data0", ours, CHILD) == ()
+    shorter = {**CHILD, "child": {"kind": "pfifo", "limit": 99}}
+    assert qdisc.unmet(ours, shorter) == ("limit of pfifo is 100, not 99",)
+    assert qdisc.unmet(ours, {k: v for k, v in CHILD.items() if k != "child"}) == (
+        "there is a qdisc pfifo 6e6d: within it",
+    )
+    assert argvs(qdisc.undo("data0", captured("noqueue"), ours)) == ["tc qdisc del dev data0 root"]
+
+
+def test_classes_share_a_rate_and_filters_choose_one():
+    jsonschema.validate(CLASSES, qdisc.schema)
+    ours = captured("htb-classes")
+    assert qdisc.change("data0", ours, CLASSES) == ()
+    lines = argvs(qdisc.change("data0", captured("noqueue"), CLASSES))
+    assert lines[0].endswith("htb default 12"), "the class that matches nothing takes the rest"
+    assert lines[2] == (
+        "tc class add dev data0 parent 6e6c:1 classid 6e6c:10 htb rate 10000000bit ceil 50000000bit "
+        "burst 16384b cburst 16384b prio 0 quantum 60000"
+    )
+    assert lines[-2:] == [
+        "tc filter add dev data0 parent 6e6c: protocol ip prio 3 u32 match ip dport 5001 0xffff "
+        "match ip dsfield 0x28 0xfc flowid 6e6c:11",
+        "tc filter add dev data0 parent 6e6c: protocol ipv6 prio 4 u32 match ip6 dport 5001 0xffff "
+        "match ip6 priority 0x28 0xfc flowid 6e6c:11",
+    ]
+    first, *others = CLASSES["classes"]
+    other_port = {**CLASSES, "classes": [{**first, "match": {"dscp": 8}}, *others]}
+    assert qdisc.unmet(ours, other_port) == ("4 filters are there, not the 4 wanted",)
+    other_rate = {**CLASSES, "classes": [{**first, "rate": "9mbit"}, *others]}
+    assert qdisc.unmet(ours, other_rate) == ("rate of htb is 10000000, not 9000000",)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "why"),
+    [
+        ({"kind": "fq_codel", "child": {"kind": "fq"}}, "fq_codel: has no child; tbf, netem, htb"),
+        ({**CHILD, "child": {"kind": "mq"}}, "mq: cannot be within another qdisc"),
+        ({**TBF, "classes": CLASSES["classes"]}, "tbf: has no classes; htb has"),
+        ({**CLASSES, "classes": CLASSES["classes"][:2]}, "give one class no `match`"),
+        ({**CHILD, "child": {"kind": "pfifo", "rate": "1mbit"}}, "pfifo has no rate"),
+    ],
+)
+def test_a_wrong_tree_is_refused(wanted, why):
+    with pytest.raises(SettingError, match=why):
+        qdisc.change("data0", {}, wanted)
+
+
 @pytest.mark.parametrize("handle", ["1:", "6e6c:"])
 def test_a_found_qdisc_is_anothers_whatever_its_handle(handle):
     with pytest.raises(

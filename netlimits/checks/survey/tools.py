@@ -176,9 +176,4 @@ def _concurrent(site: Site, requirement: Setup) -> Iterator[str]:
         yield (f"a server of {requirement.tool} takes one client at a time, not {streams}{own}")
     elif streams * sinks > 1 and "interim_seconds" not in requirement.options:
         why = f"{streams * sinks} streams are added up over the time that all share"
-        way = (
-            f"set `measure.{requirement.tool}.interim_seconds`, such as 1"
-            if "interim_seconds" in schema
-            else f"{requirement.tool} prints no interim results"
-        )
-        yield f"{why}; {way}"
+        yield f"{why}; {requirement.tool} prints no interim results"
