@@ -89,7 +89,7 @@ def _pcie(stdout: str) -> dict[str, Any]:
 
 
 def _nodes(stdout: str) -> dict[str, str]:
-    """Return NUMA node -> its CPUs, and "nic": the node of the data interface's device."""
+    """Return NUMA node -> its CPUs, "nic": the node of the data interface's device, "numactl"."""
     return {name: cpus for name, cpus in _pairs(stdout).items() if cpus not in ("", "-1")}
 
 
@@ -108,10 +108,12 @@ done"""
 _NUMA = r"""for n in /sys/devices/system/node/node[0-9]*; do
     [ ! -e "$n/cpulist" ] || echo "${n##*/node}: $(cat "$n/cpulist")"
 done
+command -v numactl >/dev/null && echo "numactl: yes"
 d=/sys/class/net/$1/device
 for f in "$d/numa_node" "$d/../numa_node"; do
     [ ! -e "$f" ] || { echo "nic: $(cat "$f")"; break; }
-done"""
+done
+:"""
 
 _SERVICES = r"""grep -lsx irqbalance /proc/[0-9]*/comm | grep -q . && echo "irqbalance: running"
 [ ! -s /etc/tuned/active_profile ] || echo "tuned: $(head -n 1 /etc/tuned/active_profile)"

@@ -13,15 +13,7 @@ from typing import Any
 from netlimits.model import Command
 from netlimits.units.cpus import CPU_LIST, members
 
-CPUS: Mapping[str, Any] = {
-    "cpus": {
-        **CPU_LIST,
-        "description": "CPUs that the client may run on (taskset -c): 0, 0-3 or 0,2.",
-    },
-    "server_cpus": {
-        **CPU_LIST,
-        "description": "CPUs that the server may run on (taskset -c).",
-    },
+NUMA: Mapping[str, Any] = {
     "numa": {
         "type": "integer",
         "minimum": 0,
@@ -34,6 +26,19 @@ CPUS: Mapping[str, Any] = {
         "maximum": 1023,
         "description": "NUMA node of the server's CPUs and memory (numactl -N -m).",
     },
+}
+"""JSON Schema of the options that bind client and server to NUMA nodes."""
+
+CPUS: Mapping[str, Any] = {
+    "cpus": {
+        **CPU_LIST,
+        "description": "CPUs that the client may run on (taskset -c): 0, 0-3 or 0,2.",
+    },
+    "server_cpus": {
+        **CPU_LIST,
+        "description": "CPUs that the server may run on (taskset -c).",
+    },
+    **NUMA,
 }
 """JSON Schema of the options that bind client and server to CPUs and NUMA nodes."""
 

@@ -589,3 +589,18 @@ def test_bulk_streams_both_ways_want_two_stacks(addresses, direction, refused):
     problems = [str(finding) for finding in survey.tools.refused(at)]
     assert len(problems) == refused
     assert all("over one network stack" in problem for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("numa", "why"),
+    [
+        ({"0": "0-3", "1": "4-7"}, "sender has no numactl; install it"),
+        ({"0": "0-3", "numactl": "yes"}, "sender has no NUMA node 1: 0"),
+        ({"0": "0-3", "1": "4-7", "numactl": "yes"}, ""),
+    ],
+)
+def test_a_node_that_no_program_can_be_bound_to_is_refused(numa, why):
+    text = TEXT.replace("seconds: 1,", "seconds: 1, numa: 1,")
+    problems = "".join(str(finding) for finding in survey.tools.refused(site(text, numa=numa)))
+    assert why in problems
+    assert bool(why) == bool(problems)

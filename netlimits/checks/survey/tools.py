@@ -133,6 +133,8 @@ def _refusals(site: Site, requirement: Setup) -> Iterator[DocumentError]:
         if not key.startswith(f"{block}."):
             key, problem = block, str(error)
         yield where.error(problem, *key.split("."))
+    for option, problem in _nodes(site, options):
+        yield where.error(problem, "measure", requirement.tool, option)
     if "data_port" in options and requirement.around.streams > 1:
         yield where.error(
             f"one port takes one stream, and `streams` is {requirement.around.streams}; "
@@ -143,6 +145,20 @@ def _refusals(site: Site, requirement: Setup) -> Iterator[DocumentError]:
         yield where.error(problem, "bulk")
     for problem in _concurrent(site, requirement):
         yield where.error(problem, "streams" if requirement.around.streams > 1 else "roles")
+
+
+def _nodes(site: Site, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield (option, why) for each NUMA node that a host cannot bind a program to."""
+    for option, end in (("numa", "local"), ("server_numa", "remote")):
+        for role in site.experiment.ends[end] if option in options else ():
+            known = site.fact(role, "numa")
+            if known is None:
+                continue
+            nodes = [name for name in known if name.isdigit()]
+            if "numactl" not in known:
+                yield option, f"{role} has no numactl; install it, or leave the option out"
+            elif nodes and str(options[option]) not in nodes:
+                yield option, f"{role} has no NUMA node {options[option]}: {', '.join(nodes)}"
 
 
 def _under_load(site: Site, requirement: Setup) -> str:

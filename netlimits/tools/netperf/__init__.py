@@ -139,7 +139,8 @@ class Netperf(Tool):
 
     def server(self, options: Mapping[str, Any], ends: ServerAddress) -> Command:
         listening = f"{ends.address},{_family(ends.address)}"
-        return Command(("netserver", "-D", "-L", listening, "-p", str(ends.port)))
+        argv = ("netserver", "-D", "-L", listening, "-p", str(ends.port))
+        return Command(_commands.bound(argv, None, options.get("server_numa")))
 
     def client(
         self, options: Mapping[str, Any], features: Features, ends: ServerAddress
@@ -156,7 +157,8 @@ class Netperf(Tool):
             *_specific(options),
             *("-k", ",".join(self._keys(options))),
         ]
-        return Command(tuple(argv), deadline=self.seconds(options) + _commands.START_UP)
+        bound = _commands.bound(tuple(argv), None, options.get("numa"))
+        return Command(bound, deadline=self.seconds(options) + _commands.START_UP)
 
     def seconds(self, options: Mapping[str, Any]) -> float:
         most = int(str(options.get("iterations", "10,3")).split(",")[0])

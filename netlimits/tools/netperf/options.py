@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from netlimits.tools import _options
+from netlimits.tools import _commands, _options
 
 _SIZE: Mapping[str, Any] = {
     "type": ["integer", "string"],
@@ -81,6 +81,7 @@ SCHEMA: Mapping[str, Any] = {
             "pattern": "^[0-9]*(,[0-9]*)?$",
             "description": "CPUs for netperf and netserver, `0` or `0,1` (global -T).",
         },
+        **_commands.NUMA,
         "burst": {
             "type": "integer",
             "minimum": 0,
