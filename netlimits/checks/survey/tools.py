@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from netlimits.checks import _base
 from netlimits.checks._base import Finding, Site
