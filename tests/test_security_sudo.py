@@ -109,6 +109,8 @@ def in_script(command: Command) -> Iterator[tuple[str, ...]]:
             yield ("tee", "/proc/irq/25/smp_affinity_list" if " " in name else queue)
     elif command.argv[3:4] == ("remove rules",):
         yield ("ethtool", "-N", command.argv[4], "delete", "1023")
+    elif command.argv[3:4] in (("remove tunnel",), ("remove ingress",)):
+        yield command.by_hand[0].argv
     elif command.argv[3:4] == ("set keys",):
         port, endpoint, inner = command.argv[4:]
         yield ("wg", "set", "nltun0", "private-key", "/dev/stdin", "listen-port", port, "peer",

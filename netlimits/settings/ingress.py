@@ -17,6 +17,8 @@ from netlimits.settings._base import State
 from netlimits.units import tc
 
 _READ = 'tc -j qdisc show dev "$1" || exit 1; echo; tc filter show dev "$1" ingress'
+_REMOVE = r"""root=; [ "$(id -u)" = 0 ] || root="sudo -n --"
+! tc qdisc show dev "$1" ingress | grep -q . || $root tc qdisc del dev "$1" ingress"""
 _POLICE = re.compile(r"\bpolice 0x[0-9a-f]+ rate (?P<rate>\w+) burst (?P<burst>\w+)")
 _LARGEST = "512kb"
 """The largest packet that conforms; tc's own is 2 KiB, less than a segment that GRO built."""
@@ -106,7 +108,10 @@ class Ingress:
         return tuple(wrong)
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        return _remove(interface) if not state or self.differences(original, state) else ()
+        if state:
+            return _remove(interface) if self.differences(original, state) else ()
+        script = ("sh", "-c", _REMOVE, "remove ingress", interface)  # a guard runs it twice
+        return (Command(script, by_hand=_remove(interface)),)
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
         surplus = [kind for kind in state["qdiscs"] if kind not in original["qdiscs"]]

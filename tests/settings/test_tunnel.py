@@ -85,9 +85,11 @@ def test_what_ip_shows_is_compared():
         "ip", "link", "del",
     )  # fmt: skip
     assert TUNNEL.unmet(pairs.state(TUNNEL, "wireguard"), {"kind": "wireguard"}) == ()
-    assert [c.argv for c in TUNNEL.undo("data0", NONE, {})] == [
+    assert [c.argv for c in TUNNEL.undo("data0", NONE, state)] == [
         ("ip", "link", "del", "dev", "nltun0")
     ]
+    (blind,) = TUNNEL.undo("data0", NONE, {})
+    assert "[ ! -e /sys/class/net/nltun0 ] ||" in blind.argv[2], "a guard may run it again"
     assert TUNNEL.undo("data0", NONE, NONE) == ()
 
 
