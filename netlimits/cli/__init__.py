@@ -33,6 +33,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "netlimits.cli.diagnose",
         "Say what limits the traffic between two hosts, and prove it.",
     ),
+    "experiments": (
+        "netlimits.cli.experiments",
+        "List the experiments that are installed, print or copy one.",
+    ),
     "plan": (
         "netlimits.cli.plan",
         "Show what an experiment would run, in which order, for how long.",
@@ -133,8 +137,8 @@ def group() -> None:
     \b
     Examples:
       netlimits lab up
-      netlimits plan experiments/stateless-offloads.yaml
-      netlimits run experiments/stateless-offloads.yaml --hosts hosts.yaml
+      netlimits plan stateless-offloads
+      netlimits run stateless-offloads --hosts hosts.yaml
       netlimits table results/stateless-offloads-20260101-120000
     """
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from netlimits.cli import echo
-from netlimits.cli.shared.options import HOSTS, JSON, PATIENCE, SET, pairs
+from netlimits.cli.shared.options import EXPERIMENT, HOSTS, JSON, PATIENCE, SET, pairs
 from netlimits.cli.shared.sides import Against, against_options, experiment_of, findings_beside
 from netlimits.errors import escaped
 
@@ -29,7 +29,7 @@ ORDER = ("error", "warning", "note")
 
 
 @click.command()
-@click.argument("experiment_file", metavar="EXPERIMENT", type=click.Path(path_type=Path))
+@EXPERIMENT
 @HOSTS
 @click.option("--local", is_flag=True, help="Every role is this machine, over loopback.")
 @SET
@@ -61,10 +61,10 @@ def check(
 
     \b
     Examples:
-      netlimits check experiments/stateless-offloads.yaml --hosts hosts.yaml
-      netlimits check experiments/quickstart.yaml --local
-      netlimits check experiments/stateless-offloads.yaml --hosts hosts.yaml --try
-      netlimits check experiments/tool-comparison.yaml --hosts hosts.yaml --json
+      netlimits check stateless-offloads --hosts hosts.yaml
+      netlimits check quickstart --local
+      netlimits check stateless-offloads --hosts hosts.yaml --try
+      netlimits check tool-comparison --hosts hosts.yaml --json
       netlimits check before.yaml --against after.yaml --hosts hosts.yaml
     """
     from netlimits.campaign.interrupt import interruptible

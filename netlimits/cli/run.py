@@ -18,7 +18,7 @@ from netlimits.cli.shared.hosts import (
     naming,
 )
 from netlimits.cli.shared.lines import say_warnings, skipped_lines
-from netlimits.cli.shared.options import HOSTS, SET
+from netlimits.cli.shared.options import EXPERIMENT, HOSTS, SET
 from netlimits.cli.shared.outputs import OutputFolder, refuse_folder
 from netlimits.cli.shared.sides import Against, against_options, experiment_of
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("experiment_file", metavar="EXPERIMENT", type=click.Path(path_type=Path))
+@EXPERIMENT
 @HOSTS
 @click.option("--local", is_flag=True, help="Every role is this machine, over loopback.")
 @SET
@@ -60,11 +60,11 @@ def run(
 
     \b
     Examples:
-      netlimits run experiments/quickstart.yaml --local
-      netlimits run experiments/stateless-offloads.yaml --hosts hosts.yaml
-      netlimits run experiments/stateless-offloads.yaml \\
+      netlimits run quickstart --local
+      netlimits run stateless-offloads --hosts hosts.yaml
+      netlimits run stateless-offloads \\
           --set measure.netperf.seconds=1 --set repeat.replicates=3
-      netlimits run experiments/quickstart.yaml --hosts hosts.yaml \\
+      netlimits run quickstart --hosts hosts.yaml \\
           --against measure.netperf.program=/opt/netperf/bin/netperf --sides old,new
       netlimits run tuning.yaml --against tuned.yaml --hosts hosts.yaml
       netlimits run mesh.yaml --hosts hosts.yaml --share s3://bucket/mesh

@@ -17,7 +17,7 @@ import click
 from netlimits.cli import echo
 from netlimits.cli.plan import plan_summary, planned_runs
 from netlimits.cli.shared.hosts import aside
-from netlimits.cli.shared.options import AT_ONCE, JSON, PATIENCE, SET, pairs
+from netlimits.cli.shared.options import AT_ONCE, EXPERIMENT, JSON, PATIENCE, SET, pairs
 from netlimits.cli.shared.outputs import OutputFile
 from netlimits.cli.shared.sides import (
     LARGE,
@@ -39,7 +39,7 @@ ROWS = 10
 
 
 @click.command()
-@click.argument("experiment_file", metavar="EXPERIMENT", type=click.Path(path_type=Path))
+@EXPERIMENT
 @SET
 @click.option("--rows", type=click.IntRange(min=0), help=f"Runs to show; {ROWS} if left out.")
 @click.option(
@@ -97,9 +97,9 @@ def plan(
 
     \b
     Examples:
-      netlimits plan experiments/stateless-offloads.yaml
-      netlimits plan experiments/stateless-offloads.yaml --commands
-      netlimits plan experiments/stateless-offloads.yaml --set repeat.replicates=3 --csv plan.csv
+      netlimits plan stateless-offloads
+      netlimits plan stateless-offloads --commands
+      netlimits plan stateless-offloads --set repeat.replicates=3 --csv plan.csv
       netlimits plan before.yaml --against after.yaml --commands --rows 4
     """
     from netlimits.experiment.plan import Plan, seeded

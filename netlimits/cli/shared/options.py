@@ -8,10 +8,50 @@ from pathlib import Path
 from typing import Any, Literal
 
 import click
+from click.shell_completion import CompletionItem
 
-from netlimits.errors import InputError
+from netlimits.errors import InputError, did_you_mean
 from netlimits.hosts.patience import USUAL, Patience, patience
 
+
+
+class ExperimentFile(click.Path):
+    """The path of an experiment's file, or the name of an installed one, as its path.
+
+    A file of that name takes precedence.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """Return the path. Raises InputError for what is neither a file nor a known name."""
+        from netlimits.experiment import packaged
+
+        path = Path(super().convert(value, param, ctx))
+        written = str(value)
+        if path.exists() or Path(written).name != written or path.suffix:
+            return path
+        if not (named := packaged.named(written)):
+            raise InputError(
+                f"{written}: no file and no experiment is called so"
+                f"{did_you_mean(written, packaged.files())}"
+            )
+        return named
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the installed names; the shell adds files."""
+        from netlimits.experiment import packaged
+
+        names = [CompletionItem(n) for n in packaged.files() if n.startswith(incomplete)]
+        return [*names, *super().shell_complete(ctx, param, incomplete)]
+
+
+EXPERIMENT = click.argument("experiment_file", metavar="EXPERIMENT", type=ExperimentFile())
 HOSTS = click.option(
     "--hosts",
     "hosts_file",
