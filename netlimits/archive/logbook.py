@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any, Self, cast
 
 from netlimits.archive import formats, records, standing
+from netlimits.archive.searches import SearchTrials, searches, unfinished
 from netlimits.archive.store import AGAINST, Archive
 from netlimits.errors import ArchiveError, one_line
 from netlimits.experiment import document, duet, load
@@ -97,6 +98,10 @@ class Logbook:
     @cached_property
     def plan(self) -> Plan:
         """The experiment's plan with added runs, without runs that are left out."""
+        if self.experiment.searched:
+            known = {record.run.number: record.run for record in records.records(self.archive)}
+            plan = self.planned or Plan(self.experiment)
+            return plan.leaving_out(self.skipped).with_trials(known.values())
         if self.planned:
             return self.planned.leaving_out(self.skipped)
         plan = Plan(self.experiment).leaving_out(self.skipped)
@@ -141,7 +146,8 @@ class Logbook:
         Returns:
             Numbers of runs by outcome (`ok`, `failed`, …), `planned` and `left`; `not_put_back`,
             the settings that are still changed; `reasons` of failed runs with their numbers;
-            `running`, the process that runs the campaign, or None.
+            `running`, the process that runs the campaign, or None; `searches`, those that are
+            planned (0 without a search), of each of which one more trial is `left` until it ends.
         """
         now = standing.standing(self.archive)
         planned = len(self.runs) if self.imported else self.planned_runs()
@@ -151,6 +157,7 @@ class Logbook:
             "seed": self.experiment.repeat.seed,
             "imported": self.imported and [file["file"] for file in self.imported["files"]],
             "planned": planned,
+            "searches": len(self.search_trials()),
             "skipped": self.skipped_runs(),
             **{s: now.outcomes.get(s, 0) for s in STATUSES if s != "interrupted"},
             "left": planned - now.outcomes.total(),
@@ -173,8 +180,21 @@ class Logbook:
         }
 
     def planned_runs(self) -> int:
-        """Return the number of planned runs, without those that are left out."""
+        """Return the number of planned runs, without those that are left out.
+
+        Of a search these are the trials with an outcome, and one more until it is over.
+        """
+        if self.experiment.searched:
+            known = self.search_trials()
+            trials = (r for each in known for r in each.records.values())
+            return sum(r.status != "interrupted" for r in trials) + unfinished(known)
         return len(self.plan) - self.plan.left_out().total()
+
+    def search_trials(self) -> list[SearchTrials]:
+        """Return the searches of the campaign with their trials so far, none without a search."""
+        if self.imported or not self.experiment.searched:
+            return []
+        return searches(self.plan, records.records(self.archive))
 
     def skipped_runs(self) -> list[dict[str, Any]]:
         """Return `tool`, number of `runs` and `reason` for each tool whose runs are left out."""

@@ -37,7 +37,9 @@ def in_order(session: Session, stop: Stop, on_progress: Callable[[Progress], Non
     tally = Tally(before.counts, count, seconds)
     on_progress(progress := tally.progress())
     for run in again():
-        record = _run(session, stop, run, before.attempts.get(run.number, 0), tally, on_progress)
+        record = carry_out(
+            session, stop, run, before.attempts.get(run.number, 0), tally, on_progress
+        )
         session.archive.roll()
         tally.add(record, session.specification(run).seconds, record.duration_s)
         on_progress(progress := tally.progress(record))
@@ -69,7 +71,7 @@ def cached(draw: Callable[[], Iterator[Run]]) -> tuple[Iterator[Run], Callable[[
     return iter(known), lambda: known
 
 
-def _run(
+def carry_out(
     session: Session,
     stop: Stop,
     run: Run,

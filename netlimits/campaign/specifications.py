@@ -69,6 +69,14 @@ class Specification:
         return tool(self.tool).seconds(self.options) + self.around.beyond
 
     @property
+    def asked_mbps(self) -> float | None:
+        """The rate of user data that all clients are told to send; None if they are told none."""
+        if pace := self.around.pace:
+            return pace.rate / 1e6
+        limit = tool(self.tool).limit(self.options)
+        return limit[1] * self.connections / 1e6 if limit else None
+
+    @property
     def ipv6(self) -> bool:
         """Whether the data goes over IPv6."""
         return ":" in (self.address(self.ends["remote"][0]) or "")

@@ -27,7 +27,7 @@ from netlimits.cli.shared.results import (
 )
 from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import DataError, InputError
-from netlimits.experiment.report_schema import VERDICTS
+from netlimits.experiment.report_schema import WORDS
 from netlimits.model import TABLE_FORMATS
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def table(
     def rendered(source: Results) -> tuple[list[str], list[DataError]]:
         texts, failed = [], []
         wanted = list(entries.tables(source.report, options, source.frame))
-        summaries = [entry for entry in wanted if entry.get("table") != VERDICTS]
+        summaries = [entry for entry in wanted if entry.get("table") not in WORDS] or wanted
         if form in ("csv", "json") and len(summaries) == 1:  # whose rows have the verdicts
             wanted = summaries
         for entry in wanted:

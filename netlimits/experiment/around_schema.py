@@ -10,6 +10,25 @@ _RATE: Mapping[str, Any] = {
     "exclusiveMinimum": 0,
     "maximum": 1e13,
 }
+_LOAD: Mapping[str, Any] = {
+    "type": ["integer", "string"],
+    "minimum": 1,
+    "pattern": r"^[0-9]+(\.[0-9]+)?[KMGkmg]?$",
+}
+_TIME: Mapping[str, Any] = {
+    "type": ["number", "string"],
+    "exclusiveMinimum": 0,
+    "pattern": r"^[0-9]+(\.[0-9]+)? ?(us|ms|s)$",
+}
+LATENCIES: Mapping[str, str] = {
+    "latency_mean": "mean latency",
+    "latency_p50": "median latency",
+    "latency_p90": "90th-percentile latency",
+    "latency_p99": "99th-percentile latency",
+    "latency_max": "latency",
+}
+"""Metrics that a search can bound."""
+
 AROUND: Mapping[str, Mapping[str, Any]] = {
     "streams": {
         "title": "Parallel streams",
@@ -83,6 +102,55 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
                 "minimum": 1,
                 "maximum": 600,
                 "default": 5,
+            },
+        },
+    },
+    "search": {
+        "title": "The highest load that still holds",
+        "description": "Search the highest value of a load, such as a rate, at which loss and "
+        "latency stay within bounds, and what is asked for arrives: what RFC 2544 calls "
+        "throughput. Each trial is a run. MLRsearch of FD.io chooses the loads.",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["of", "from", "to"],
+        "properties": {
+            "of": {
+                "description": "Name of the load: `${name}` is its value in options and derived "
+                "values, such as rate (bit/s) or packets (packets/s).",
+                "type": "string",
+                "pattern": "^[A-Za-z_][A-Za-z0-9_]*$",
+            },
+            "from": {"description": "Lowest load; K M G are 1000^n.", **_LOAD},
+            "to": {"description": "Highest load, with which the search begins.", **_LOAD},
+            "loss": {
+                "description": "Highest loss of a trial, percent.",
+                "type": "number",
+                "minimum": 0,
+                "exclusiveMaximum": 100,
+                "default": 0,
+            },
+            **{
+                name: {
+                    "description": f"Highest {what} of a trial: a number of µs, or 5ms.",
+                    **_TIME,
+                }
+                for name, what in LATENCIES.items()
+            },
+            "width": {
+                "description": "Distance of the highest load that holds from the lowest that does "
+                "not, in percent of the latter.",
+                "type": "number",
+                "minimum": 0.05,
+                "maximum": 50,
+                "default": 1,
+            },
+            "trials": {
+                "description": "Number of trials whose majority decides a load. With 1 a single "
+                "lost packet decides.",
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 99,
+                "default": 3,
             },
         },
     },

@@ -122,6 +122,13 @@ class Configurations:
         config = hashlib.sha256(text.encode()).hexdigest()[:12]
         return Configuration(config, values, ",".join(cells))
 
+    def at(self, given: Values) -> Configuration:
+        """The configuration of factors' values, which may be others than the file's."""
+        values: dict[str, Any] = dict(given)
+        self._compute(values, frozenset(self.columns))
+        values = {name: values[name] for name in self.columns}
+        return Configuration(identity(values), values, ",".join(map(cell, values.values())))
+
     def kind(self, number: int, name: str) -> int:
         """A number for all configurations that differ only in the axis that has a name.
 
@@ -284,10 +291,7 @@ class Configurations:
                 )
                 continue
             seen.add(given)
-            values = dict(row)
-            self._compute(values, frozenset(self.columns))
-            cells = ",".join(cell(value) for value in values.values())
-            yield Configuration(identity(values), values, cells)
+            yield self.at(row)
 
     def _index(self, given: Values) -> int:
         """The number of a configuration in the product, or -1 when it is none of it."""

@@ -150,6 +150,9 @@ def _refuse(before: Experiment, after: Experiment) -> None:
         if side.mesh:
             problem = "is a mesh, and a duet has one pair of hosts; use a factor instead"
             raise _error(side, problem, "roles")
+        if side.searched:
+            problem = "is not for a duet, whose sides have the same runs; use a factor instead"
+            raise _error(side, problem, "search")
         if SIDE in resolution.names(side):
             problem = "is reserved for the sides of a duet; use another name"
             raise _error(side, problem, "factors", SIDE)

@@ -21,7 +21,7 @@ from functools import partial
 from typing import IO, Any
 
 from netlimits.errors import DocumentError, InputError, raise_all
-from netlimits.experiment import replicates, resolution
+from netlimits.experiment import replicates, resolution, search
 from netlimits.experiment.configurations import Configuration, Configurations, cell, identity
 from netlimits.experiment.duet import Interleaved
 from netlimits.experiment.mesh import dispatch, pairs, rounds, workload
@@ -34,6 +34,8 @@ from netlimits.tools import tool
 SEED_BITS = 48
 OVERHEAD = 0.1
 """Seconds between the measured seconds of two runs: settings read back, netperf's own start."""
+TRIALS = 8
+"""Trials that a search takes about: the median of benchmarks/search.py."""
 _KEPT = 10_000
 """Configurations up to which they are kept rather than made anew for each replicate."""
 
@@ -114,9 +116,12 @@ class Plan:
         if errors:
             raise_all([*errors, *self._setups.errors()])
         self._added: tuple[Repeat, ...] = ()
+        self._trials: tuple[Run, ...] = ()
 
     def __len__(self) -> int:
-        """How many runs there are."""
+        """How many runs there are; of searches, those that are known."""
+        if self.experiment.searched:
+            return len(self._trials)
         return self._count + sum(self._runs_of(added) for added in self._added)
 
     def _runs_of(self, added: Repeat) -> int:
@@ -135,6 +140,11 @@ class Plan:
         Raises InputError for coin-flips, and for more runs than RUN_LIMIT.
         """
         order = self.experiment.repeat.order
+        if self.experiment.searched:
+            raise InputError(
+                "a search has as many trials as it needs; run the experiment again with more "
+                "`replicates`"
+            )
         if order == "coin-flips":
             raise InputError(
                 "with coin-flips chance decides how often each configuration runs: there is no "
@@ -172,12 +182,41 @@ class Plan:
     def runs(self, first: int = 1) -> Iterator[Run]:
         """Every run from a number on, in its order, those before it passed by without being made.
 
+        Of searches these are the trials that are known, and before any is, the first of each.
         Raises ValueError when the experiment has no seed yet.
         """
+        if self.experiment.searched:
+            yield from (r for r in self._trials or self.searches() if r.number >= first)
+        else:
+            yield from self._expanded(first)
+
+    def _expanded(self, first: int = 1) -> Iterator[Run]:
+        """Every run of the configurations; of a search at its lowest and at its highest load."""
         order = itertools.islice(self._order(), first - 1, None)
         for number, (block, chosen) in enumerate(order, first):
             configuration = self._configuration(chosen)
             yield Run(number, block, configuration.config, configuration.values)
+
+    def with_trials(self, trials: Iterable[Run]) -> Plan:
+        """The same plan, with the trials of its searches that were made."""
+        plan = copy.copy(self)
+        plan._trials = tuple(trials)
+        return plan
+
+    def searches(self) -> list[Run]:
+        """The searches in their order, each as its first trial, which is at the highest load."""
+        of, high = self.experiment.searched, search.limits(self.experiment.around["search"])[1]
+        runs = (run for run in self._expanded() if run.values[of] == high)
+        return [dataclasses.replace(run, number=number) for number, run in enumerate(runs, 1)]
+
+    def trial(self, of_search: Run, load: int, number: int) -> Run:
+        """The run of a search at a load."""
+        derived = self.experiment.derived
+        given = {name: v for name, v in of_search.values.items() if name not in derived}
+        given[self.experiment.searched] = load
+        assert isinstance(self.configurations, Configurations)
+        config, values, _ = self.configurations.at(given)
+        return Run(number, of_search.block, config, values)
 
     def skip(self, values: Values) -> str:
         """Why a configuration's runs are left out; "" where they are not."""
@@ -200,6 +239,8 @@ class Plan:
         columns = self.configurations.columns
         last = ("skip",) if self.skipped else ()
         file.write(",".join(("run", "block", "config", *columns, *last)) + "\n")
+        if self.experiment.searched:  # the trials are in the journal
+            return 0
         make = self._configuration
         comma = "," if columns else ""
         for number, (block, chosen) in enumerate(self._order(), 1):
@@ -231,7 +272,8 @@ class Plan:
             if setup.tool not in self.skipped:
                 seconds = tool(setup.tool).seconds(setup.options) + setup.around.beyond
                 total += (seconds + OVERHEAD) * often
-        return total / weight * len(self)
+        often = len(self.searches()) * TRIALS if self.experiment.searched else len(self)
+        return total / weight * often
 
     def setup(self, values: Values) -> Setup:
         """What a configuration sets and measures; resolved once for all that look up the same.

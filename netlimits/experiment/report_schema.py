@@ -12,6 +12,12 @@ TABLES = ("summary",)
 VERDICTS = "verdicts"
 """An entry that is this word alone: what limited each configuration (`limits.explained`)."""
 
+SEARCH = "search"
+"""Another one: the highest load that held in each configuration (`analysis.search`)."""
+
+WORDS = (VERDICTS, SEARCH)
+"""The tables that are a word alone in `report:`."""
+
 TEXT: Mapping[str, Any] = {"type": "string", "minLength": 1}
 _NAMES: Mapping[str, Any] = {
     "anyOf": [TEXT, {"type": "array", "minItems": 1, "items": TEXT}],
@@ -125,9 +131,10 @@ def table_entry() -> dict[str, Any]:
     }
 
 
-def verdicts_entry() -> dict[str, Any]:
-    """The schema of the entry for verdicts."""
-    return {"description": "What limited each configuration, as a table.", "enum": [VERDICTS]}
+def word_entry() -> dict[str, Any]:
+    """The schema of an entry that is a word."""
+    about = "Table of what limited each configuration, or of the highest load that held."
+    return {"description": about, "enum": [*WORDS]}
 
 
 def chart_entry(kind: str | None = None) -> dict[str, Any]:
@@ -147,7 +154,7 @@ def chart_entry(kind: str | None = None) -> dict[str, Any]:
 def report_entry(entry: Mapping[str, Any] | str) -> dict[str, Any]:
     """The schema of one `report:` entry, by whether it is a word, a table or a chart."""
     if isinstance(entry, str):
-        return verdicts_entry()
+        return word_entry()
     if "chart" not in entry or "table" in entry:
         return table_entry()
     kind = entry["chart"]

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from netlimits.errors import DocumentError, InputError, raise_all
-from netlimits.experiment import expressions, schema, templates
+from netlimits.experiment import expressions, schema, search, templates
 from netlimits.experiment.around_schema import AROUND
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.expressions import Expression, shown
@@ -72,7 +72,7 @@ def setup(experiment: Experiment, values: Values) -> Setup:
             parts[part_name] = resolved
     raise_all(errors)
     options.pop(schema.IF_MISSING, None)  # for us, not for the tool
-    around = _around(parts)
+    around = _around(parts, values)
     servers = 1 if experiment.mesh else len(experiment.ends["remote"])
     return Setup(
         name,
@@ -97,7 +97,7 @@ def looked_up(experiment: Experiment) -> frozenset[str]:
     options = [use.options for use in experiment.settings]
     written = [options, *experiment.measure.values(), dict(experiment.around)]
     conditions = (_condition(use.when).names for use in experiment.settings if use.when)
-    return templates.used(written).union({"tool"}, *conditions)
+    return templates.used(written).union({"tool", experiment.searched}, *conditions)
 
 
 def applies(use: SettingUse, values: Values) -> bool:
@@ -120,14 +120,15 @@ def may_be_missing(experiment: Experiment, tool: str) -> bool:
     return bool(experiment.measure[tool].get(schema.IF_MISSING) == "skip")
 
 
-def _around(parts: Mapping[str, Any]) -> Around:
-    pace, trace, bulk = (parts.get(name) for name in ("pace", "trace", "bulk"))
+def _around(parts: Mapping[str, Any], values: Values) -> Around:
+    pace, trace, bulk, sought = (parts.get(name) for name in ("pace", "trace", "bulk", "search"))
     return Around(
         streams=parts.get("streams", 1),
         pace=Pace(**pace) if pace else None,
         family=parts.get("family"),
         trace=Trace(**{**trace, "roles": tuple(trace["roles"])}) if trace else None,
         bulk=Bulk(**bulk) if bulk and bulk["streams"] else None,
+        search=search.read(sought, int(values[sought["of"]] or 0)) if sought else None,
     )
 
 

@@ -15,7 +15,7 @@ from netlimits.charts import KINDS
 from netlimits.experiment import templates
 from netlimits.experiment.around_schema import AROUND
 from netlimits.experiment.mesh import pairs
-from netlimits.experiment.report_schema import TEXT, chart_entry, table_entry, verdicts_entry
+from netlimits.experiment.report_schema import TEXT, chart_entry, table_entry, word_entry
 from netlimits.settings import SETTINGS
 from netlimits.tools import TOOLS
 
@@ -258,7 +258,7 @@ def document_schema() -> dict[str, Any]:
     whole = structure()
     keys = whole["properties"]
     keys["settings"]["items"]["minProperties"] = 2  # checks say it in better words
-    entries = [verdicts_entry(), table_entry(), *map(chart_entry, KINDS)]
+    entries = [word_entry(), table_entry(), *map(chart_entry, KINDS)]
     keys["report"] = {**_REPORT, "items": {"anyOf": entries}}
     settings = keys["settings"]["items"]["properties"]
     settings.update({setting.name: templated(setting.schema) for setting in SETTINGS})

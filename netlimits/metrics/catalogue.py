@@ -315,6 +315,7 @@ METRICS: tuple[Metric, ...] = (
     _metric("controller_cpu", "pct", "netlimits' own CPU", "% of one CPU", "lower"),
     _metric("controller_memory", "mib", "netlimits' own memory", "MiB", "lower"),
     _metric("controller_busy", "pct", "CPU of the machine that runs netlimits", "%"),
+    _metric("search_missed", "pct", "Beyond the bounds of the search", "%", "lower"),
     _metric("disturbed", "pct", "Other traffic on the link", "% of the run's", "lower"),
     *chain.from_iterable(map(_both, _OF_BOTH_ENDS)),
     _metric("iperf3_loss", "pct", "Packet loss by iperf3", "%", "lower"),

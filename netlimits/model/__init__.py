@@ -22,6 +22,7 @@ from netlimits.model.experiments import Repeat as Repeat
 from netlimits.model.experiments import Scalar as Scalar
 from netlimits.model.experiments import SettingUse as SettingUse
 from netlimits.model.experiments import Values as Values
+from netlimits.model.searches import Search as Search
 
 Status = Literal["ok", "failed", "timeout", "invalid", "interrupted"]
 STATUSES: tuple[Status, ...] = ("ok", "failed", "timeout", "invalid", "interrupted")
@@ -164,7 +165,7 @@ class Around:
     """The options of a configuration that apply to every tool.
 
     `streams` is the number of clients for each server. Without a `family` the data takes the IP
-    version of the hosts' data addresses.
+    version of the hosts' data addresses. `search` is that of which a run is a trial.
     """
 
     streams: int = 1
@@ -172,6 +173,7 @@ class Around:
     trace: Trace | None = None
     family: Family | None = None
     bulk: Bulk | None = None
+    search: Search | None = None
 
     @property
     def beyond(self) -> int:

@@ -121,6 +121,11 @@ class Experiment:
         return self.side_of(values).ends
 
     @property
+    def searched(self) -> str:
+        """The name of the load that the experiment searches, "" if it searches none."""
+        return str(self.around.get("search", {}).get("of", ""))
+
+    @property
     def derived(self) -> frozenset[str]:
         """The names of derived values, on all sides of a duet."""
         return frozenset(name for side in self.sides.values() or [self] for name in side.derive)

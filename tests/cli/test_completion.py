@@ -33,6 +33,7 @@ def completed(words: str) -> list[str]:
         ("run --qu", ["--quiet"]),
         ("export results --format o", ["openmetrics"]),
         ("describe qd", ["qdisc"]),
+        ("experiments quick", ["quickstart"]),
     ],
 )
 def test_a_shell_is_told_what_may_follow(words: str, completions: list[str]) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from test_completion import completed
 
 from netlimits.cli import group
 from netlimits.errors import InputError
@@ -53,7 +52,3 @@ def test_a_copy_is_never_written_over_a_file(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="is there already"):
         call("experiments", "--copy", "tso", "quickstart")
     assert not Path("tso.yaml").exists()
-
-
-def test_a_shell_completes_names():
-    assert "quickstart" in completed("run quick")

@@ -222,5 +222,6 @@ def test_the_example_of_a_key_around_the_tool_is_accepted(
     name: str, example: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "documented.yaml"
-    path.write_text(f"{HEAD}{example}\n")
-    assert getattr(resolution.setup(load.load(path), {}).around, name)
+    head = HEAD.replace("1024", '"${rate}"') if name == "search" else HEAD
+    path.write_text(f"{head}{example}\n")
+    assert getattr(resolution.setup(load.load(path), {"rate": 1024}).around, name)

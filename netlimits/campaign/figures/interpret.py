@@ -18,6 +18,7 @@ from netlimits.evidence import sample
 from netlimits.evidence.counted import EVIDENCE, queues
 from netlimits.evidence.sample import arrivals
 from netlimits.evidence.sample.snapshots import parse_snapshots
+from netlimits.experiment import search
 from netlimits.model import (
     Completed,
     Measurement,
@@ -67,6 +68,8 @@ def read(specification: Specification, entries: Entries) -> Measurement:
     if specification.around.pace:
         way = rates.way(specification.tool, entries, specification.ends["local"][0])
         figures |= rates.hold(specification.around.pace, way, figures)
+    if of_search := specification.around.search:
+        figures |= search.judged(of_search, specification.asked_mbps, figures)
     return replace(measured, figures=figures)
 
 

@@ -31,6 +31,7 @@ def summary_of(
         "replicates": None if experiment.repeat.runs else experiment_plan.replicates[1],
         "replicates_least": None if experiment.repeat.runs else experiment_plan.replicates[0],
         "runs": len(experiment_plan),
+        **({"searches": len(experiment_plan.searches())} if experiment.searched else {}),
         "order": experiment.repeat.order,
         "seed": experiment.repeat.seed,
         "seed_drawn": drawn,
@@ -85,6 +86,8 @@ def _excluded(experiment_plan: Plan) -> list[dict[str, Any]]:
 
 def print_summary(summary: Mapping[str, Any]) -> None:
     """The summary in lines."""
+    from netlimits.experiment.plan import TRIALS
+
     title = f"{summary['experiment']}: {summary['question']}".removesuffix(": ")
     echo(one_line(title))
     count = _count(summary["configurations"], "configuration")
@@ -103,7 +106,11 @@ def print_summary(summary: Mapping[str, Any]) -> None:
     if summary["replicates"]:
         least, most = summary["replicates_least"], summary["replicates"]
         times = f" = {count} × {most:,}" if least == most else f", {least:,} to {most:,} of each"
-    echo(f"{_count(summary['runs'], 'run')}{times}, order {summary['order']}")
+    what = _count(summary["runs"], "run")
+    if searches := summary.get("searches"):
+        what = f"{searches:,} search{'' if searches == 1 else 'es'} of some {TRIALS} runs"
+        times = ""
+    echo(f"{what}{times}, order {summary['order']}")
     if "rounds" in summary:
         shape = "" if summary["shape"] == "list" else f" ({summary['shape']})"
         echo(
@@ -116,7 +123,8 @@ def print_summary(summary: Mapping[str, Any]) -> None:
     for skipped in summary["skipped"]:
         why = one_line(skipped["reason"])
         echo(f"{_count(skipped['runs'], 'run')} of them skipped, {skipped['tool']}: {why}")
-    left = summary["runs"] - sum(skipped["runs"] for skipped in summary["skipped"])
+    left = summary["runs"] + TRIALS * summary.get("searches", 0)
+    left -= sum(skipped["runs"] for skipped in summary["skipped"])
     each = f"{summary['seconds'] / max(1, left):.3g} s a run"
     if "rounds" in summary and summary["replicates"]:
         each = f"{summary['seconds'] / summary['rounds'] / summary['replicates']:.3g} s a round"

@@ -93,6 +93,7 @@ class Conduct:
         """Run what is left, show progress, write the frames, and say what came of it."""
         written = self.work_through(campaign, survey, hosts, stop)
         shown = ("compare",) if campaign.experiment.sides else ("explain", "table")
+        shown = ("table",) if campaign.experiment.searched else shown
         _report(campaign.state(), written, campaign.path, shown, self.as_json)
 
     def work_through(
@@ -156,6 +157,7 @@ class Conduct:
         from netlimits.campaign import rehearsal
         from netlimits.campaign.mesh.schedule import every_pair
         from netlimits.campaign.schedule import in_order
+        from netlimits.campaign.search import every_search
         from netlimits.campaign.session import Session
 
         if not isinstance(work, Session):
@@ -167,6 +169,8 @@ class Conduct:
             if experiment.mesh:
                 most = pairs_at_once(experiment, self.at_once)
                 every_pair(work, stop, on_progress, at_once=most)
+            elif experiment.searched:
+                every_search(work, stop, on_progress)
             else:
                 in_order(work, stop, on_progress)
 
@@ -252,5 +256,5 @@ def _report(
         if state["ok"]:
             for number, command in enumerate((*shown, "figures", "report")):
                 echo(f"{'     ' if number else 'next:'} netlimits {command} {quoted(folder)}")
-    if state["ok"] < state["planned"]:
+    if state["left"] or (state["ok"] < state["planned"] and not state["searches"]):
         sys.exit(1)

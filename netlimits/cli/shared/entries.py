@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from netlimits.charts import CHARTS, KINDS, REQUIRED
 from netlimits.cli.shared.results import Results
 from netlimits.errors import DataError
-from netlimits.experiment.report_schema import VERDICTS
+from netlimits.experiment.report_schema import SEARCH, VERDICTS, WORDS
 from netlimits.model import SIDE
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def tables(
     if not laid and named:
         only_verdicts = all(entry["table"] == VERDICTS for entry in named)
         return [*named, *([defaults.table(frame)] if only_verdicts else [])]
-    named = [entry for entry in named if entry["table"] != VERDICTS]
+    named = [entry for entry in named if entry["table"] not in WORDS]
     if not (named or (laid.get("of") and laid.get("rows"))):
         named = [defaults.table(frame)]
     if set(laid) <= {"pool"}:
@@ -166,6 +166,10 @@ def summary_of(
     if entry.get("table") == VERDICTS:
         derived = results.campaign.experiment.derived if results.campaign else ()
         return _verdicts(results).drop(columns=[*derived], errors="ignore")
+    if entry.get("table") == SEARCH:
+        from netlimits.analysis.search import searches
+
+        return searches(results.frame)
 
     of = listed(entry.get("of"))
     if window is not None and not of_highest(of):

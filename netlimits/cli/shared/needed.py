@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from netlimits.errors import InputError
-from netlimits.experiment.report_schema import VERDICTS
+from netlimits.experiment.report_schema import VERDICTS, WORDS
 from netlimits.metrics import IDENTITY, metric
 
 LIMITED_BY = "limited_by"
@@ -43,7 +43,7 @@ def of_tables(
 ) -> frozenset[str] | None:
     """What the tables of a report, or of options in its place, are made of; None for all."""
     named = [entry for entry in report if "table" in entry]
-    if any(entry["table"] == VERDICTS for entry in named):
+    if any(entry["table"] in WORDS for entry in named):
         return None
     return _columns([*named, options])
 

@@ -14,7 +14,6 @@ from netlimits.errors import InputError, did_you_mean
 from netlimits.hosts.patience import USUAL, Patience, patience
 
 
-
 class ExperimentFile(click.Path):
     """The path of an experiment's file, or the name of an installed one, as its path.
 
@@ -24,13 +23,11 @@ class ExperimentFile(click.Path):
     def __init__(self) -> None:
         super().__init__(path_type=Path)
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Any:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path. Raises InputError for what is neither a file nor a known name."""
         from netlimits.experiment import packaged
 
-        path = Path(super().convert(value, param, ctx))
+        path: Path = super().convert(value, param, ctx)  # type: ignore[assignment]
         written = str(value)
         if path.exists() or Path(written).name != written or path.suffix:
             return path

@@ -128,7 +128,8 @@ def _experiment() -> Iterator[Section]:
     measure = {**parts["measure"], "properties": {}}
     properties = {**parts, "settings": _less(parts["settings"], settings), "measure": measure}
     yield _of_schema("experiment", {**whole, "properties": properties})
-    about = f"{report['description']} The word `{report_schema.VERDICTS}` alone is an entry too."
+    words = " or ".join(f"`{word}`" for word in report_schema.WORDS)
+    about = f"{report['description']} The word {words} alone is an entry too."
     yield _of_schema("report, a table", {**report_schema.table_entry(), "description": about})
     yield _names("settings, each in an entry of `settings:`", settings, *OF_AN_ENTRY)
     yield _names("tools, under `measure:`", parts["measure"]["properties"])

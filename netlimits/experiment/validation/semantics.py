@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from netlimits.errors import InputError, did_you_mean
-from netlimits.experiment import schema, templates
+from netlimits.experiment import schema, search, templates
 from netlimits.experiment.around_schema import AROUND
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.expressions import shown
@@ -47,6 +47,8 @@ class Reader:
         if isinstance(self.data.get("roles"), dict):
             self.mesh = pairs.mesh(self.data["roles"])
             self.names.known += [Mesh.SENDER, Mesh.RECEIVER]
+        if isinstance(sought := self.data.get("search"), dict) and "of" in sought:
+            self.names.known += [sought["of"]]
 
     def experiment(self) -> Experiment:
         """The experiment; not to be used where `names.errors` has any."""
@@ -54,6 +56,7 @@ class Reader:
             name: self.values(values, ("factors", name))
             for name, values in self.data.get("factors", {}).items()
         }
+        factors |= self.searched()
         zips = (*self.zips(), *self.pairs())
         given = dict(factors)
         for group in zips:
@@ -101,6 +104,34 @@ class Reader:
             self.names.fault(problem, "include")
         senders, receivers = zip(*self.mesh.pairs, strict=True) if self.mesh.pairs else ((), ())
         yield {Mesh.SENDER: senders, Mesh.RECEIVER: receivers}
+
+    def searched(self) -> dict[str, tuple[Scalar, ...]]:
+        """The load that is searched, as a factor with its lowest and highest value."""
+        options = self.data.get("search")
+        if not isinstance(options, dict) or not {"of", "from", "to"} <= options.keys():
+            return {}
+        for name in ("of", "from", "to"):
+            if templates.is_template(options[name]):
+                self.names.fault("must be a value: all searches have it", "search", name)
+                return {}
+        self.names.define(options["of"], ("search", "of"))
+        low, high = search.limits(options)
+        if low >= high:
+            self.names.fault(
+                f"must be more than `from`, which is {options['from']}", "search", "to"
+            )
+            return {}
+        if self.mesh:
+            self.names.fault("is for one pair of hosts, not for a mesh", "search")
+        if "include" in self.data:
+            self.names.fault("gives no load: leave it out of a search", "include")
+        if (order := self.data.get("repeat", {}).get("order", "blocked")) not in search.ORDERS:
+            self.names.fault(
+                f"a search is as a whole in one place of the order, and {order} has none; take "
+                f"{' or '.join(search.ORDERS)}",
+                *("repeat", "order"),
+            )
+        return {options["of"]: (low, high)}
 
     def values(self, values: list[Scalar], key: KeyPath) -> tuple[Scalar, ...]:
         """A factor's values, none of them twice."""
@@ -339,6 +370,8 @@ class Reader:
     def report(self, given: Lists) -> Iterator[Mapping[str, Any]]:
         """The entries, whose metrics and factors exist."""
         given = self.sure(given)
+        if "report" not in self.data and "search" in self.data:
+            yield from ({"table": "search"}, {"chart": "search"})
         for number, entry in enumerate(self.data.get("report", [])):
             key: KeyPath = ("report", number)
             if isinstance(entry, str):

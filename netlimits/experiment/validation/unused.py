@@ -106,11 +106,12 @@ def _given(
 ) -> Iterable[tuple[str, KeyPath, frozenset[str]]]:
     """(factor, its key, the lists that move with it)."""
     for name in experiment.factors:
-        yield name, ("factors", name), frozenset()
+        key: KeyPath = ("search", "of") if name == experiment.searched else ("factors", name)
+        yield name, key, frozenset()
     numbered = isinstance(data.get("zip"), list)
     for number, group in enumerate(experiment.zips):
         for name in group if number < len(experiment.zips) - bool(experiment.mesh) else ():
-            key: KeyPath = ("zip", number, name) if numbered else ("zip", name)
+            key = ("zip", number, name) if numbered else ("zip", name)
             yield name, key, frozenset(group) - {name}
 
 

@@ -1,0 +1,99 @@
+"""The next load of a search, chosen by FD.io's MLRsearch.
+
+MLRsearch is the reference of the IETF's draft-ietf-bmwg-mlrsearch. It begins with the highest load,
+takes what arrives as the next one, and widens or halves an interval from there. It calls a function
+that measures, and waits for the result. Here it is called again after each trial, with a function
+that returns the results so far in their order: so a search is a function of its trials, which the
+journal has, and an interrupted search goes on as if it had not been.
+
+MLRsearch knows loss alone. A trial that misses another bound is a loss of as much to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from netlimits.errors import ArchiveError
+from netlimits.model import Search
+from netlimits.model.searches import Bounds, SearchTrial, bounds
+
+_PACKETS = 10**9
+"""Packets of a trial for MLRsearch, which takes whole numbers: shares are exact to this many."""
+
+PRECEDING = 1
+"""Coarser searches before the last one; two took a trial more (benchmarks/search.py)."""
+
+_FOREVER = 1e9
+"""Seconds that a search may take for MLRsearch, whose clock knows nothing of an interruption."""
+
+
+class _Next(Exception):
+    """The load of a trial that was not measured yet."""
+
+    def __init__(self, load: int) -> None:
+        super().__init__(load)
+        self.load = load
+
+
+def advance(search: Search, trials: Sequence[SearchTrial]) -> int | Bounds:
+    """Return the load of the next trial, or the result if the search is over.
+
+    Args:
+        search: The search; its own load is ignored.
+        trials: All trials so far, in their order.
+
+    Raises:
+        ArchiveError: The trials are not those that this version would have made.
+    """
+    from MLRsearch import (
+        AbstractMeasurer,
+        Config,
+        MeasurementResult,
+        MultipleLossRatioSearch,
+        SearchGoal,
+    )
+
+    left = iter(trials)
+
+    class Replay(AbstractMeasurer):  # type: ignore[misc]  # it ships no types
+        def measure(self, intended_duration: float, intended_load: float) -> Any:
+            load = round(intended_load)
+            trial = next(left, None)
+            if trial is None:
+                raise _Next(load)
+            if trial.load != load:
+                raise ArchiveError(
+                    f"a trial was at {trial.load:g} where the search asks for {load}: another "
+                    "version made it; start a new campaign"
+                )
+            return MeasurementResult(
+                intended_duration=intended_duration,
+                intended_load=intended_load,
+                offered_count=_PACKETS,
+                loss_count=round(min(1.0, trial.missed) * _PACKETS),
+            )
+
+    goal = SearchGoal(
+        loss_ratio=0.0,
+        exceed_ratio=0.5 if search.trials > 1 else 0.0,
+        relative_width=search.width,
+        initial_trial_duration=1.0,
+        final_trial_duration=1.0,
+        duration_sum=float(search.trials),
+        preceding_targets=PRECEDING,
+        expansion_coefficient=2,
+        fail_fast=False,
+    )
+    config = Config(
+        goals=[goal],
+        min_load=float(search.low),
+        max_load=float(search.high),
+        search_duration_max=_FOREVER,
+        warmup_duration=None,
+    )
+    try:
+        MultipleLossRatioSearch(config=config).search(Replay(), debug=lambda _: None)
+    except _Next as trial:
+        return trial.load
+    return bounds(trials, search.trials)

@@ -1,0 +1,107 @@
+"""A search for the highest load that a path carries within bounds, and its trials.
+
+Each trial is a run at one load. A load is decided by the majority of `Search.trials` trials.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+OF, LOAD, TRIALS, MISSED, WHY = (
+    "search_of",
+    "search_load",
+    "search_trials",
+    "search_missed_pct",
+    "search_why",
+)
+"""Columns of a trial: the factor that is searched, its value, the trials that decide a load, by
+how many percent the worst bound was missed (0 if the load held), and which bound that was."""
+
+UNMEASURED = ("failed", "timeout", "invalid")
+"""Outcomes of a trial without figures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The options of a search, with the load of one configuration.
+
+    Attributes:
+        of: The name that stands for the load in `${…}`.
+        load: The load of this configuration.
+        low: The lowest load.
+        high: The highest load.
+        loss_pct: The highest loss, None if it was not given: then none, where it is measured.
+        latency_us: Column of a latency -> its bound in µs.
+        width: The relative distance of the highest load that holds from the lowest that does not.
+        trials: Number of trials whose majority decides a load.
+    """
+
+    of: str
+    load: int
+    low: int
+    high: int
+    loss_pct: float | None = None
+    latency_us: Mapping[str, float] = field(default_factory=dict)
+    width: float = 0.01
+    trials: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SearchTrial:
+    """A trial at a `load`; `missed` is the share by which it missed a bound, 0 if it held."""
+
+    load: float
+    missed: float
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The highest load that held and the lowest above it that did not; None if there is none.
+
+    `why` is what the latter missed.
+    """
+
+    held: float | None
+    missed: float | None
+    why: str = ""
+
+
+def counted(attempts: Iterable[tuple[float, str, float | None, str]]) -> Iterator[SearchTrial]:
+    """Yield the trials that count, from the (load, status, missed share, reason) of all runs.
+
+    A run without figures is done again at the same load. If it fails twice in a row, the load did
+    not hold: an overloaded path may cut off the tool's own control connection.
+    """
+    failed: float | None = None
+    for load, status, missed, why in attempts:
+        if status == "ok" and missed is not None:
+            failed = None
+            yield SearchTrial(load, missed, why)
+        elif failed == load:
+            failed = None
+            yield SearchTrial(load, 1.0, why)
+        else:
+            failed = load
+
+
+def bounds(trials: Iterable[SearchTrial], decides: int) -> Bounds:
+    """Return what the trials say if the majority of `decides` trials decides a load."""
+    by_load: defaultdict[float, list[SearchTrial]] = defaultdict(list)
+    for trial in trials:
+        by_load[trial.load].append(trial)
+    majority = decides // 2 + 1
+
+    def decided(good: bool) -> Sequence[float]:
+        return [
+            load
+            for load, those in by_load.items()
+            if sum((trial.missed == 0) is good for trial in those) >= majority
+        ]
+
+    missed = min(decided(good=False), default=None)
+    held = max((x for x in decided(good=True) if missed is None or x < missed), default=None)
+    reasons = [t.why for t in by_load[missed] if t.why] if missed is not None else []
+    return Bounds(held, missed, max(reasons, key=reasons.count, default=""))
