@@ -33,7 +33,7 @@ def print_runs(experiment_plan: Plan, runs: Sequence[Run]) -> None:
         for run in runs
     ]
     left = len(experiment_plan) - len(runs)
-    more = f"… and {left:,} more (--rows, --csv)" if left else ""
+    more = f"… and {left:,} more (--rows, --csv)" if left > 0 else ""
     echo()
     if sys.stdout.isatty():
         from rich.box import SIMPLE_HEAD
