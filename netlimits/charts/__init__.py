@@ -147,7 +147,7 @@ CHARTS: tuple[ChartKind, ...] = (
          table="limits.ladder.sensitivity.sensitivities"),
     ChartKind("search", "search", "runs",
          options={"title": None},
-         table="analysis.search.trials"),
+         table="analysis.statistics.search.trials"),
     ChartKind("highest_average", "aggregate", "intervals", along=("by",),
          options={"window_s": None, "by": "mtu", "series": (), "link": None, "cap": None,
                   "title": None, "pool": ()},

@@ -13,7 +13,7 @@ VERDICTS = "verdicts"
 """An entry that is this word alone: what limited each configuration (`limits.explained`)."""
 
 SEARCH = "search"
-"""Another one: the highest load that held in each configuration (`analysis.search`)."""
+"""Another one: the highest load that held in each configuration (`analysis.statistics.search`)."""
 
 WORDS = (VERDICTS, SEARCH)
 """The tables that are a word alone in `report:`."""

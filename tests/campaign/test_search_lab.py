@@ -13,7 +13,7 @@ import warm
 from waiting import LONG, wait
 
 import netlimits as nl
-from netlimits.analysis.search import searches
+from netlimits.analysis.statistics.search import searches
 
 pytestmark = pytest.mark.lab
 

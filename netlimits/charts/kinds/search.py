@@ -8,7 +8,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from netlimits.analysis import frames, wording
-from netlimits.analysis.search import BLOCK, limits, searched, trials
+from netlimits.analysis.statistics.search import BLOCK, limits, searched, trials
 from netlimits.charts._colours import BLUE, GREY, VERMILION
 from netlimits.charts._labels import heading, log_axis
 from netlimits.charts._style import Chart, blank, style

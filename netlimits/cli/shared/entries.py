@@ -167,7 +167,7 @@ def summary_of(
         derived = results.campaign.experiment.derived if results.campaign else ()
         return _verdicts(results).drop(columns=[*derived], errors="ignore")
     if entry.get("table") == SEARCH:
-        from netlimits.analysis.search import searches
+        from netlimits.analysis.statistics.search import searches
 
         return searches(results.frame)
 
