@@ -71,5 +71,5 @@ def _refuse_unmeasured(session: Session, record: Record) -> None:
     if names := search.lacking(around.search, record.figures):
         raise InputError(
             f"search.{names[0]}: the runs measure no {names[0]}; leave it out, or take a tool that "
-            "does: `probe` measures latency beside any"
+            "does"
         )

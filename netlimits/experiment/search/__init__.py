@@ -115,7 +115,7 @@ def _load(written: int | str) -> int:
     """Return a load as a number: 1000000, "1000K" and "1M" are equal."""
     text = str(written).lower()
     number = text.rstrip("kmg")
-    return round(float(number) * 1000 ** ("kmg".find(text[len(number) :] or "-") + 1))
+    return round(float(number) * 1000.0 ** ("kmg".find(text[len(number) :] or "-") + 1))
 
 
 def _microseconds(written: float | str) -> float:
