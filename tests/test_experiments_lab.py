@@ -34,15 +34,14 @@ def short_form(name: str, out: Path, *argv: str) -> pd.DataFrame:
     if {"remote_recv_calls", "loss_pct"} <= {*frame}:
         datagrams = frame[frame["remote_recv_calls"].notna() & frame["loss_pct"].notna()]
         assert (datagrams["remote_recv_calls"] <= datagrams["local_send_calls"]).all()
-    for command in (("table", out), ("figures", out, "--format", "svg")):
-        completed = warm.run(
-            [sys.executable, "-m", "netlimits", *command], capture_output=True, text=True
-        )
-        # on a busy machine a look, which comes after all others, may miss a run of 1 s
-        unseen = frame.filter(like="process_cpu_pct").isna().to_numpy().any()
-        unseen &= "process_cpu_pct is missing in" in completed.stderr
-        assert completed.returncode == 0 or unseen, completed.stderr
-        assert completed.stdout
+    completed = warm.run(
+        [sys.executable, "-m", "netlimits", "table", out], capture_output=True, text=True
+    )
+    # on a busy machine a look, which comes after all others, may miss a run of 1 s
+    unseen = frame.filter(like="process_cpu_pct").isna().to_numpy().any()
+    unseen &= "process_cpu_pct is missing in" in completed.stderr
+    assert completed.returncode == 0 or unseen, completed.stderr
+    assert completed.stdout
     return frame
 
 
@@ -62,9 +61,9 @@ def test_quickstart_needs_nothing_but_this_machine(tmp_path):
 
 
 def test_udp_send_size(hosts, tmp_path):
-    runs = ("--set", "repeat.runs=4", "--set", "repeat.seed=1")  # two of each size
+    runs = ("--set", "repeat.runs=2", "--set", "repeat.seed=1")  # one of each size
     frame = short_form("udp-send-size", tmp_path / "out", *hosts, *SECOND, *runs)
-    assert len(frame) == 4
+    assert len(frame) == 2
     assert set(frame["send_size"]) == {1024, 8192}
     assert frame["loss_pct"].between(0, 100).all(), "loss is never negative"
     assert (frame["local_send_size_bytes"] == frame["send_size"]).all()
@@ -77,6 +76,8 @@ def test_udp_send_size(hosts, tmp_path):
 
 LENGTHS = ("--set", "factors.send_size=[1,100000]", "--set", "repeat.replicates=1")
 """Sends of a byte, which no CPU makes often enough to fill the path, and sends that fill it."""
+
+LONG = ("--set", "factors.send_size=[100000]", "--set", "repeat.replicates=1")
 
 
 def seconds_of(*tools: str) -> list[str]:
@@ -129,9 +130,8 @@ def test_nttcp_itself(direct, tmp_path, name):
 
 def test_tso(hosts, tmp_path):
     out = tmp_path / "out"
-    frame = short_form("tso", out, *hosts, *seconds_of("iperf3", "nuttcp"), *LENGTHS)
-    assert len(frame) == 8
-    longer_sends_are_faster(frame, "tool", "tso")
+    frame = short_form("tso", out, *hosts, *seconds_of("iperf3", "nuttcp"), *LONG)
+    assert len(frame) == 4
     for run, attempt, tso in frame[["run", "attempt", "tso"]].itertuples(index=False):
         lines = (out / "raw" / f"{run:06}-{attempt}.jsonl").read_text().splitlines()
         steps = [json.loads(line) for line in lines]
@@ -145,17 +145,16 @@ def test_jumbo(hosts, tmp_path):
     out = tmp_path / "out"
     carried = ("--set", "factors.mtu=[1500,8896]")  # the most that the switch of this lab does
     tools = seconds_of("iperf3", "nuttcp")
-    frame = short_form("jumbo", out, *hosts, *tools, *LENGTHS, *carried)
-    assert len(frame) == 8
+    frame = short_form("jumbo", out, *hosts, *tools, *LONG, *carried)
+    assert len(frame) == 4
     assert (frame["transport_mss_bytes"] == frame["mtu"] - 20 - 20 - 12).all()
-    longer_sends_are_faster(frame, "tool", "mtu")
 
 
 def test_packets_per_second(direct, tmp_path):
     hosts = ("--hosts", str(direct.hosts_file))  # a narrow path would cap the long ones
-    some = ("--set", "factors.send_size=[1,16,64,1024,8192]", "--set", "repeat.replicates=1")
+    some = ("--set", "factors.send_size=[1,64,8192]", "--set", "repeat.replicates=1")
     frame = short_form("packets-per-second", tmp_path / "out", *hosts, *SECOND, *some)
-    assert len(frame) == 5
+    assert len(frame) == 3
     assert frame["loss_pct"].between(0, 100).all(), "loss is never negative"
     small = frame[frame["send_size"] <= 64]
     rates = small["local_send_calls"] / small["elapsed_s"]

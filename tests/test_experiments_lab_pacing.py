@@ -22,18 +22,17 @@ def sets(*pairs: str) -> list[str]:
 
 
 def short_form(name: str, out: Path, *argv: str) -> pd.DataFrame:
-    """The frame of a campaign of which every run is ok, whose table and figures can be made."""
+    """The frame of a campaign of which every run is ok, whose table can be made."""
     command = [sys.executable, "-m", "netlimits", "run", EXPERIMENTS / f"{name}.yaml", "--out", out]
     ran = warm.run([*command, *argv], capture_output=True, text=True, timeout=600)
     frame = nl.open(out).frame()
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert set(frame["status"]) == {"ok"}, frame["reason"].tolist()
-    for view in (("table", out), ("figures", out, "--format", "svg")):
-        outcome = warm.run(
-            [sys.executable, "-m", "netlimits", *view], capture_output=True, text=True
-        )
-        assert outcome.returncode == 0, outcome.stderr
-        assert outcome.stdout
+    outcome = warm.run(
+        [sys.executable, "-m", "netlimits", "table", out], capture_output=True, text=True
+    )
+    assert outcome.returncode == 0, outcome.stderr
+    assert outcome.stdout
     return frame
 
 
@@ -122,8 +121,12 @@ ONCE = "repeat={replicates: 1, seed: 1}"
 def test_ack_overhead(hosts, tmp_path):
     # as the file says for a lab: tbf cuts what TSO hands on, at a rate that leaves the CPU idle
     link = ("derive.link=200000000", "derive.burst=10000", "factors.mss=[1460]")
-    frame = short_form("ack-overhead", tmp_path / "out", *hosts, *sets(SECOND, ONCE, *link))
-    assert len(frame) == 3 * 8
+    some = (
+        "exclude=[\"sending == 'TSO on' or receiver in"
+        " ['GRO on', 'GRO waits 20 µs', 'GRO waits 50 µs', 'GRO waits 200 µs']\"]"
+    )
+    frame = short_form("ack-overhead", tmp_path / "out", *hosts, *sets(SECOND, ONCE, *link, some))
+    assert len(frame) == 2 * 4
     assert (frame["segments_per_ack"] >= 1).all()
     assert (frame["local_sd_us_per_kib"] > 0).all()
     assert (frame["transport_mss_bytes"] == 1448).all()

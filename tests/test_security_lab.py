@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import warm
 import yaml
 
 import netlimits as nl
@@ -47,7 +48,7 @@ repeat: {replicates: 3, order: listed}
 
 
 def run(folder: Path, *argv: object, **kwargs) -> subprocess.CompletedProcess:
-    return subprocess.run(
+    return warm.run(
         [sys.executable, "-m", "netlimits", *map(str, argv)],
         cwd=folder, capture_output=True, text=True, **kwargs,
     )  # fmt: skip
@@ -140,7 +141,7 @@ def test_servers_listen_on_the_data_address_and_die_with_the_controller(lab, tmp
     (tmp_path / "long.yaml").write_text(LONG.replace("TOOL", tool))
     addresses = {host: listeners(lab, host) for host in lab.hosts}
     argv = [sys.executable, "-m", "netlimits", "run", "long.yaml", "--hosts", lab.hosts_file]
-    with subprocess.Popen(
+    with warm.Popen(
         [*map(str, argv), "--out", "out"], cwd=tmp_path,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     ) as running:  # fmt: skip

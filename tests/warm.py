@@ -1,10 +1,9 @@
 """Run `netlimits` in a new process without the second that loading pandas and similar takes.
 
-Each test worker has one server process, which has loaded all libraries but no module of netlimits.
-It forks for each command. The fork behaves as `python -m netlimits`: it imports netlimits in the
-given folder, with the given environment and files, and can be stopped and killed. It differs in its
-parent and its command line. `tests/cli` and others start Python itself, which also proves that the
-libraries can be imported.
+Each test worker has one server process, which has loaded all libraries and all of netlimits. It
+forks for each command. The fork behaves as `python -m netlimits` in the given folder, with the given
+environment and files, and can be stopped and killed. It differs in its parent and its command line.
+`tests/cli` and others start Python itself, which also proves what a command imports.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import runpy
 import select
 import signal
@@ -31,6 +31,7 @@ _HEAVY = (
     *("numpy", "pandas", "pyarrow.parquet", "scipy.stats", "scipy.optimize"),
     *("matplotlib.figure", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg"),
 )
+_MAIN = "__main__"
 _STATUS = struct.Struct("!q")
 
 
@@ -46,6 +47,7 @@ class Popen(subprocess.Popen[Any]):
             "argv": argv[2:],
             "cwd": str(cwd or Path.cwd()),
             "env": dict(os.environ if env is None else env),
+            "umask": _umask(),
         }
         stdin, _, _, stdout, _, stderr = ends
         files = [end if end != -1 else number for number, end in enumerate((stdin, stdout, stderr))]
@@ -80,14 +82,21 @@ class Popen(subprocess.Popen[Any]):
 
 
 def run(
-    argv: Sequence[object], *, timeout: float | None = None, check: bool = False, **how: Any
+    argv: Sequence[object],
+    *,
+    timeout: float | None = None,
+    check: bool = False,
+    **how: Any,
 ) -> subprocess.CompletedProcess[Any]:
     """Do as `subprocess.run` of `[sys.executable, "-m", "netlimits", …]`."""
     if how.pop("capture_output", False):
         how |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    text = how.pop("input", None)
+    if text is not None:
+        how["stdin"] = subprocess.PIPE
     with Popen(argv, **how) as process:
         try:
-            printed = process.communicate(timeout=timeout)
+            printed = process.communicate(text, timeout=timeout)
         except BaseException:
             process.kill()
             raise
@@ -95,6 +104,13 @@ def run(
     if check:
         ran.check_returncode()
     return ran
+
+
+def _umask() -> int:
+    """Return the umask of this process."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 _servers: dict[int, tuple[socket.socket, subprocess.Popen[bytes]]] = {}
@@ -123,11 +139,17 @@ def end() -> None:
     _servers.clear()
 
 
+def _modules() -> list[str]:
+    """Return the names of netlimits' modules, except the one that runs it."""
+    package = importlib.import_module("netlimits")
+    walked = pkgutil.walk_packages(package.__path__, "netlimits.")
+    return [module.name for module in walked if module.name != f"netlimits.{_MAIN}"]
+
+
 def serve(control: socket.socket) -> list[str] | None:
     """Fork for each order; return the arguments of the command in the fork."""
-    for name in _HEAVY:
+    for name in (*_HEAVY, *_modules()):
         importlib.import_module(name)
-    assert not any(name.partition(".")[0] == "netlimits" for name in sys.modules)
     gc.collect()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the monitoring processes need no wait
@@ -159,6 +181,7 @@ def _begun(order: dict[str, Any], stdin: int, stdout: int, stderr: int, status: 
         os.dup2(file, number)
         os.close(file)
     os.chdir(order["cwd"])
+    os.umask(order["umask"])
     os.environ.clear()
     os.environ.update(order["env"])
     time.tzset()
@@ -170,4 +193,4 @@ if __name__ == "__main__":
     words = serve(socket.socket(fileno=int(sys.argv[1])))
     if words is not None:
         sys.argv[1:] = words
-        runpy.run_module("netlimits", run_name="__main__", alter_sys=True)
+        runpy.run_module("netlimits", run_name=_MAIN, alter_sys=True)

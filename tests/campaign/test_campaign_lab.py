@@ -166,21 +166,11 @@ def test_our_cpu_and_service_demand_agree_with_netperfs(direct, tmp_path):
     A row's figures agree, and of what ticks do not show it says how much that is.
     """
     on = Lab(direct, tmp_path)
-    on(
-        "run",
-        on.experiment(),
-        "--hosts",
-        direct.hosts_file,
-        "--set",
-        "measure.netperf.seconds=2",
-        "--set",
-        "repeat.replicates=1",
-        "--out",
-        "out",
-    )
+    long = ("--set", "measure.netperf.seconds=2")
+    on("run", on.experiment(), "--hosts", direct.hosts_file, *BOTH, *long, "--out", "out")
     campaign = nl.open(on.folder / "out")
     rows = campaign.frame().to_dict("records")
-    assert len(rows) == 4
+    assert len(rows) == 2
     entries = campaign.archive.raw.read(rows[0]["run"], rows[0]["attempt"])
     cpus = {e.host: len(cpu.times(e.completed).cpus) for e in entries if e.step == BEFORE}
     for row, (end, role) in product(rows, (("local", "sender"), ("remote", "receiver"))):
@@ -208,35 +198,15 @@ def at_work(on: Lab, out: Path, process: subprocess.Popen) -> None:
     assert process.poll() is None, process.communicate()
 
 
-def test_hosts_are_put_back_from_their_own_notes(on, hosts):
-    before = on.features()
-    process = on.start("run", on.experiment(), *hosts, "--out", "out")
-    wait(
-        lambda: on.features() != before or process.poll() is not None,
-        "something is changed",
-        longest=BRIEF,
-    )
-    process.kill()
-    process.communicate()
-    assert on.features() != before
-    assert any(on.notes())
-    printed = on("restore", *hosts).stdout
-    assert "restored: " in printed
-    assert on.features() == before
-    assert not any(on.notes())
-    assert "nothing to restore" in on("restore", *hosts).stdout
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_ends_the_run_puts_back_and_says_how_to_resume(on, hosts, number):
+def test_a_signal_ends_the_run_puts_back_and_says_how_to_resume(on, hosts):
     before = on.features()
     out = on.folder / "out"
     process = on.start(
         "run", on.experiment(), *hosts, "--set", "measure.netperf.seconds=20", "--out", out
     )
     at_work(on, out, process)
-    process.send_signal(number)
-    process.send_signal(number)  # an impatient user's second one does not stop the put-back
+    process.send_signal(signal.SIGTERM)
+    process.send_signal(signal.SIGINT)  # an impatient user's does not stop the put-back
     _, complaint = process.communicate(timeout=LONG)
     assert process.returncode == 130
     assert f"netlimits resume {out}" in complaint
@@ -285,20 +255,22 @@ def test_only_what_differs_is_written_and_every_write_is_read_back(on, hosts):
 
 
 BAD = {
-    "an unknown selector": (
-        "seconds: 1,", "seconds: 1, select: [throughput, remote_rcv_throughput],", "did you mean remote_recv_throughput", 1),
-    "lro that cannot be switched": ("tso:", "lro:", "if_fixed: accept", 2),
-    "no such feature": ("tso:", "tsoo:", "did you mean tso", 2),
+    "seconds: 1,": ("seconds: 1, select: [throughput, remote_rcv_throughput],", "did you mean remote_recv_throughput", 1),
+    "tso:": ("lro:", "if_fixed: accept", 2),
+    "gro:": ("groo:", "did you mean gro", 2),
 }  # fmt: skip
+"""Text of SMALL -> what stands there instead, the hint, and how many hosts have that fault."""
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_what_the_hosts_do_not_have_is_said_before_anything_is_touched(on, hosts, case):
-    old, new, hint, faults = BAD[case]
-    before = on.features()
-    ran = on("run", on.experiment(SMALL.replace(old, new)), *hosts, "--out", "out", status=2)
-    assert len(ran.stderr.splitlines()) == faults, "a line for each fault of each host"
-    assert all(hint in line for line in ran.stderr.splitlines())
+def test_what_the_hosts_do_not_have_is_said_before_anything_is_touched(on, hosts):
+    before, text = on.features(), SMALL
+    for old, (new, *_) in BAD.items():
+        text = text.replace(old, new)
+    ran = on("run", on.experiment(text), *hosts, "--out", "out", status=2)
+    lines = ran.stderr.splitlines()
+    assert len(lines) == 5, "a line for each fault of each host"
+    for _, hint, faults in BAD.values():
+        assert sum(hint in line for line in lines) == faults, lines
     assert not (on.folder / "out").exists()
     assert on.features() == before
 
@@ -315,27 +287,6 @@ def written_hosts(on: Lab, **changes: dict[str, str]) -> Path:
     path = on.folder / "hosts.yaml"
     path.write_text(json.dumps({"ssh_config": str(lab.ssh_config), **entries}))
     return path
-
-
-def refusal(on: Lab, path: Path, faults: int = 1) -> str:
-    ran = on("run", on.experiment(), "--hosts", path, "--out", "out", status=2)
-    assert len(ran.stderr.splitlines()) == faults, ran.stderr
-    assert not (on.folder / "out").exists()
-    return ran.stderr
-
-
-def test_no_such_interface(on):
-    complaint = refusal(on, written_hosts(on, sender={"interface": "eth7"}))
-    assert "eth7" in complaint
-    assert "data0" in complaint
-
-
-def test_no_sudo_there(on):
-    complaint = refusal(
-        on, written_hosts(on, receiver={"ssh": on.lab.login("receiver", "engineer")})
-    )
-    assert "receiver" in complaint
-    assert "sudo" in complaint
 
 
 def test_a_login_that_may_run_ethtool_alone_is_enough(on):
@@ -360,52 +311,6 @@ def test_a_login_that_may_run_ethtool_alone_is_enough(on):
     assert on.features() == before
 
 
-def test_an_unknown_host_key(on):
-    path = written_hosts(on)
-    config = on.folder / "config"
-    text = on.lab.ssh_config.read_text()
-    config.write_text(text.replace(str(on.lab.folder / "known_hosts"), str(on.folder / "nobody")))
-    path.write_text(path.read_text().replace(str(on.lab.ssh_config), str(config)))
-    complaint = refusal(on, path, 2)
-    assert "host key" in complaint
-    assert "ssh" in complaint
-
-
-def test_a_refused_key(on):
-    path = written_hosts(on)
-    subprocess.run(
-        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", on.folder / "other"], check=True
-    )
-    config = on.folder / "config"
-    text = on.lab.ssh_config.read_text()
-    config.write_text(text.replace(str(on.lab.key), str(on.folder / "other")))
-    path.write_text(path.read_text().replace(str(on.lab.ssh_config), str(config)))
-    assert "key" in refusal(on, path, 2)
-
-
-def test_no_netperf_there(on):
-    # a host whose PATH ends before netperf: its own /usr/bin, for the time of one login
-    namespace = on.lab.namespace("sender")
-    binary = Path("/usr/bin/netperf")
-    pids = on.running("sshd")
-    assert pids
-    sshd = next(
-        pid for pid in subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True).stdout.split()
-        if b"sshd" in Path("/proc", pid, "cmdline").read_bytes()
-    )  # fmt: skip
-    inside = ["nsenter", "-t", sshd, "-m", "-n"]
-    empty = on.folder / "empty"
-    empty.touch(mode=0o644)
-    subprocess.run([*inside, "mount", "--bind", str(empty), str(binary)], check=True)
-    try:
-        complaint = refusal(on, written_hosts(on))
-    finally:
-        subprocess.run([*inside, "umount", str(binary)], check=True)
-    assert "sender" in complaint
-    assert "netperf" in complaint
-    assert "non-free" in complaint
-
-
 def test_values_from_yaml_never_execute_anything(on, hosts):
     marker = on.folder / "marker"
     nasty = f"; touch {marker}"
@@ -426,15 +331,6 @@ def test_values_from_yaml_never_execute_anything(on, hosts):
     odd = on.folder / "out;touch marker $(touch marker)"
     on("run", on.experiment(text), *hosts, *ONE, "--out", odd)
     assert not list(on.folder.rglob("marker"))
-
-
-def test_interim_results_are_kept(on, hosts):
-    text = SMALL.replace("seconds: 1,", "seconds: 2, interim_seconds: 0.5,")
-    on("run", on.experiment(text), *hosts, *BOTH, "--out", "out")
-    intervals = nl.open(on.folder / "out").intervals()
-    assert set(intervals["run"]) == {1, 2}
-    assert (intervals["throughput_mbps"] > 0).any()
-    assert (intervals["interval_s"] > 0).all()
 
 
 def test_resume_refuses_another_plan_and_another_host(on, hosts):
@@ -603,6 +499,9 @@ def test_what_plan_prints_is_what_hosts_do(on, lab):
     never = {entry for entry in {*every["told"]} - {*every["done"]} if entry[1] != "server"}
     assert not never, "every change was made by some run"
     assert undone == {"receiver"}, "some run left out what another had set"
+    intervals = campaign.intervals()
+    assert (intervals["throughput_mbps"] > 0).any()
+    assert (intervals["interval_s"] > 0).all()
 
 
 AS_FOUND = "# offload: back to how it was found"

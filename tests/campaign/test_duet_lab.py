@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 from campaign.test_campaign_lab import Lab, gone
-from waiting import BRIEF, LONG, wait
+from waiting import BRIEF, wait
 
 import netlimits as nl
 
@@ -106,20 +106,6 @@ def test_it_is_killed_in_mid_block_resumed_put_back_and_compared(on, hosts):
     on("figures", out, "--out", on.folder / "figures", "--format", "svg")
     on("report", out)
     assert "old" in on("explain", out).stdout
-
-
-def test_a_lost_controller_is_made_up_for_by_the_notes_on_the_host(on, hosts):
-    before, out = qdiscs(on), on.folder / "out"
-    process = on.start("run", on.experiment(SWITCHED), *hosts, *SHAPED, "--out", out)
-    try:
-        wait(lambda: "tbf" in qdiscs(on), "the second side", longest=BRIEF)
-    finally:
-        process.kill()
-        process.communicate(timeout=LONG)
-    wait(lambda: "netlimits restore" in on("restore", *hosts, status=None).stdout or
-         qdiscs(on) == before, "it is put back")  # fmt: skip
-    assert qdiscs(on) == before
-    assert on.notes() == ["", ""]
 
 
 def test_a_position_that_no_command_leads_back_to_is_refused_before_the_first_run(on, hosts):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import docs_pages
 import pytest
+import warm
 import yaml
 
 import netlimits as nl
@@ -29,7 +30,7 @@ def run_sshd() -> Iterator[None]:
 
 
 def ran(words: tuple[str, ...], folder: Path) -> str:
-    done = subprocess.run(
+    done = warm.run(
         (sys.executable, "-m", *words), cwd=folder, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -113,6 +113,7 @@ def test_a_change_that_a_full_disk_cannot_write_down_is_not_made(ground, guard, 
     process = ground.campaign(once, out, "--guard", guard)
     with ExitStack() as stack:
         with ground.held(process, out):
+            assert bool(ground.running(".guard")) == (guard != "off")
             stack.enter_context(full_run(ground, "receiver"))
         printed = ground.ended(process, 1)
         assert ground.leaves() == ground.original

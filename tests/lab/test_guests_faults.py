@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import waiting
+import warm
 from lab.test_lab import traces
 
 from netlimits.errors import InputError, LabError
@@ -39,9 +40,9 @@ def name() -> Iterator[str]:
 
 def ended(*argv: object) -> tuple[int, str]:
     """The exit status of a command, and the line that it said."""
-    ran = subprocess.run(
-        [str(word) for word in argv], capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
+    words = [str(word) for word in argv]
+    begun = warm.run if words[0] == sys.executable else subprocess.run
+    ran = begun(words, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert ran.stdout == ""
     assert len(ran.stderr.splitlines()) == 1, ran.stderr
     return ran.returncode, ran.stderr
@@ -82,13 +83,13 @@ def held_booting(name, up):
 def test_an_up_killed_at_any_moment_leaves_nothing_once_taken_down(name):
     seed = random.Random(20211009)
     for moment in moments(name):
-        with subprocess.Popen([*UP, "--name", name], stdout=subprocess.DEVNULL) as up:
+        with warm.Popen([*UP, "--name", name], stdout=subprocess.DEVNULL) as up:
             wait(moments(name)[moment], up)
             time.sleep(seed.random() / 10)
             up.kill()
         with pytest.raises(LabError, match=r"is damaged|not complete"):
             labs.status(name)
-        shown = subprocess.run(STATUS, capture_output=True, text=True, check=True).stdout
+        shown = warm.run(STATUS, capture_output=True, text=True, check=True).stdout
         assert re.search(rf"(?m)^{name} +\((in ruins|not finished)\)", shown), moment
         labs.down(name)
         assert traces(name) == [], moment
@@ -96,9 +97,9 @@ def test_an_up_killed_at_any_moment_leaves_nothing_once_taken_down(name):
 
 @pytest.mark.lab
 def test_a_second_up_waits_for_the_first_and_replaces_its_ruins(name):
-    first = subprocess.Popen([*UP, "--name", name], stdout=subprocess.DEVNULL)
+    first = warm.Popen([*UP, "--name", name], stdout=subprocess.DEVNULL)
     wait(moments(name)["one machine"], first)
-    second = subprocess.Popen(
+    second = warm.Popen(
         [*UP, "--name", name], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     first.kill()
@@ -120,7 +121,7 @@ def test_a_second_up_waits_for_the_first_and_replaces_its_ruins(name):
 @pytest.mark.lab
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_up_clears_up_behind_itself(name, number):
-    with subprocess.Popen(
+    with warm.Popen(
         [*UP, "--name", name], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as up:
         booting = held_booting(name, up)
@@ -136,7 +137,7 @@ def test_an_interrupted_up_clears_up_behind_itself(name, number):
 
 @pytest.mark.lab
 def test_a_machine_that_ends_while_it_boots_is_told(name):
-    with subprocess.Popen([*UP, "--name", name], stderr=subprocess.PIPE, text=True) as up:
+    with warm.Popen([*UP, "--name", name], stderr=subprocess.PIPE, text=True) as up:
         os.kill(held_booting(name, up), signal.SIGKILL)
         _, complaint = up.communicate(timeout=PATIENCE)
     assert up.returncode == 1

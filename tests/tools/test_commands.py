@@ -8,6 +8,7 @@ import sys
 
 import jsonschema
 import pytest
+import warm
 
 import netlimits as nl
 from netlimits.errors import InputError, ToolFailure
@@ -96,7 +97,8 @@ repeat: {replicates: 1, order: listed, seed: 1}
 def test_in_a_campaign_either_end_that_cannot_be_bound_is_a_failed_run(lab, tmp_path):
     (tmp_path / "cpus.yaml").write_text(EXPERIMENT)
     words = ("run", tmp_path / "cpus.yaml", "--hosts", lab.hosts_file, "--out", tmp_path / "out")
-    done = ran(sys.executable, "-m", "netlimits", *map(str, words))
+    argv = (sys.executable, "-m", "netlimits", *map(str, words))
+    done = warm.run(argv, capture_output=True, text=True)
     assert done.returncode == 1, done.stderr
     frame = nl.open(tmp_path / "out").frame().set_index(["tool", "end", "cpu"])
     for name in ("iperf3", "nuttcp"):

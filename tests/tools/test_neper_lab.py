@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import warm
 
 import netlimits as nl
 
@@ -31,7 +31,7 @@ repeat: {replicates: 1, order: listed, seed: 1}
 def test_every_test_tells_what_the_interfaces_carried(lab, tmp_path: Path) -> None:
     (tmp_path / "neper.yaml").write_text(TEXT)
     words = (tmp_path / "neper.yaml", "--hosts", lab.hosts_file, "--out", tmp_path / "out")
-    done = subprocess.run(
+    done = warm.run(
         (sys.executable, "-m", "netlimits", "run", *map(str, words)),
         capture_output=True,
         text=True,

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import warm
 
 import netlimits as nl
 
@@ -35,7 +36,7 @@ def nttcp() -> Iterator[Path]:
 def ran(lab, folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     (folder / "nttcp.yaml").write_text(text)
     words = (folder / "nttcp.yaml", "--hosts", lab.hosts_file, "--out", folder / "out")
-    return subprocess.run(
+    return warm.run(
         (sys.executable, "-m", "netlimits", "run", *map(str, words)),
         capture_output=True,
         text=True,
