@@ -32,17 +32,18 @@ SWEEP = 5
 def metrics(frame: pd.DataFrame) -> list[str]:
     """Return the metrics of a default table. Raises DataError if there is none, or no ok run."""
     runs = frames.usable(frame)
-    here = [name for name in frames.measured(runs) if _known(runs, name)]
+    measured = frames.measured(runs)
+    directions = DIRECTIONS if frames.direction(runs) in ("both", "") else ()
+    wanted = (*HEADLINES, *directions, *BESIDE)
+    if chosen := [name for name in wanted if name in measured and _known(runs, name)]:
+        return chosen
+    here = [name for name in measured if _known(runs, name)]
     if not here:
         columns = wording.listed([str(name) for name in frame.columns])
         raise DataError(
             f"no column is a metric; columns: {columns}; say which one is: --metric 'COLUMN=METRIC'"
         )
-    chosen = [name for name in HEADLINES if name in here]
-    if frames.direction(runs) in ("both", ""):
-        chosen += [name for name in DIRECTIONS if name in here]
-    chosen += [name for name in BESIDE if name in here]
-    return chosen or here[:3]
+    return here[:3]
 
 
 def layout(frame: pd.DataFrame) -> tuple[str | None, list[str]]:
