@@ -26,8 +26,9 @@ pandas (engines.py): reading the columns that the report's table needs, of the s
 same groupby and saying the same of the runs (`table`); and reading six columns for the groupby
 alone (`cells`). And, of a campaign of 36 runs in DIR/few, what a table and figures take of however
 few runs. They run in turn. Medians of seconds, of CPU seconds and of peaks of memory are printed,
-and the ratios of CPU to the engine that takes less, of either kind. Exit status 1 where a bound of
-a million runs is missed.
+and the ratios of CPU to the engine that takes less, of either kind. `explain`, `report`, `compare`
+and `export` have bounds of seconds of 120,000 runs, and of memory of any number. Exit status 1
+where a bound is missed.
 """
 
 from __future__ import annotations
@@ -66,6 +67,14 @@ BOUNDS = {
     "figures": (None, 1000),
 }
 """Seconds and MiB of a million runs; where no seconds stand, RATIO times the faster `table`."""
+WHOLE = {
+    "explain": (15.0, 1000),
+    "report": (20.0, 1000),
+    "compare": (None, 1000),
+    "export": (25.0, 300),
+}
+"""Seconds of FEWER runs, and MiB however many there are, of commands that read all figures."""
+FEWER = 120_000
 RATIO = 2.0
 KINDS = ("table", "cells")
 """What engines do, by name and in the order of their ratios."""
@@ -257,6 +266,12 @@ def measure(out: Path, rounds: int, *, resume: bool) -> int:
     if (few := out.parent / "few").exists():
         ways[f"table of {CAPTURED}"] = [*command, "table", str(few)]
         ways[f"figures of {CAPTURED}"] = [*command, "figures", str(few), "--out", str(drawn)]
+    ways |= {
+        "explain": [*command, "explain", str(out)],
+        "report": [*command, "report", str(out), "--out", str(out.parent / "report.html")],
+        "compare": [*command, "compare", str(out), str(out)],
+        "export": [*command, "export", str(out), "--format", "influx", "--out", os.devnull],
+    }
     costs: dict[str, list[Cost]] = {name: [] for name in ways}
     for _ in range(rounds):
         for name, words in ways.items():
@@ -279,6 +294,9 @@ def measure(out: Path, rounds: int, *, resume: bool) -> int:
         )
         most, mib = BOUNDS.get(name, (None, None))
         bad = mib and (memory > mib or (seconds > most if most else cpu > RATIO * faster[0]))
+        if name in WHOLE:
+            most, mib = WHOLE[name]
+            bad = memory > mib or bool(most and len(campaign.plan) <= FEWER and seconds > most)
         missed |= int(bool(bad))
         print(
             f"{name:<14}{seconds:8.2f} s {cpu:8.2f} s of CPU {memory:8.0f} MiB"

@@ -6,7 +6,7 @@ A running campaign needs no more; `archive.reader` adds the tables.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from hashlib import sha256
@@ -124,6 +124,12 @@ class Logbook:
         if self.imported:
             return {record.run.number: record.run for record in self.records()}
         return {run.number: run for run in self.plan.runs()}
+
+    def runs_of(self, numbers: Collection[int]) -> Mapping[int, Run]:
+        """Return number -> run of these runs, without keeping all of a large plan."""
+        if self.imported:
+            return self.runs
+        return {run.number: run for run in self.plan.runs() if run.number in numbers}
 
     def records(self) -> list[Record]:
         """Return all attempts in the order of their starts. Raises ArchiveError if damaged."""

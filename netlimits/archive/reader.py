@@ -49,7 +49,7 @@ class Campaign(Logbook):
         Raises:
             ArchiveError: The journal is damaged.
         """
-        frame = None if self._has_parts() else frames.kept(self.archive)
+        frame = None if self.large else frames.kept(self.archive)
         if frame is None:
             frame = frames.frame(self.archive, self.experiment, columns, coded=coded)
         runs = _different(frame["run"])
@@ -85,7 +85,7 @@ class Campaign(Logbook):
 
     def frames(self) -> Iterator[pd.DataFrame]:
         """Yield the frame in pieces with all columns; those of a large campaign are its parts."""
-        if not self._has_parts():
+        if not self.large:
             yield self.frame()
             return
         yield from frames.pieces(self.archive, self.experiment)
@@ -188,12 +188,14 @@ class Campaign(Logbook):
         For a large campaign they are removed, and the path of its parts is returned. Nothing may
         append to the journal at the same time.
         """
-        if self._has_parts():
+        if self.large:
             frames.remove(self.archive)
             return (self.path / "parts",)
         return frames.write(self.archive, self.experiment)
 
-    def _has_parts(self) -> bool:
+    @property
+    def large(self) -> bool:
+        """True if the campaign has parts: it does not fit into one frame for sure."""
         return next(self.archive.each_part(), None) is not None
 
     def left(self, frame: pd.DataFrame) -> tuple[int, int]:

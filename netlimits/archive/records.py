@@ -25,6 +25,29 @@ def records(archive: Archive) -> list[Record]:
     return [*history.latest.values()]
 
 
+def example(archive: Archive) -> Record | None:
+    """Return the first ok attempt in the journal, or else the first attempt, or None."""
+    history = _Example()
+    for _, event in archive.numbered():
+        history.add(event)
+        if history.first and history.first.status == "ok":
+            return history.first
+    history.close(include_running=True)
+    return history.first
+
+
+class _Example(History):
+    """A history that keeps its first ok attempt, or else its first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first: Record | None = None
+
+    def keep(self, event: Event) -> None:
+        if self.first is None or (self.first.status != "ok" and event.get("status") == "ok"):
+            self.first = record(event)
+
+
 def between(journal: Journal, begin: Head, end: int) -> list[Record]:
     """Return the attempts of a journal from `begin` to the byte `end`."""
     history = _Records()

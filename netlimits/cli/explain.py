@@ -87,7 +87,9 @@ def explain(
     from netlimits.analysis import caveats, frames
     from netlimits.limits import explained, known
 
-    source = opened(results, reading=reading)
+    source = opened(
+        results, needed=lambda _: frozenset((*frames.TELLING, "disturbed_pct")), reading=reading
+    )
     if sequel or suspects:
         if run is not None:
             raise InputError("--next needs configurations; choose some with --config")
@@ -96,14 +98,15 @@ def explain(
         _write_sequel(source, sequel, suspects, chosen)
         return
     of = source.campaign or source.frame
+    if run is not None and run not in {*source.frame.get("run", ())}:
+        raise DataError(f"{results}: there is no run {run}, or it is not ok")
     try:
-        verdicts = explained.explain(of) if run is None else explained.runs(of)
+        verdicts = explained.explain(of) if run is None else explained.runs(of, run)
     except DataError as error:
         raise (error if source.campaign else DataError(f"{results}: {error}")) from None
     if run is not None:
-        if "run" not in verdicts.columns or run not in set(verdicts["run"]):
+        if verdicts.empty:
             raise DataError(f"{results}: there is no run {run}, or it is not ok")
-        verdicts = verdicts[verdicts["run"] == run]
     verdicts = _chosen(verdicts, chosen, results)
     if as_json:
         rows = json.loads(verdicts.to_json(orient="records", double_precision=6))
@@ -238,9 +241,10 @@ def _agreement(row: pd.Series[Any]) -> str:
     runs = row["runs"]
     if runs < 2:
         return "1 run" if runs else "–"
+    sample = f", by {row['judged']:,} of them" if row["judged"] < runs else ""
     if wording.is_missing(row["confidence"]) or row["evidence"].startswith(DISAGREE):
-        return f"{runs} runs"
-    return f"{100 * row['confidence']:.0f} % of {runs} runs"
+        return f"{runs:,} runs{sample}"
+    return f"{100 * row['confidence']:.0f} % of {runs:,} runs{sample}"
 
 
 def _alone(campaign: Campaign) -> bool:

@@ -58,14 +58,14 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
         return
     if out is not None:
         refuse_file(Path(out))
-    needed: Needed | None = (lambda _: frozenset()) if form == "csv" and len(results) == 1 else None
+    needed: Needed | None = (lambda _: frozenset()) if len(results) == 1 and form != "otava" else None
     source = opened(*results, needed=needed, reading=reading)
     name, factors = results[0].stem, frames.varied(source.frame)
     campaign = source.campaign or (source.parts[0][1].campaign if source.parts else None)
     if campaign:
         name = campaign.experiment.name
         factors = [*(["campaign"] if source.parts else []), *resolution.names(campaign.experiment)]
-    pieces = source.campaign.frames() if source.campaign and source.narrow else None
+    pieces = source.campaign.frames if source.campaign and source.narrow else None
     tools = list(campaign.experiment.measure) if campaign else []
     tool = tools[0] if len(tools) == 1 else ""
     runs = Runs(name, source.frame, factors, pieces, _campaigns(source), tool)

@@ -1,18 +1,23 @@
-"""The input of every export format: runs with their metrics, units and factors."""
+"""The input of every export format: runs with their metrics, units and factors, in batches."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from netlimits.analysis import defaults, frames, wording
 from netlimits.analysis.sources import spreadsheets
 from netlimits.metrics import IDENTITY, Metric, metric
+
+BATCH = 4096
+"""Maximum number of runs in memory at a time, unless a part of a campaign has more."""
 
 
 @dataclass(frozen=True)
@@ -22,19 +27,48 @@ class ExportedRun:
     Attributes:
         identity: The columns of `metrics.IDENTITY` that the run has, such as `run` and `status`.
         labels: Factor -> its value as text.
-        figures: Column -> value; empty unless the run is ok.
         started: Seconds since 1970, None if unknown.
+        figures: Column -> value, unless the format writes them from the batch.
     """
 
     identity: Mapping[str, Any]
     labels: Mapping[str, str]
-    figures: Mapping[str, float]
     started: float | None
+    figures: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
         """True if the run's figures count."""
         return bool(self.identity.get("status", "ok") == "ok")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some runs, and the rows of the frame that have their figures."""
+
+    runs: Sequence[ExportedRun]
+    table: pd.DataFrame
+
+    def figures(self, column: str) -> pa.StringArray:
+        """Return a metric's values as text; null if the run is not ok, or has no finite value."""
+        values = self.table[column]
+        if values.dtype == object:
+            values = values.map(lambda v: v if isinstance(v, int | float) else np.nan)
+            values = values.astype(float)
+        numbers = values.to_numpy()
+        good = np.array([run.ok for run in self.runs], bool) & np.isfinite(numbers)
+        return pc.cast(pa.array(numbers, mask=~good), pa.string())
+
+    def fields(self, prefixes: Mapping[str, str]) -> list[str]:
+        """Return the figures of each run as text, with commas: `prefix value,prefix value`."""
+        texts = [
+            pc.binary_join_element_wise(prefix, self.figures(column), "")
+            for column, prefix in prefixes.items()
+        ]
+        if not texts:
+            return [""] * len(self.runs)
+        joined = pc.binary_join_element_wise(*texts, ",", null_handling="skip")
+        return [text or "" for text in joined.to_pylist()]
 
 
 @dataclass(frozen=True)
@@ -45,8 +79,8 @@ class Runs:
         name: Name of the experiment.
         frame: A row for each attempt.
         factors: Columns that distinguish the configurations.
-        pieces: The same rows with all columns, in several frames, for a campaign that does not
-            fit into one frame. Only CSV reads them.
+        pieces: Returns the same rows with all columns, in several frames, for a campaign that does
+            not fit into one; `frame` may lack columns then.
         campaigns: Name of each joined campaign -> its unique id, and the number of runs before
             its first; a single campaign has the name "".
         tool: The tool of all runs, "" if they differ or it is unknown.
@@ -55,47 +89,69 @@ class Runs:
     name: str
     frame: pd.DataFrame
     factors: Sequence[str]
-    pieces: Iterable[pd.DataFrame] | None = None
+    pieces: Callable[[], Iterable[pd.DataFrame]] | None = None
     campaigns: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     tool: str = ""
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """Metrics that at least one run has, in the order of METRICS."""
-        return tuple(metric(name) for name in frames.measured(self.frame))
+        frame = self.frame
+        if self.pieces:
+            frame = pd.DataFrame(columns=frame.attrs["columns"]["metrics"])
+        return tuple(metric(name) for name in frames.measured(frame))
 
     @cached_property
     def headlines(self) -> tuple[Metric, ...]:
         """Those of a default table, as far as they have a better direction."""
         return tuple(m for m in map(metric, defaults.metrics(self.frame)) if m.better)
 
-    def runs(self) -> Iterator[ExportedRun]:
-        """Yield the last attempt of each run."""
-        frame = self.frame
-        if {"run", "attempt"} <= set(frame.columns):
-            frame = frame.sort_values(["run", "attempt"]).drop_duplicates("run", keep="last")
-        identity = [name for name in IDENTITY if name in frame.columns]
-        for number, row in enumerate(frame.to_dict("records"), 1):
+    def batches(self) -> Iterator[Batch]:
+        """Yield the last attempt of each run, in the order of runs within each piece."""
+        number = 1
+        for rows in self._last_attempts():
+            for begin in range(0, len(rows), BATCH):
+                table = rows.iloc[begin : begin + BATCH]
+                yield Batch(list(self._runs(table, number)), table)
+                number += len(table)
+
+    def _last_attempts(self) -> Iterator[pd.DataFrame]:
+        key = ["run", "attempt"]
+        if not {*key} <= {*self.frame.columns}:
+            yield self.frame
+            return
+        last = self.frame[key].sort_values(key).drop_duplicates("run", keep="last")
+        wanted = pd.MultiIndex.from_frame(last)
+        for piece in self.pieces() if self.pieces else (self.frame,):
+            rows = piece[pd.MultiIndex.from_frame(piece[key]).isin(wanted)]
+            yield rows.sort_values(key).drop_duplicates("run", keep="last")
+
+    def _runs(self, table: pd.DataFrame, first: int) -> Iterator[ExportedRun]:
+        identity = [name for name in IDENTITY if name in table.columns]
+        rows = table[list(dict.fromkeys((*identity, *self.factors)))]
+        for number, row in enumerate(rows.to_dict("records"), first):
             values = {"run": number} | {
                 name: row[name] for name in identity if not wording.is_missing(row[name])
             }
             yield ExportedRun(
                 {name: _plain(value) for name, value in values.items() if name != "started"},
                 {f: wording.text(row[f]) for f in self.factors if not wording.is_missing(row[f])},
-                {} if values.get("status", "ok") != "ok" else dict(self._figures(row)),
                 _seconds(values.get("started")),
             )
 
+    def runs(self) -> Iterator[ExportedRun]:
+        """Yield the last attempt of each run with its figures; none of a run that is not ok."""
+        for batch in self.batches():
+            columns = {m.column: batch.figures(m.column).to_pylist() for m in self.metrics}
+            for place, run in enumerate(batch.runs):
+                texts = {name: values[place] for name, values in columns.items()}
+                figures = {name: float(text) for name, text in texts.items() if text is not None}
+                yield replace(run, figures=figures)
+
     def csv(self) -> Iterator[str]:
         """Yield all attempts as CSV text, some thousand rows at a time for a large campaign."""
-        for number, piece in enumerate(self.pieces or (self.frame,)):
+        for number, piece in enumerate(self.pieces() if self.pieces else (self.frame,)):
             yield spreadsheets.to_csv(piece, header=number == 0)
-
-    def _figures(self, row: Mapping[Any, Any]) -> Iterator[tuple[str, float]]:
-        for measured in self.metrics:
-            value = row[measured.column]
-            if isinstance(value, int | float) and math.isfinite(value):
-                yield measured.column, value
 
 
 def _plain(value: Any) -> Any:

@@ -23,10 +23,13 @@ def influx(runs: Runs) -> Iterator[str]:
 
     The fields are the metrics' columns, `status`, and the `reason` of a failed run.
     """
-    for run in runs.runs():
-        tags = "".join(f",{_tag(key)}={_tag(value)}" for key, value in _tags(runs, run) if value)
-        stamp = "" if run.started is None else f" {round(run.started * 1e9)}"
-        yield f"{MEASUREMENT}{tags} {','.join(_fields(run))}{stamp}\n"
+    prefixes = {metric.column: f"{_tag(metric.column)}=" for metric in runs.metrics}
+    for batch in runs.batches():
+        for run, figures in zip(batch.runs, batch.fields(prefixes), strict=True):
+            tags = "".join(f",{_tag(k)}={_tag(value)}" for k, value in _tags(runs, run) if value)
+            stamp = "" if run.started is None else f" {round(run.started * 1e9)}"
+            fields = ",".join([*_fields(run), *([figures] if figures else [])])
+            yield f"{MEASUREMENT}{tags} {fields}{stamp}\n"
 
 
 def _tags(runs: Runs, run: ExportedRun) -> Iterator[tuple[str, str]]:
@@ -45,8 +48,6 @@ def _fields(run: ExportedRun) -> Iterator[str]:
             yield f"{name}={float(run.identity[name])!r}"
     if not run.identity.get("status"):
         yield f"ok={str(run.ok).lower()}"
-    for name, value in run.figures.items():
-        yield f"{_tag(name)}={float(value)!r}"
 
 
 def _shown(text: str) -> str:

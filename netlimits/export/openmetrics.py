@@ -19,22 +19,35 @@ PREFIX = "netlimits_"
 _OWN = ("experiment", "run", "block", "attempt")
 
 
+METRICS_AT_A_TIME = 16
+"""Metrics that are held at a time. The format has all runs of a metric together."""
+
+
 def openmetrics(runs: Runs) -> Iterator[str]:
     """Yield the lines metric by metric, then `# EOF`."""
-    every = list(runs.runs())
     names = label_names(runs.factors)
-    labels = [_labels(runs.name, run, names) for run in every]
     yield from _head(f"{PREFIX}run_ok", "", "1 if the run is ok")
-    for run, label_set in zip(every, labels, strict=True):
-        yield f"{PREFIX}run_ok{label_set} {int(run.ok)}{_time(run)}\n"
-    for metric in runs.metrics:
-        about = ". ".join(part for part in (metric.label, metric.direction) if part)
-        unit = metric.column.removeprefix(metric.name).removeprefix("_")
-        yield from _head(PREFIX + metric.column, unit, about)
-        for run, label_set in zip(every, labels, strict=True):
-            if metric.column in run.figures:
-                figure = run.figures[metric.column]
-                yield f"{PREFIX}{metric.column}{label_set} {figure!r}{_time(run)}\n"
+    for batch in runs.batches():
+        for run in batch.runs:
+            yield f"{PREFIX}run_ok{_labels(runs.name, run, names)} {int(run.ok)}{_time(run)}\n"
+    for begin in range(0, len(runs.metrics), METRICS_AT_A_TIME):
+        some = runs.metrics[begin : begin + METRICS_AT_A_TIME]
+        samples: dict[str, list[str]] = {metric.column: [] for metric in some}
+        for batch in runs.batches():
+            labels = [(_labels(runs.name, run, names), _time(run)) for run in batch.runs]
+            for column, lines in samples.items():
+                lines += [
+                    f"{PREFIX}{column}{label_set} {figure}{time}\n"
+                    for (label_set, time), figure in zip(
+                        labels, batch.figures(column).to_pylist(), strict=True
+                    )
+                    if figure is not None
+                ]
+        for metric in some:
+            about = ". ".join(part for part in (metric.label, metric.direction) if part)
+            unit = metric.column.removeprefix(metric.name).removeprefix("_")
+            yield from _head(PREFIX + metric.column, unit, about)
+            yield from samples.pop(metric.column)
     yield "# EOF\n"
 
 

@@ -20,14 +20,13 @@ def tree(runs: Runs) -> Iterator[str]:
     yield ' "metrics": {\n'
     yield ",\n".join(f"  {_json(name)}: {_json(about)}" for name, about in metrics.items())
     yield '\n },\n "runs": [\n'
-    for number, run in enumerate(runs.runs()):
-        row = {
-            **run.identity,
-            "started": run.started,
-            "factors": dict(run.labels),
-            "figures": dict(run.figures),
-        }
-        yield f"{',' if number else ' '} {_json(row)}\n"
+    prefixes = {metric.column: f"{_json(metric.column)}: " for metric in runs.metrics}
+    between = " "
+    for batch in runs.batches():
+        for run, figures in zip(batch.runs, batch.fields(prefixes), strict=True):
+            row = {**run.identity, "started": run.started, "factors": dict(run.labels)}
+            yield f'{between} {_json(row)[:-1]}, "figures": {{{figures}}}}}\n'
+            between = ","
     yield " ]\n}\n"
 
 

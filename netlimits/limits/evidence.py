@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from netlimits.analysis import frames, wording
 from netlimits.analysis.goodput import bound
+from netlimits.archive.columns import KEY
 from netlimits.archive.reader import Campaign
 from netlimits.limits import proof
 from netlimits.limits.figures import RunFigures
@@ -22,20 +23,33 @@ STREAMS = ("streams", "parallel")
 """Factors that say how many connections there are."""
 LEAST_RUNS = 3
 """Runs of a configuration from which on it is said how far they are apart."""
+JUDGED = 240
+"""Most runs of a configuration that are judged: the share of them that agree is right within 6 %."""
 
 
 def evidence_of(
-    results: Campaign | pd.DataFrame,
+    results: Campaign | pd.DataFrame, run: int | None = None, *, sampled: bool = True
 ) -> tuple[pd.DataFrame, dict[Any, RunFigures]]:
-    """The ok runs, and for each index the figures that classes of limits read.
+    """Return the judged ok runs, and for each index the figures that classes of limits read.
 
-    Raises DataError for a frame that is none of runs.
+    Of a configuration with more than JUDGED runs a sample is judged, spread evenly over the
+    campaign. `attrs["runs"]` has the number of ok runs of each configuration that was sampled.
+
+    Args:
+        results: A campaign, or a frame of runs.
+        run: The number of a run that is judged in any case.
+        sampled: Judge a sample; otherwise every run.
+
+    Raises:
+        DataError: It is no frame of runs, or no run is ok.
     """
-    if isinstance(results, Campaign):
-        frame = frames.usable(results.frame())
-        links = DataLinks(results)
+    links = None
+    if not isinstance(results, Campaign):
+        frame = frames.usable_of_table(results)
+        frame = sample(frame, run) if sampled else frame
     else:
-        frame, links = frames.usable_of_table(results), None
+        frame = _judged(results, run) if sampled else frames.usable(results.frame())
+        links = DataLinks(results, frame["run"])
     evidence = {}
     for index, row in frame.iterrows():
         figures: Mapping[str, Any] = {str(name): value for name, value in row.items()}
@@ -58,6 +72,46 @@ def evidence_of(
         )
         for index, run in evidence.items()
     }
+
+
+def sample(frame: pd.DataFrame, run: int | None = None) -> pd.DataFrame:
+    """Return at most JUDGED of the runs of each configuration, and the run with this number.
+
+    Blocks of interventions stay complete, so a campaign that made any is not sampled.
+    """
+    if "config" not in frame.columns or proof.tested(frame):
+        return frame
+    groups = frame.groupby("config", observed=True, dropna=False)["config"]
+    count, place = groups.transform("size").astype(int), groups.cumcount()
+    kept = place * JUDGED // count != (place - 1) * JUDGED // count
+    kept |= count <= JUDGED
+    if kept.all():
+        return frame
+    if run is not None and "run" in frame.columns:
+        kept |= frame["run"] == run
+    many = frame.loc[count > JUDGED, "config"].value_counts()
+    chosen = frame[kept]
+    chosen.attrs["runs"] = {str(config): int(n) for config, n in many.items() if n}
+    return chosen
+
+
+def _judged(campaign: Campaign, run: int | None) -> pd.DataFrame:
+    """Return a campaign's judged runs with all columns; those of a large one are read by part."""
+    if not campaign.large:
+        return sample(frames.usable(campaign.frame()), run)
+    import pandas as pd
+
+    chosen = sample(frames.usable(campaign.frame(("status", "reason"), coded=True)), run)
+    wanted = pd.MultiIndex.from_frame(chosen[list(KEY)])
+    pieces = []
+    for piece in campaign.frames():
+        rows = piece[pd.MultiIndex.from_frame(piece[list(KEY)]).isin(wanted)]
+        pieces.append(rows.dropna(axis="columns", how="all"))
+    table = pd.concat(pieces).drop_duplicates(KEY, keep="last").set_index(list(KEY))
+    table = table.reindex(wanted).reset_index().set_axis(chosen.index)
+    table.attrs = {**chosen.attrs, "narrowed": None}
+    del table.attrs["narrowed"]
+    return frames.with_process_cpu(table)
 
 
 def _slowest(

@@ -31,6 +31,7 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
     how those ended that do not count; `points_to` the likeliest class of what is undetermined, and
     `likely` the two likeliest with their scores (`calibration.Likelihood`);
     `of_run` the number of the run that evidence and bounds are of, where there are several;
+    `judged` how many of the `runs` were judged, at most `evidence.JUDGED`;
     `known` and `known_figures` what is known whatever the verdict, and `bounds` and `bounds_mbps`
     what each mechanism allows. A configuration whose runs all failed is undetermined, of 0
     runs, and its evidence says how they ended. A frame without a campaign has no link to hold
@@ -41,7 +42,9 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
     frame, evidence = evidence_of(results)
     rows = {index: of_run(run) for index, run in evidence.items()}
     factors = _told_by(frame)
-    every = frames.with_outcome(results if isinstance(results, pd.DataFrame) else results.frame())
+    every = frames.with_outcome(
+        results if isinstance(results, pd.DataFrame) else results.frame(frames.TELLING)
+    )
     bad = every[every["status"] != "ok"] if "status" in every.columns else every[:0]
     rows_of = []
     for part in configurations(frame):
@@ -49,6 +52,7 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
         row = values | _judged(part, frame, rows, evidence)
         rest = _alike(bad, part)
         row["not_ok"] = wording.outcomes(rest) if len(rest) else ""
+        row["runs"] = _ok_runs(part, row["judged"])
         row["proof"] = " ".join([row["proof"], *proof.unmade(part, rest)]).strip()
         row |= _of_runs(part, row["of_run"], evidence)
         if row["state"] == PROVEN:  # the change moved what bounded these runs
@@ -61,6 +65,12 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
         row = values | _row(verdict, tested=proof.tested(frame))
         rows_of.append(row | {"not_ok": wording.outcomes(part)})
     return pd.DataFrame(rows_of).astype({"of_run": "Int64"})
+
+
+def _ok_runs(part: pd.DataFrame, judged: int) -> int:
+    """Return how many runs of a configuration are ok, of which `judged` are a sample or all."""
+    counts: Mapping[str, int] = part.attrs.get("runs", {})
+    return counts.get(str(part["config"].iloc[0]), judged) if counts else judged
 
 
 def _told_by(frame: pd.DataFrame) -> list[str]:
@@ -124,16 +134,36 @@ def limited_by(results: Campaign | pd.DataFrame) -> pd.Series[str]:
     """
     import pandas as pd
 
+    by_config, by_index = _limits(results)
+    if by_index:
+        return pd.Series(by_index, name=frames.LIMITED_BY, dtype=object)
+    runs = results if isinstance(results, pd.DataFrame) else results.frame(frames.TELLING)
+    return with_limits(frames.usable(runs), by_config)
+
+
+def with_limits(frame: pd.DataFrame, by_config: Mapping[str, str]) -> pd.Series[str]:
+    """Return what limited each ok run of a frame, by the limits of configurations."""
+    configs = frame["config"].astype(object)
+    if "status" in frame.columns:
+        configs = configs[frame["status"] == "ok"]
+    return configs.map(by_config).rename(frames.LIMITED_BY)
+
+
+def limits_of(campaign: Campaign) -> Mapping[str, str]:
+    """Return configuration (the column `config`) -> what limited it. Raises as `explain`."""
+    return _limits(campaign)[0]
+
+
+def _limits(results: Campaign | pd.DataFrame) -> tuple[Mapping[str, str], Mapping[Any, str]]:
+    """Return the limit of each configuration, or, without a column `config`, of each run."""
     frame, evidence = evidence_of(results)
     rows = {index: of_run(run) for index, run in evidence.items()}
-    parts = configurations(frame)
-    classes = {
-        index: limit
-        for part in parts
-        for limit in [standing(_judged(part, frame, rows, evidence))]
-        for index in part.index
-    }
-    return pd.Series(classes, name=frames.LIMITED_BY, dtype=object)
+    limits = [
+        (part, standing(_judged(part, frame, rows, evidence))) for part in configurations(frame)
+    ]
+    if "config" not in frame.columns:
+        return {}, {index: limit for part, limit in limits for index in part.index}
+    return {config: limit for part, limit in limits for config in part["config"].unique()}, {}
 
 
 def _judged(
@@ -215,12 +245,13 @@ def _key(frame: pd.DataFrame) -> list[str]:
     return ["config"] if own else proof.factors(frame)
 
 
-def runs(results: Campaign | pd.DataFrame) -> pd.DataFrame:
-    """Return the same for each run that is ok: `run` and its factors, then the verdict."""
+def runs(results: Campaign | pd.DataFrame, run: int | None = None) -> pd.DataFrame:
+    """Return the same for each run that is ok, or for one: `run` and its factors, the verdict."""
     import pandas as pd
 
-    frame, evidence = evidence_of(results)
-    rows = {index: of_run(run) for index, run in evidence.items()}
+    frame, evidence = evidence_of(results, run, sampled=run is not None)
+    judged = frame.index if run is None else frame.index[frame["run"] == run]
+    rows = {index: of_run(evidence[index]) for index in judged}
     names = [*(["run"] if "run" in frame.columns else []), *frames.varied(frame)]
     records = [
         {
@@ -235,7 +266,7 @@ def runs(results: Campaign | pd.DataFrame) -> pd.DataFrame:
 
 COLUMNS = (
     *("class", "state", "confidence", "evidence", "figures"),
-    *("runner_up", "why_not", "decide", "runs", "not_ok"),
+    *("runner_up", "why_not", "decide", "runs", "judged", "not_ok"),
     *("proof", "ratio", "ratio_low", "ratio_high"),
     *("points_to", "likely", "of_run", "known", "known_figures", "bounds", "bounds_mbps"),
 )
@@ -264,6 +295,7 @@ def _row(verdict: Verdict, *, tested: bool) -> dict[str, Any]:
         "why_not": verdict.why_not,
         "decide": verdict.decide,
         "runs": verdict.runs,
+        "judged": verdict.runs,
         "not_ok": "",
         "proof": "",
         **dict.fromkeys(("ratio", "ratio_low", "ratio_high"), float("nan")),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from netlimits.tools import tool
@@ -30,10 +30,11 @@ SHAPERS = {
 
 
 class DataLinks:
-    """The link of each run of a campaign: its rate, MTU and family, and the rate asked for."""
+    """The link of runs of a campaign: its rate, MTU and family, and the rate asked for."""
 
-    def __init__(self, campaign: Campaign) -> None:
+    def __init__(self, campaign: Campaign, numbers: Iterable[int]) -> None:
         self._campaign = campaign
+        self._runs = campaign.runs_of({*map(int, numbers)})
         self._facts: dict[str, Mapping[str, Any]] = {}
         self._mtus: dict[str, int | None] = {}
         self._paths: dict[str, tuple[Any, ...]] = {}
@@ -58,7 +59,7 @@ class DataLinks:
         """Whether the data of a run goes over IPv6: by what the experiment says, or the address."""
         if self._campaign.imported:
             return False
-        family = self._campaign.plan.setup(self._campaign.runs[run].values).around.family
+        family = self._campaign.plan.setup(self._runs[run].values).around.family
         address = self._machines[self._sender(run)].address or ""
         return family == "ipv6" if family else ":" in address
 
@@ -71,7 +72,7 @@ class DataLinks:
 
     def mtu(self, run: int) -> int | None:
         """The MTU of a run: what the experiment sets, else what the host had."""
-        of = self._campaign.runs[run]
+        of = self._runs[run]
         if of.config not in self._mtus:
             own = (self._value(run, "link") or {}).get("mtu")
             sizes = (int(_scalar(options)) for options in self._set("mtu", run))
@@ -82,7 +83,7 @@ class DataLinks:
         """The rate that the tool is told to send at, of all its streams; None without one."""
         if self._campaign.imported:
             return None
-        setup = self._campaign.plan.setup(self._campaign.runs[run].values)
+        setup = self._campaign.plan.setup(self._runs[run].values)
         rate = setup.options.get("rate")
         streams = setup.around.streams * int(setup.options.get("parallel", 1))
         return decimal_bits(rate) * streams / 1e6 or None if rate else None
@@ -91,7 +92,7 @@ class DataLinks:
         """How many bytes the tool is told to send with each call; None where it is told no size."""
         if self._campaign.imported:
             return None
-        setup = self._campaign.plan.setup(self._campaign.runs[run].values)
+        setup = self._campaign.plan.setup(self._runs[run].values)
         size = setup.options.get("send_size")
         if not isinstance(size, int | str) or not size or "," in str(size):
             return None
@@ -102,7 +103,7 @@ class DataLinks:
 
         That of `fq` is each flow's.
         """
-        campaign, of = self._campaign, self._campaign.runs[run]
+        campaign, of = self._campaign, self._runs[run]
         if campaign.imported:
             return {}
         setup, rates = campaign.plan.setup(of.values), dict[str, float]()
@@ -133,7 +134,7 @@ class DataLinks:
 
         Nothing where the experiment sets channels, and where `ethtool -l` did not tell.
         """
-        campaign, of = self._campaign, self._campaign.runs[run]
+        campaign, of = self._campaign, self._runs[run]
         if campaign.imported or any(True for _ in self._set("channels", run)):
             return {}
         counts = {}
@@ -150,7 +151,7 @@ class DataLinks:
         With it the number of streams, since a cap may be each flow's. None where that is not known,
         and in a mesh, where each pair has its own.
         """
-        campaign, of = self._campaign, self._campaign.runs[run]
+        campaign, of = self._campaign, self._runs[run]
         if campaign.imported or campaign.experiment.mesh:
             return None
         if of.config not in self._paths:
@@ -165,12 +166,12 @@ class DataLinks:
     def _set(self, setting: str, run: int) -> Iterator[Any]:
         """The options of each setting of that name that the experiment makes for a run."""
         if not self._campaign.imported:
-            uses = self._campaign.plan.setup(self._campaign.runs[run].values).settings
+            uses = self._campaign.plan.setup(self._runs[run].values).settings
             yield from (use.options for use in uses if use.name == setting)
 
     def _sender(self, run: int) -> str:
         """The sender of a run, which in a duet is its side's; "" in a campaign without roles."""
-        roles = self._campaign.experiment.side_of(self._campaign.runs[run].values).roles
+        roles = self._campaign.experiment.side_of(self._runs[run].values).roles
         return next(iter(roles), "")
 
     def _value(self, run: int, fact: str) -> Any:

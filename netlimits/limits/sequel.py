@@ -101,7 +101,7 @@ def _planned(
     seconds: int | None = None,
 ) -> Iterator[PlannedChanges]:
     frame, evidence = evidence_of(campaign)
-    links = DataLinks(campaign)
+    links = DataLinks(campaign, frame["run"])
     for part in explained.configurations(frame):
         if any(wording.text(part[name].iloc[0]) not in values for name, values in only.items()):
             continue

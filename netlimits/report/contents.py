@@ -12,14 +12,15 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import pandas as pd
 import yaml
 
-from netlimits.archive import raw
+from netlimits.archive import raw, records
 from netlimits.archive.reader import Campaign
 from netlimits.archive.store import AGAINST
 from netlimits.errors import NetlimitsError
 from netlimits.evidence import facts
-from netlimits.model import SIDES, Experiment, Record, SettingUse
+from netlimits.model import SIDES, Experiment, SettingUse
 from netlimits.report.page import Change, Failure, HostFacts, Rows, TakenStep
 
 REASONS = 50
@@ -52,20 +53,29 @@ FACTS: Mapping[str, tuple[tuple[str, ...], ...]] = {
 """Row -> where its values are among the facts."""
 
 
-def summary(campaign: Campaign, records: Sequence[Record]) -> Rows:
-    """Return the campaign in short: its time, number of runs, outcomes and order."""
+ATTEMPT = ("run", "attempt", "status", "reason", "started", "duration_s")
+"""The columns of attempts that the page reads."""
+
+
+def summary(campaign: Campaign, attempts: pd.DataFrame) -> Rows:
+    """Return the campaign in short: its time, number of runs, outcomes and order.
+
+    Args:
+        campaign: The campaign.
+        attempts: A row for each attempt that ended, with the columns ATTEMPT.
+    """
     state = campaign.state()
     outcomes = [f"{state[k]} {k}" for k in ("ok", "failed", "timeout", "invalid", "left")
                 if state[k]]  # fmt: skip
-    times = [r.started for r in records if r.started == r.started]
+    times = attempts["started"].dropna()
     rows = [("Runs", f"{state['planned']}: {', '.join(outcomes) or 'none yet'}")]
     if running := state["running"]:
         rows.append(("Running", f"run {running['run']} is under way, by {running['by']}"))
-    if times:
-        ends = [r.started + r.duration_s for r in records if r.duration_s == r.duration_s]
+    if len(times):
         # a run that was cut off has no end, so its start counts
-        last = max(time for time in (*times, *ends) if time == time)
-        rows.append(("Measured", f"{_utc(min(times))} to {_utc(last)}"))
+        lasted = attempts["duration_s"].astype(float).reindex(times.index).fillna(0.0)
+        last = (times + pd.to_timedelta(lasted, unit="s")).max()
+        rows.append(("Measured", f"{_utc(times.min().timestamp())} to {_utc(last.timestamp())}"))
     if not campaign.imported:
         repeat = campaign.experiment.repeat
         rows.append(("Order", f"{repeat.order}, seed {repeat.seed}"))
@@ -83,12 +93,12 @@ def summary(campaign: Campaign, records: Sequence[Record]) -> Rows:
     return rows
 
 
-def failures(records: Sequence[Record]) -> tuple[list[Failure], int]:
+def failures(attempts: pd.DataFrame) -> tuple[list[Failure], int]:
     """Return the most frequent reasons with their runs, and how many reasons are left out."""
     grouped: dict[tuple[str, str], list[int]] = {}
-    for record in records:
-        if record.status != "ok":
-            grouped.setdefault((record.status, record.reason), []).append(record.run.number)
+    failed = attempts[attempts["status"] != "ok"]
+    for status, reason, run in zip(failed["status"], failed["reason"], failed["run"], strict=True):
+        grouped.setdefault((str(status), _text(reason)), []).append(int(run))
     ordered = sorted(grouped.items(), key=lambda item: -len(item[1]))
     most_frequent = [
         Failure(status, reason, _numbers(runs), len(runs))
@@ -189,29 +199,29 @@ def _options(use: SettingUse) -> str:
     return json.dumps(use.options, ensure_ascii=False).replace('"', "").strip("{}")
 
 
-def steps(campaign: Campaign, records: Sequence[Record]) -> tuple[str, list[TakenStep]]:
+def steps(campaign: Campaign) -> tuple[str, list[TakenStep]]:
     """Return the commands of the first ok run, or else of the first run, and which run it is."""
-    tried = sorted(records, key=lambda r: (r.status != "ok", r.run.number, -r.attempt))
-    for record in tried[:1]:
-        try:
-            entries = campaign.archive.raw.read(record.run.number, record.attempt, record.raw)
-        except NetlimitsError:
-            return "", []
-        derived = campaign.experiment.derived
-        values = ", ".join(f"{n} {v}" for n, v in record.run.values.items() if n not in derived)
-        about = f"Run {record.run.number} ({values}), attempt {record.attempt}: {record.status}."
-        return about, [
-            TakenStep(
-                entry.host,
-                entry.step,
-                ("sudo " if done.command.sudo else "") + shlex.join(done.command.argv),
-                "timed out" if done.timed_out else f"status {done.status}, {done.seconds:.3f} s",
-            )
-            for entry in entries
-            for done in (entry.completed,)
-            if entry.step != raw.CONTROLLER
-        ]
-    return "", []
+    record = records.example(campaign.archive)
+    if record is None:
+        return "", []
+    try:
+        entries = campaign.archive.raw.read(record.run.number, record.attempt, record.raw)
+    except NetlimitsError:
+        return "", []
+    derived = campaign.experiment.derived
+    values = ", ".join(f"{n} {v}" for n, v in record.run.values.items() if n not in derived)
+    about = f"Run {record.run.number} ({values}), attempt {record.attempt}: {record.status}."
+    return about, [
+        TakenStep(
+            entry.host,
+            entry.step,
+            ("sudo " if done.command.sudo else "") + shlex.join(done.command.argv),
+            "timed out" if done.timed_out else f"status {done.status}, {done.seconds:.3f} s",
+        )
+        for entry in entries
+        for done in (entry.completed,)
+        if entry.step != raw.CONTROLLER
+    ]
 
 
 def repeat(campaign: Campaign) -> tuple[list[str], Rows]:

@@ -90,7 +90,7 @@ def test_an_up_killed_at_any_moment_leaves_nothing_once_taken_down(name):
         with pytest.raises(LabError, match=r"is damaged|not complete"):
             labs.status(name)
         shown = warm.run(STATUS, capture_output=True, text=True, check=True).stdout
-        assert re.search(rf"(?m)^{name} +\((in ruins|not finished)\)", shown), moment
+        assert re.search(rf"(?m)^{name} +\((damaged|not finished)\)", shown), moment
         labs.down(name)
         assert traces(name) == [], moment
 

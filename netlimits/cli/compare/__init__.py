@@ -13,6 +13,7 @@ import click
 
 from netlimits.cli import echo, quoted
 from netlimits.cli.compare import gates, junit
+from netlimits.cli.shared import needed
 from netlimits.cli.shared.both_sides import BothSides, each_part
 from netlimits.cli.shared.options import JSON, LIST, WORSE_STATUS, separated, share
 from netlimits.cli.shared.outputs import refuse_file, refuse_folder
@@ -152,18 +153,24 @@ def compare(
         refuse_file(Path(page))
     elif page is not None and last.is_dir():
         refuse_folder(last)
-    baseline = opened(before, *history, reading=reading)
     if LIST in of:
-        list_metrics(baseline)
+        list_metrics(opened(before, *history))
         return
     if form == "junit" and (gate is None or as_json):
         raise InputError("--format junit: is the result of a gate; add --gate FILE, without --json")
     conditions = gates.conditions(gate) if gate else ()
+    columns = needed.of_comparison(of, [condition.of for condition in conditions])
+    options: dict[str, Any] = {"needed": lambda _: columns, "reading": reading}
+    baseline = opened(before, *history, **options)
     suites: list[junit.Suite] = []
     parts: list[tuple[BothSides, pd.DataFrame]] = []
     statuses: set[int] = set()
     failures: list[str] = []
-    for comparison in _comparisons(baseline, after, together, sessions_differ_by, reading):
+    others = [
+        opened(first, *rest, **options)
+        for first, *rest in ([after] if together and after else [(path,) for path in after])
+    ]
+    for comparison in _comparisons(baseline, others, sessions_differ_by):
         table = comparison.table(of, threshold)
         judged = list(_judged(comparison, conditions)) if conditions else [([], table)]
         statuses |= {status for _, rows in judged for status in _statuses(rows, strict)}
@@ -202,11 +209,7 @@ def _statuses(table: pd.DataFrame, strict: bool) -> Iterator[int]:
 
 
 def _comparisons(
-    baseline: Results,
-    after: Sequence[Path],
-    together: bool,
-    sessions_differ_by: float | None,
-    reading: TableOptions,
+    baseline: Results, after: Sequence[Results], sessions_differ_by: float | None
 ) -> Iterator[BothSides]:
     """Yield each campaign against the baseline; without any, the sides of one that is a duet.
 
@@ -224,9 +227,8 @@ def _comparisons(
         )
     if not after:
         yield BothSides(baseline)
-    for first, *others in [after] if together and after else [(path,) for path in after]:
-        side = opened(first, *others, reading=reading)
-        yield BothSides(baseline, side, sessions_differ_by)
+    for results in after:
+        yield BothSides(baseline, results, sessions_differ_by)
 
 
 def _judged(

@@ -245,13 +245,13 @@ def _interruptible(consequence: str) -> Iterator[None]:
 
 
 def _rows(name: str, asked_for: bool) -> list[dict[str, object]]:
-    """A lab's hosts as rows; half a lab, or one in ruins, is an error only to who asked for it."""
+    """Return a lab's hosts as rows; an incomplete lab is an error only if it was asked for."""
     try:
         states = labs.status(name)
     except LabError:
         if asked_for:
             raise
-        state = "(not finished)" if labs.find(name) else "(in ruins)"
+        state = "(not finished)" if labs.find(name) else "(damaged)"
         return [{"lab": name, "host": state, "sshd": False}]
     return [
         {

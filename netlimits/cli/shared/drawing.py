@@ -50,9 +50,10 @@ def marked(results: Results) -> Results:
     from netlimits.limits import explained
 
     try:
-        limited = explained.limited_by(results.campaign)
+        limits = explained.limits_of(results.campaign)
     except DataError:
         return results
+    limited = explained.with_limits(results.frame, limits)
     return replace(results, frame=results.frame.assign(**{LIMITED_BY: limited}))
 
 

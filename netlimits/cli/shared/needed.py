@@ -42,7 +42,7 @@ def of_tables(
     report: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
 ) -> frozenset[str] | None:
     """What the tables of a report, or of options in its place, are made of; None for all."""
-    named = [entry for entry in report if "table" in entry]
+    named = [entry for entry in report if "table" in entry and entry["table"] != VERDICTS]
     if any(entry["table"] in WORDS for entry in named):
         return None
     return _columns([*named, options])
@@ -52,14 +52,25 @@ def of_charts(
     report: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
 ) -> frozenset[str] | None:
     """The same of charts."""
-    if any(entry.get("table") == VERDICTS for entry in report):  # charts have its marks
-        return None
     named = [entry for entry in report if "chart" in entry]
     chart = options.get("chart")
     kinds = [chart] if chart else [entry["chart"] for entry in named]
     if not kinds or not {*kinds} <= {*CHARTS}:
         return None
     return _columns([*named, options])
+
+
+def of_page(report: Sequence[Mapping[str, Any]]) -> frozenset[str] | None:
+    """Return what the tables and charts of a report's page are made of; None for all."""
+    tables, charts = of_tables(report, {}), of_charts(report, {})
+    return None if tables is None or charts is None else tables | charts
+
+
+def of_comparison(names: Sequence[str], gated: Sequence[str]) -> frozenset[str] | None:
+    """Return what a comparison of these metrics, or default ones, needs; None for all."""
+    from netlimits.analysis import defaults
+
+    return _columns([{"of": [*(names or defaults.TABLES), *gated]}])
 
 
 def _columns(entries: Iterable[Mapping[str, Any]]) -> frozenset[str] | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from netlimits import __version__
 from netlimits.cli import quoted
-from netlimits.cli.shared import drawing, entries
+from netlimits.cli.shared import drawing, entries, needed
 from netlimits.cli.shared.entries import summary_of
 from netlimits.cli.shared.results import Results, opened
 from netlimits.errors import DataError, InputError, NetlimitsError
@@ -26,7 +26,7 @@ def write(results: Path, out: Path | None = None) -> Path:
     from netlimits.model.folder import Folder
     from netlimits.report.page import render
 
-    text = render(_page(opened(results)))
+    text = render(_page(opened(results, needed=needed.of_page)))
     file = out or results / "report.html"
     try:
         if out is None:  # as all that a campaign leaves: its owner's alone
@@ -49,17 +49,18 @@ def _page(results: Results) -> Page:
     assert campaign
     running = campaign.state()["running"] or {"run": None, "attempt": None}
     present = running["run"], running["attempt"]  # it is under way, and no failure
-    records = [r for r in campaign.records() if (r.run.number, r.attempt) != present]
+    attempts = campaign.frame(contents.ATTEMPT)
+    attempts = attempts[(attempts["run"] != present[0]) | (attempts["attempt"] != present[1])]
     missing: list[str] = []
     summaries = list(_summaries(results, missing))
-    failures, more = contents.failures(records)
-    run, steps = contents.steps(campaign, records)
+    failures, more = contents.failures(attempts)
+    run, steps = contents.steps(campaign)
     lines, files = contents.repeat(campaign)
     return Page(
         title=campaign.experiment.name,
         question=campaign.experiment.question,
         source=campaign.experiment.source,
-        summary=contents.summary(campaign, records),
+        summary=contents.summary(campaign, attempts),
         answers=answers(
             [table for _, table in summaries if is_summary(table)],
             _verdicts(campaign, missing),

@@ -125,7 +125,9 @@ def opened(
     Raises DataError for what is neither, and for campaigns that cannot be drawn together.
     """
     if others:
-        parts = [(place.resolve().name, opened(place)) for place in (path, *others)]
+        parts = [
+            (place.resolve().name, opened(place, needed=needed)) for place in (path, *others)
+        ]
         for name, part in parts:
             if part.campaign is None:
                 raise DataError(f"{part.path}: only campaigns' folders are drawn together")
@@ -144,7 +146,7 @@ def opened(
         from netlimits.archive import reader
 
         campaign = reader.open(path)
-        columns = needed(campaign.experiment.report) if needed else None
+        columns = needed(campaign.experiment.report) if needed and campaign.large else None
         frame = campaign.frame(columns, coded=columns is not None)
         return Results(path, frame if columns is None else to_last_attempts(frame), campaign)
     if not path.exists():
