@@ -10,6 +10,7 @@ are valid, otherwise the journal.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -60,23 +61,69 @@ def frame(
 
 
 def pieces(archive: Archive, experiment: Experiment) -> Iterator[pd.DataFrame]:
-    """Yield the frame in pieces, one for each part, or as a whole if attempts are in several parts.
+    """Yield the frame in pieces, one for each part, in the order of ends within a part.
 
-    A column that other parts lack keeps its integers.
+    It is one piece if parts have factors of different kinds. A column that other parts lack keeps
+    its integers.
     """
-    known_parts = archive.parts()
-    chunks, tail = _chunks(archive, known_parts)
+    chunks, _ = _chunks(archive, archive.parts())
     chunks = [chunk for chunk in chunks if chunk.rows]
     labels = frozenset((*_factors(experiment), *experiment.derive))
     kinds = {(name, chunk.kinds.get(name)) for chunk in chunks for name in labels}
-    if len(kinds) > len(labels) or not parts.add_up(known_parts, tail):
+    if len(kinds) > len(labels):
         yield frame(archive, experiment)
         return
     names, _ = layout(chunks, experiment)
-    for chunk in chunks:
-        table, _ = assembled([chunk], names, labels, _constants(archive))
-        table["started"] = pd.to_datetime(table["started"], unit="s", utc=True)
-        yield table
+    for chunk in _last_rows(chunks):
+        yield _with_times(assembled([chunk], names, labels, _constants(archive))[0])
+
+
+def of_attempts(archive: Archive, experiment: Experiment, wanted: pd.DataFrame) -> pd.DataFrame:
+    """Return all columns of some attempts; `wanted` has the columns KEY. A part is read at a time.
+
+    The rows are in the order of `wanted`, and have its index.
+    """
+    chunks, _ = _chunks(archive, archive.parts())
+    labels = frozenset((*_factors(experiment), *experiment.derive))
+    names, attrs = layout(chunks, experiment)
+    keys = pd.MultiIndex.from_frame(wanted[list(KEY)])
+    try:
+        table, _ = assembled(_last_rows(chunks, keys), names, labels, _constants(archive))
+    except _Unlike:
+        table = frame(archive, experiment)
+    places = pd.MultiIndex.from_frame(table[list(KEY)]).get_indexer(keys)
+    table = _with_times(table.iloc[places]).set_axis(wanted.index)
+    table.attrs.update(attrs)
+    return table
+
+
+def _last_rows(chunks: Sequence[Chunk], wanted: pd.MultiIndex | None = None) -> list[Chunk]:
+    """Return the chunks with the last row of each attempt, or of each wanted one."""
+    keys, chunk_of = assembled(chunks, KEY)
+    kept, _ = _last_versions(keys.assign(row=np.arange(len(keys))), chunk_of)
+    if wanted is not None:
+        kept = kept[pd.MultiIndex.from_frame(kept[list(KEY)]).isin(wanted)]
+    mask = np.zeros(len(keys), bool)
+    mask[kept["row"]] = True
+    begins = np.cumsum([0, *(chunk.rows for chunk in chunks)])
+    parts = zip(chunks, itertools.pairwise(begins), strict=True)
+    limited = [_limited(chunk, mask[begin:end]) for chunk, (begin, end) in parts]
+    return [chunk for chunk in limited if chunk.rows]
+
+
+def _limited(chunk: Chunk, mask: np.ndarray) -> Chunk:
+    """Return a chunk with the rows of a mask."""
+    if mask.all():
+        return chunk
+    rows = pa.array(mask)
+    table = lambda names: chunk.table(names).filter(rows)  # noqa: E731
+    return Chunk(int(mask.sum()), chunk.kinds, table, chunk.repeated)
+
+
+def _with_times(table: pd.DataFrame) -> pd.DataFrame:
+    if table["started"].dtype.kind != "M":
+        table = table.assign(started=pd.to_datetime(table["started"], unit="s", utc=True))
+    return table
 
 
 STREAM = "stream"

@@ -83,6 +83,17 @@ class Campaign(Logbook):
             return Relation(relation.of_frame(connection, frame), connection, attrs)
         return Relation(rows[0], connection, {**rows[1], "planned": [self.planned_runs()]})
 
+    def attempts(self, wanted: pd.DataFrame) -> pd.DataFrame:
+        """Return the frame's rows of some attempts, without the others in memory.
+
+        Args:
+            wanted: The attempts, by the columns `run` and `attempt`.
+
+        Returns:
+            The rows in this order, with this index.
+        """
+        return frames.of_attempts(self.archive, self.experiment, wanted)
+
     def frames(self) -> Iterator[pd.DataFrame]:
         """Yield the frame in pieces with all columns; those of a large campaign are its parts."""
         if not self.large:

@@ -104,9 +104,8 @@ def explain(
         verdicts = explained.explain(of) if run is None else explained.runs(of, run)
     except DataError as error:
         raise (error if source.campaign else DataError(f"{results}: {error}")) from None
-    if run is not None:
-        if verdicts.empty:
-            raise DataError(f"{results}: there is no run {run}, or it is not ok")
+    if run is not None and verdicts.empty:
+        raise DataError(f"{results}: there is no run {run}, or it is not ok")
     verdicts = _chosen(verdicts, chosen, results)
     if as_json:
         rows = json.loads(verdicts.to_json(orient="records", double_precision=6))

@@ -16,8 +16,8 @@ from netlimits.analysis import defaults, frames, wording
 from netlimits.analysis.sources import spreadsheets
 from netlimits.metrics import IDENTITY, Metric, metric
 
-BATCH = 4096
-"""Maximum number of runs in memory at a time, unless a part of a campaign has more."""
+BATCH = 512
+"""Maximum number of runs whose text is in memory at a time."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,9 @@ class Batch:
             pc.binary_join_element_wise(prefix, self.figures(column), "")
             for column, prefix in prefixes.items()
         ]
-        if not texts:
-            return [""] * len(self.runs)
-        joined = pc.binary_join_element_wise(*texts, ",", null_handling="skip")
-        return [text or "" for text in joined.to_pylist()]
+        empty = pa.array([""] * len(self.runs))  # Arrow drops rows that have nothing but nulls
+        joined = pc.binary_join_element_wise(empty, *texts, ",", null_handling="skip")
+        return [text.removeprefix(",") for text in joined.to_pylist()]
 
 
 @dataclass(frozen=True)

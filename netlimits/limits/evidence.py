@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from netlimits.analysis import frames, wording
 from netlimits.analysis.goodput import bound
-from netlimits.archive.columns import KEY
 from netlimits.archive.reader import Campaign
 from netlimits.limits import proof
 from netlimits.limits.figures import RunFigures
@@ -24,7 +23,7 @@ STREAMS = ("streams", "parallel")
 LEAST_RUNS = 3
 """Runs of a configuration from which on it is said how far they are apart."""
 JUDGED = 240
-"""Most runs of a configuration that are judged: the share of them that agree is right within 6 %."""
+"""Most runs of a configuration that are judged, which tells the share that agrees within 6 %."""
 
 
 def evidence_of(
@@ -99,18 +98,10 @@ def _judged(campaign: Campaign, run: int | None) -> pd.DataFrame:
     """Return a campaign's judged runs with all columns; those of a large one are read by part."""
     if not campaign.large:
         return sample(frames.usable(campaign.frame()), run)
-    import pandas as pd
-
-    chosen = sample(frames.usable(campaign.frame(("status", "reason"), coded=True)), run)
-    wanted = pd.MultiIndex.from_frame(chosen[list(KEY)])
-    pieces = []
-    for piece in campaign.frames():
-        rows = piece[pd.MultiIndex.from_frame(piece[list(KEY)]).isin(wanted)]
-        pieces.append(rows.dropna(axis="columns", how="all"))
-    table = pd.concat(pieces).drop_duplicates(KEY, keep="last").set_index(list(KEY))
-    table = table.reindex(wanted).reset_index().set_axis(chosen.index)
-    table.attrs = {**chosen.attrs, "narrowed": None}
-    del table.attrs["narrowed"]
+    chosen = sample(frames.usable(campaign.frame(frames.TELLING, coded=True)), run)
+    table = campaign.attempts(chosen)
+    if "runs" in chosen.attrs:
+        table.attrs["runs"] = chosen.attrs["runs"]
     return frames.with_process_cpu(table)
 
 

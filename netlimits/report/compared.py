@@ -56,21 +56,21 @@ def page(parts: Sequence[Compared], gate: Sequence[str], made_by: str) -> Page:
     """
     campaigns = {name: campaign for part in parts for name, campaign in part.campaigns.items()}
     named = {name: f"{name}: " if name else "" for name in campaigns}
-    records = {name: campaign.records() for name, campaign in campaigns.items()}
+    attempts = {name: campaign.frame(contents.ATTEMPT) for name, campaign in campaigns.items()}
     first = next(iter(campaigns.values()), None)
     failures = [
         replace(failure, reason=f"{named[name]}{failure.reason}")
-        for name, of_campaign in records.items()
+        for name, of_campaign in attempts.items()
         for failure in contents.failures(of_campaign)[0]
     ]
     last = list(campaigns)[-1:]
-    run, steps = next((contents.steps(campaigns[name], records[name]) for name in last), ("", []))
+    run, steps = next((contents.steps(campaigns[name]) for name in last), ("", []))
     repeats = {name: contents.repeat(campaign) for name, campaign in campaigns.items()}
     return Page(
         title="; ".join(part.title for part in parts),
         question=first.experiment.question if first else "",
         source=first.experiment.source if first else "",
-        summary=_summary(parts, campaigns, named, records),
+        summary=_summary(parts, campaigns, named, attempts),
         answers=[
             *(Answer(f"The gate fails: {line}.") for line in gate),
             *(
@@ -82,7 +82,7 @@ def page(parts: Sequence[Compared], gate: Sequence[str], made_by: str) -> Page:
         tables=[_table(part) for part in parts],
         figures=[figure for number, part in enumerate(parts) for figure in _figures(part, number)],
         failures=failures,
-        more_failures=sum(contents.failures(of_campaign)[1] for of_campaign in records.values()),
+        more_failures=sum(contents.failures(of_campaign)[1] for of_campaign in attempts.values()),
         hosts=[
             replace(host, role=f"{named[name]}{host.role}")
             for name, campaign in campaigns.items()
@@ -128,7 +128,7 @@ def _summary(
     for name, campaign in campaigns.items():
         prefix = named[name]
         rows += [
-            (f"{prefix}{key}", value) for key, value in contents.summary(campaign, records[name])
+            (f"{prefix}{key}", value) for key, value in contents.summary(campaign, attempts[name])
         ]
     return rows
 

@@ -125,9 +125,7 @@ def opened(
     Raises DataError for what is neither, and for campaigns that cannot be drawn together.
     """
     if others:
-        parts = [
-            (place.resolve().name, opened(place, needed=needed)) for place in (path, *others)
-        ]
+        parts = [(place.resolve().name, opened(place, needed=needed)) for place in (path, *others)]
         for name, part in parts:
             if part.campaign is None:
                 raise DataError(f"{part.path}: only campaigns' folders are drawn together")
