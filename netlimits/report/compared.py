@@ -113,7 +113,7 @@ def _summary(
     parts: Sequence[Compared],
     campaigns: Mapping[str, Campaign],
     named: Mapping[str, str],
-    records: Mapping[str, Any],
+    attempts: Mapping[str, pd.DataFrame],
 ) -> Rows:
     """Return the method, the verdicts, the hosts' differences, and each campaign in short."""
     several = any(part.several for part in parts)

@@ -35,6 +35,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     opened = SimpleNamespace(
         frame=lambda columns=None, coded=False: published.table("udp-send-size"),
         experiment=SimpleNamespace(report=REPORT),
+        large=False,
         left=lambda frame: (0, 12),
         path=tmp_path,
     )

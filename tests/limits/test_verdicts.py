@@ -786,15 +786,15 @@ def test_the_bound_of_a_link_is_that_of_the_run_s_version_of_ip(family, address,
             facts=lambda role: facts, machines={"sender": SimpleNamespace(address=address)}
         ),
         plan=SimpleNamespace(setup=lambda values: setup),
-        runs={1: SimpleNamespace(config="a", values={})},
+        runs_of=lambda _: {1: SimpleNamespace(config="a", values={})},
     )
-    run = run_figures({"run": 1}, DataLinks(campaign))
+    run = run_figures({"run": 1}, DataLinks(campaign, [1]))
     assert run.bound_mbps == pytest.approx(possible, abs=0.01)
     assert run.goal_mbps == 24
     assert run.queues == {"local": 2}
     setup.settings = (SimpleNamespace(name="link", options={"speed": 100, "autoneg": "off"}),)
     options.clear()
-    run = run_figures({"run": 1}, DataLinks(campaign))
+    run = run_figures({"run": 1}, DataLinks(campaign, [1]))
     assert run.bound_mbps == pytest.approx(possible / 10, abs=0.01), "as the experiment set it"
     assert run.goal_mbps is None
 
