@@ -118,7 +118,7 @@ class DataLinks:
 
     def pcie_mbps(self, run: int) -> Mapping[str, float]:
         """Return end -> what the PCIe link of its NIC carries, Mbit/s; nothing of a virtual NIC."""
-        campaign, of = self._campaign, self._campaign.runs[run]
+        campaign, of = self._campaign, self._runs[run]
         if campaign.imported:
             return {}
         rates: dict[str, float] = {}
