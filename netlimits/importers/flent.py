@@ -21,7 +21,7 @@ from netlimits.model import Scalar
 
 _COMPUTED = ("AverageRunner", "SumRunner", "DiffRunner")
 _DERIVED = re.compile(r" (sum|avg|total|totals)$")
-_STREAM = re.compile(r"(TCP|UDP) (upload|download)(?:::?[\w.-]+| \w+)?$")
+_STREAM = re.compile(r"(TCP|UDP) (upload|download)(?:::\d+| [\w+-]+)?$")
 _PING = re.compile(r"Ping \(ms\)")
 _UNITS = {"Mbits/s": "mbps", "ms": "ms", "s": "s", "us": "us", "Kbits/s": "kbps", "%": "pct"}
 _FACTS = {

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from netlimits.errors import ToolFailure
 from netlimits.importers.base import LINE_LIMIT, Given, ImportedRun, SourceText, clean
-from netlimits.importers.rates import AMOUNT, RATE, amount, rate_mbps
+from netlimits.importers.rates import AMOUNT, RATE, amount, bytes_in
 from netlimits.importers.streams import InterimResult, Parts, figures_of, rows
 from netlimits.model import Scalar, Status
 
@@ -114,13 +114,18 @@ def _runs(source: SourceText) -> Iterator[Iperf2Run]:
         client, server = _CLIENT.fullmatch(line), _SERVER.fullmatch(line)
         connected = _CONNECTED.fullmatch(line)
         if client or server:
-            if run is not None:
+            waiting = run is not None and not run.results
+            dual = waiting and listening and client is not None
+            if run is not None and waiting and client and not listening:
+                protocol = run.protocol = client[2].lower()  # connections were printed before it
+                continue
+            if run is not None and not dual:
                 yield run
             run, facts = None, {}
             protocol = (client[2] if client else server[1] if server else "").lower()
             if client:
-                run = Iperf2Run(number, server=False, protocol=protocol, dual=listening)
-            listening = server is not None
+                run = Iperf2Run(number, server=False, protocol=protocol, dual=dual or listening)
+            listening = server is not None or dual
         elif connected and (run is None or (listening and _whole(run.results))):
             if run is not None:
                 yield run
@@ -134,6 +139,7 @@ def _runs(source: SourceText) -> Iterator[Iperf2Run]:
         if connected:
             run.streams.append(connected["id"])
             run.reverse |= "(reverse)" in connected["about"]
+            run.dual |= "(full-duplex)" in connected["about"]
             if mss := _MSS.search(connected["about"]):
                 run.values["mss"] = int(mss[1])
         elif report := _REPORT.fullmatch(line):
@@ -162,14 +168,14 @@ def _facts(line: str) -> dict[str, Scalar]:
 
 def _result(match: re.Match[str], reported: bool) -> Result:
     start, end = float(match["start"]), float(match["end"])
-    rate, rest = rate_mbps(*match.group(6, 7, 8)), match["rest"]
+    rest = match["rest"]
     of, tcp = _DATAGRAMS.match(rest), None
     if not of and "pps" not in rest and (writes := _WRITES.fullmatch(rest)):
         window = float(writes[2]) if writes[2] else -1.0
         rtt = float(writes[3]) if writes[3] else 0.0
         tcp = (float(writes[1]), window * 1024 if window > 0 else None, rtt or None)
     datagrams = (1000 * max(0.0, float(of[1])), float(of[2]), float(of[3])) if of else None
-    count = rate * 1e6 / 8 * (end - start)
+    count = bytes_in(match.group(4, 5), match.group(6, 7, 8), end - start)
     name = "SUM" if match["id"].startswith("SUM") else match["id"]
     return Result(name, start, end, count, reported, datagrams, tcp)
 
@@ -189,8 +195,11 @@ def _whole(results: Sequence[Result], *, reported: bool = False) -> dict[str, Re
 
 def _sum(whole: Mapping[str, Result]) -> Result | None:
     """Return the result of all streams."""
-    if "SUM" in whole:
+    streams = {name: result for name, result in whole.items() if name != "SUM"}
+    longest = max((result.end for result in streams.values()), default=0.0)
+    if "SUM" in whole and whole["SUM"].end >= _ENOUGH * longest:  # 2.1.8 may sum too early
         return whole["SUM"]
+    whole = streams
     if len(whole) < 2:
         return next(iter(whole.values()), None)
     longest = max(result.seconds for result in whole.values())

@@ -1,35 +1,42 @@
 """iperf 2's `-y C`: one line for each interim result and each stream, with or without a header.
 
-The basic lines have 9 fields, with jitter and loss 14; 2.2 prints a header with more (`-e`). The
-addresses are those of the end that printed it and of its peer, so the ports tell which of them is
-the server: 5001, or one below the ephemeral ports. A line of the server is of what arrived, one of
-a TCP client of what was sent, as is one of a UDP client that has no loss.
+The basic lines have 9 fields, with jitter and loss 14; 2.2 prints a header with more (`-e`). A line
+with lost datagrams is the receiver's, and so is one of a header with reads; one of a header with
+writes is the sender's. Of the others 2.0 prints its own address first, so that port 5001, or one
+below the ephemeral ports, says which end it is. 2.1 and later print the client's address first on
+both ends: who printed them must be given.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from netlimits.importers.base import Given, ImportedRun, SourceText
 from netlimits.importers.iperf2 import Iperf2Run, Result, finished
 
 _ROW = re.compile(
-    r"(?P<time>[\d.:+-]{10,40}),(?P<local>[\w.:%]{1,80}),(?P<lport>\d{1,5}),(?P<peer>[\w.:%]{1,80}),"
-    r"(?P<pport>\d{1,5}),(?P<id>-?\d{1,9}),(?P<start>\d{1,9}\.\d{1,6})(?P<by>[-,])(?P<end>\d{1,9}\.\d{1,6}),"
+    r"(?P<time>[\d.:+-]{10,40}),(?P<first>[\w.:%]{1,80}),(?P<port>\d{1,5}),"
+    r"(?P<second>[\w.:%]{1,80}),(?P<peer>\d{1,5}),(?P<id>-?\d{1,9}),"
+    r"(?P<start>\d{1,9}\.\d{1,6})[-,](?P<end>\d{1,9}\.\d{1,6}),"
     r"(?P<bytes>-?\d{1,18}),(?P<speed>-?\d{1,18})(?P<rest>(?:,[^,]{0,40}){0,40})"
 )
 _HEADER = re.compile(
     r"time,srcaddress,srcport,dstaddr,dstport,transferid,istart,iend,bytes,speed(,\w+)*"
 )
 _PORT, _EPHEMERAL = 5001, 32768
+_SOCKET = 3
+"""Smallest id of a stream in 2.0, where it is the number of a socket; later they begin at 1."""
+_YEAR = 2000
+"""Some builds of 2.1 print the time as 1970."""
 
 
 def claims(source: SourceText) -> bool:
-    """Return True if every line is such a row or header."""
-    lines = [line.strip() for line in source.lines if line.strip()]
-    return any(map(_ROW.fullmatch, lines[:2])) and all(
+    """Return True if there are such rows, and no other line with as many fields."""
+    lines = [line.strip() for line in source.lines if line.count(",") >= 8]
+    return any(map(_ROW.fullmatch, lines)) and all(
         _ROW.fullmatch(line) or _HEADER.fullmatch(line) for line in lines
     )
 
@@ -38,7 +45,7 @@ def read(source: SourceText, given: Given) -> list[ImportedRun]:
     """Return a run for each test.
 
     Raises:
-        DataError: The ports do not tell the client from the server.
+        DataError: It is unknown whether a client or a server printed the lines.
     """
     runs: list[Iperf2Run] = []
     names: list[str] = []
@@ -47,32 +54,30 @@ def read(source: SourceText, given: Given) -> list[ImportedRun]:
     for number, line in enumerate(map(str.strip, source.lines), 1):
         if _HEADER.fullmatch(line):
             names = line.split(",")[10:]
-            continue
         match = _ROW.fullmatch(line)
         if match is None:
             continue
-        server = _is_server(source, number, match)
-        key = f"{match['lport']}/{match['pport']}"
         time, result = _seconds(match["time"]), _result(match, names)
-        if result.stream != "SUM" and (not runs or _begins(key, seen, time, result, summed)):
-            runs.append(Iperf2Run(number, server=server, protocol="", started=None))
+        key = _connection(match)
+        own = result.stream != "SUM"
+        if not runs or (own and _begins(key, seen, time, result, summed)):
+            runs.append(Iperf2Run(number, server=False))
             seen, summed = {}, False
-        elif not runs:
-            runs.append(Iperf2Run(number, server=server))
         run = runs[-1]
         if result.datagrams:
             run.protocol = "udp"
-            result = _reported(result) if not server else result
+            result = replace(result, reported=True)
+        elif _received(source, number, match, names, given, run.protocol):
+            run.server = True
         if time and run.started is None:
             run.started = time - result.end
-        if result.stream == "SUM":
-            summed = True
-        else:
-            seen[key] = max(time, seen.get(key, 0.0)) if result.start == 0 else seen.get(key, 0.0)
+        summed |= not own
+        if own and result.start == 0:
+            seen[key] = max(time, seen.get(key, 0.0))
         run.streams.append(key)
         run.results.append(result)
         run.line = number
-    return [finished(_with_protocol(run)) for run in runs]
+    return [finished(_complete(run)) for run in runs]
 
 
 def _begins(key: str, seen: Mapping[str, float], time: float, result: Result, summed: bool) -> bool:
@@ -80,21 +85,50 @@ def _begins(key: str, seen: Mapping[str, float], time: float, result: Result, su
 
     Streams of one test begin within half its length.
     """
-    if key in seen:
+    if key in seen or not seen:
         return False
-    apart = time - max(seen.values(), default=time)
+    apart = time - max(seen.values())
     return summed or apart > max(1.0, 0.5 * result.seconds)
 
 
-def _is_server(source: SourceText, number: int, match: re.Match[str]) -> bool:
-    local, peer = int(match["lport"]), int(match["pport"])
-    if (local == _PORT) != (peer == _PORT):
-        return local == _PORT
-    if (0 < local < _EPHEMERAL) != (0 < peer < _EPHEMERAL):
-        return 0 < local < _EPHEMERAL
-    if local or peer:  # the sum of all streams has no ports
-        source.refuse(number, "the ports do not tell client and server; use iperf without -y")
+def _received(
+    source: SourceText,
+    number: int,
+    match: re.Match[str],
+    names: list[str],
+    given: Given,
+    protocol: str,
+) -> bool:
+    """Return True for a row of what arrived, False for one of what was sent."""
+    if "readcnt" in names or "writecnt" in names:
+        return "readcnt" in names
+    values = match["rest"].split(",")[1:]
+    if (len(values) >= 5 and values[2] == "-1") or protocol == "udp":
+        return False  # a client that knows of no loss
+    if given.factors.get("reported_by") in ("client", "server"):
+        return given.factors["reported_by"] == "server"
+    local, peer = int(match["port"]), int(match["peer"])
+    if match["id"] == "-1":
+        return False
+    if local == _PORT or (0 < local < _EPHEMERAL <= peer):
+        return True
+    if int(match["id"]) < _SOCKET:
+        source.refuse(
+            number,
+            "iperf 2.1 and later print the same lines on both ends; state whose they are with "
+            "--given reported_by=client or reported_by=server",
+        )
     return False
+
+
+def _complete(run: Iperf2Run) -> Iperf2Run:
+    """Return a run whose rows are the receiver's only as a server's, and name its protocol."""
+    own = [result for result in run.results if not result.reported]
+    if not own:
+        run.server = True
+        run.results = [replace(result, reported=False) for result in run.results]
+    run.protocol = run.protocol or ("tcp" if any(result.tcp for result in run.results) else "")
+    return run
 
 
 def _result(match: re.Match[str], names: list[str]) -> Result:
@@ -103,23 +137,23 @@ def _result(match: re.Match[str], names: list[str]) -> Result:
     jitter = more.get("jitter"), more.get("errors"), more.get("datagrams")
     if not names and len(values) >= 5:
         jitter = values[0], values[1], values[2]
-    datagrams = tcp = None
     numbers = [_number(text) for text in jitter]
-    if numbers[0] is not None and numbers[1] is not None and numbers[2]:
-        datagrams = (1000 * max(0.0, numbers[0]), numbers[1], numbers[2])
+    datagrams = tcp = None
+    if numbers[0] is not None and numbers[1] is not None and (numbers[2] or 0) > 0:
+        datagrams = (1000 * max(0.0, numbers[0]), numbers[1], numbers[2] or 0.0)
     retries, window, rtt = (_number(more.get(key)) for key in ("tcpretry", "tcpcwnd", "tcprtt"))
     if retries is not None:
         tcp = (retries, window * 1024 if window and window > 0 else None, rtt or None)
-    stream = "SUM" if match["id"] == "-1" else f"{match['lport']}/{match['pport']}"
+    stream = "SUM" if match["id"] == "-1" else _connection(match)
     start, end = float(match["start"]), float(match["end"])
-    return Result(stream, start, end, max(0.0, float(match["bytes"])), False, datagrams, tcp)
+    # the rate has more digits than times of one decimal
+    count = max(0.0, float(match["speed"])) / 8 * (end - start)
+    return Result(stream, start, end, count, False, datagrams, tcp)
 
 
-def _reported(result: Result) -> Result:
-    """Return a client's line with loss as what its server reported."""
-    return Result(
-        result.stream, result.start, result.end, result.count, True, result.datagrams, result.tcp
-    )
+def _connection(match: re.Match[str]) -> str:
+    """Return the ports of a connection, whichever end printed them."""
+    return "/".join(sorted(match.group("port", "peer"), key=int))
 
 
 def _number(text: str | None) -> float | None:
@@ -129,17 +163,9 @@ def _number(text: str | None) -> float | None:
 def _seconds(text: str) -> float:
     """Return the seconds of a local time, taken as UTC: only differences and the order matter."""
     digits = re.search(r"\d{14}", text)
+    if digits is None or int(digits[0][:4]) < _YEAR:
+        return 0.0
     try:
-        return (
-            datetime.strptime(digits[0], "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
-            if digits
-            else 0.0
-        )
+        return datetime.strptime(digits[0], "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
     except ValueError:
         return 0.0
-
-
-def _with_protocol(run: Iperf2Run) -> Iperf2Run:
-    """Name the protocol, unless a line without loss may be of a UDP client."""
-    run.protocol = run.protocol or ("tcp" if any(result.tcp for result in run.results) else "")
-    return run

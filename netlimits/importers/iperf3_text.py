@@ -17,7 +17,7 @@ from statistics import fmean
 
 from netlimits.errors import ToolFailure
 from netlimits.importers.base import LINE_LIMIT, SHORT, Given, ImportedRun, SourceText, clean
-from netlimits.importers.rates import AMOUNT, RATE, amount, rate_mbps
+from netlimits.importers.rates import AMOUNT, RATE, amount, bytes_in
 from netlimits.importers.streams import InterimResult, Parts, figures_of, rows
 from netlimits.model import Scalar, Status
 
@@ -61,17 +61,13 @@ class _Result:
     role: str
     start: float
     end: float
-    mbps: float
+    count: float
     rest: str
+    block: int
 
     @property
     def seconds(self) -> float:
         return self.end - self.start
-
-    @property
-    def count(self) -> float:
-        """Bytes, by the rate, which has more digits than the amount."""
-        return self.mbps * 1e6 / 8 * self.seconds
 
     @property
     def party(self) -> str:
@@ -105,10 +101,23 @@ class _Run:
     test: re.Match[str] | None = None
     streams: list[str] = field(default_factory=list)
     header: str = ""
-    intervals: list[_Result] = field(default_factory=list)
-    summary: list[_Result] = field(default_factory=list)
-    ruled: bool = False
+    results: list[_Result] = field(default_factory=list)
+    rules: int = 0
     error: str = ""
+
+    @property
+    def summary(self) -> list[_Result]:
+        """The lines of the whole run: those of sender and receiver, else those after all rules."""
+        labelled = [result for result in self.results if result.party]
+        if labelled or not self.rules:
+            return labelled
+        return [r for r in self.results if r.block == self.rules and r.datagrams]
+
+    @property
+    def intervals(self) -> list[_Result]:
+        """The interim results."""
+        summary = self.summary
+        return [r for r in self.results if not r.party and all(r is not s for s in summary)]
 
 
 def claims(source: SourceText) -> bool:
@@ -139,7 +148,7 @@ def _runs(source: SourceText) -> Iterator[_Run]:
         line = line[:LINE_LIMIT].strip()
         client, server = _CLIENT.fullmatch(line), _SERVER.fullmatch(line)
         header = _HEADER.fullmatch(line)
-        again = header and run is not None and run.summary
+        again = header and run is not None and any(result.party for result in run.results)
         if client or server or again or (run is None and (header or _CONNECTED.match(line))):
             if run is not None:
                 yield run
@@ -147,10 +156,10 @@ def _runs(source: SourceText) -> Iterator[_Run]:
             before = {}
         for name, pattern in _FACTS.items():
             if match := pattern.fullmatch(line):
-                early = run is None or (name == "time" and run.summary)
+                early = run is None or (name == "time" and run.results)
                 (before if early or run is None else run.facts)[name] = match
         if error := _ERROR.fullmatch(line):
-            if run is None or run.summary:
+            if run is None or any(result.party for result in run.results):
                 if run is not None:
                     yield run
                 run = _Run(number, server=False)
@@ -158,8 +167,7 @@ def _runs(source: SourceText) -> Iterator[_Run]:
         if run is None:
             continue
         _add(run, line, header)
-        if run.summary:
-            run.line = number if _LINE.fullmatch(line) else run.line
+        run.line = number if run.results and _LINE.fullmatch(line) else run.line
     if run is not None:
         yield run
 
@@ -169,7 +177,7 @@ def _add(run: _Run, line: str, header: re.Match[str] | None) -> None:
     if header:
         run.header = run.header or header[1]
     elif _RULE.fullmatch(line):
-        run.ruled = True
+        run.rules += 1
     elif match := _TEST.fullmatch(line):
         run.test = match
     elif _REVERSE.fullmatch(line):
@@ -182,21 +190,22 @@ def _add(run: _Run, line: str, header: re.Match[str] | None) -> None:
             match["role"] or "",
             float(match["start"]),
             float(match["end"]),
-            rate_mbps(*match.group(7, 8, 9)),
+            bytes_in(
+                match.group(5, 6),
+                match.group(7, 8, 9),
+                float(match["end"]) - float(match["start"]),
+            ),
             match["rest"].rstrip(),
+            run.rules,
         )
-        if result.rest.endswith("(omitted)"):
-            return
-        if run.ruled or result.party:
-            run.summary.append(result)
-        else:
-            run.intervals.append(result)
+        if not result.rest.endswith("(omitted)"):
+            run.results.append(result)
 
 
 def _finished(run: _Run) -> ImportedRun | None:
     """Return the run, None for a server's that was stopped before one."""
     stopped = not run.error or run.error.startswith("the server has terminated")
-    if stopped and not (run.intervals or run.summary or run.streams):
+    if stopped and not (run.results or run.streams):
         return None
     values = _factors(run)
     started = _started(run)
@@ -214,18 +223,17 @@ def _finished(run: _Run) -> ImportedRun | None:
 def _udp(run: _Run) -> bool:
     if run.test:
         return run.test[1].upper() == "UDP"
-    every = (*run.intervals, *run.summary)
-    return "Datagrams" in run.header or any(result.datagrams for result in every)
+    return "Datagrams" in run.header or any(result.datagrams for result in run.results)
 
 
 def _ways(run: _Run) -> list[tuple[str, str, str]]:
     """Return sender, receiver and role of the client's lines, of each direction."""
-    roles = {result.role for result in (*run.intervals, *run.summary)}
+    roles = {result.role for result in run.results}
     if roles >= {"TX", "RX"}:
         return [("local", "remote", "TX"), ("remote", "local", "RX")]
     reverse = run.reverse
     if run.server:  # it sends where its lines count retransmits, or only it reports as a sender
-        parties = {result.party for result in run.summary if result.mbps > 0}
+        parties = {result.party for result in run.summary if result.count > 0}
         reverse = parties == {"sender"} or "Retr" in run.header
     return [("remote", "local", "")] if reverse else [("local", "remote", "")]
 
@@ -240,12 +248,12 @@ def _factors(run: _Run) -> dict[str, Scalar]:
         "tool": "iperf3",
         "reported_by": "server" if run.server else "client",
     }
-    if run.intervals or run.summary:
+    if run.results:
         ways = _ways(run)
         values["protocol"] = "udp" if _udp(run) else "tcp"
         reverse = ways[0][0] == "remote"
         values["direction"] = "bidir" if len(ways) > 1 else "recv" if reverse else "send"
-        streams = {r.stream for r in (*run.intervals, *run.summary) if r.stream != "SUM"}
+        streams = {r.stream for r in run.results if r.stream != "SUM"}
         values["streams"] = max(1, len(streams) // len(ways))
     if run.test:
         values |= {"protocol": run.test[1].lower(), "send_size": int(run.test[3])}
@@ -334,7 +342,7 @@ def _flow(run: _Run, results: Sequence[_Result], sender: str, receiver: str, udp
     return Parts(
         sender,
         receiver,
-        sent=sent.count if sent and sent.mbps else None,
+        sent=sent.count if sent and sent.count else None,
         sent_s=sent.seconds if sent else None,
         arrived=got.count if got else None,
         arrived_s=got.seconds if got else None,
@@ -356,14 +364,14 @@ def _unlabelled(run: _Run, line: _Result, sender: str, receiver: str) -> Parts:
     loss = 100 * max(0.0, lost) / packets if packets and lost <= packets else None
     arrived = line.count * (1 - loss / 100) if loss is not None else None
     seconds = line.seconds
-    if not line.mbps:
+    if not line.count:
         every = [r for r in run.intervals if r.stream == "SUM"] or run.intervals
         seconds = sum(result.seconds for result in every)
         arrived = sum(result.count for result in every) if every else 0.0
     return Parts(
         sender,
         receiver,
-        sent=line.count if line.mbps and not run.server else None,
+        sent=line.count if line.count and not run.server else None,
         sent_s=line.seconds,
         arrived=arrived,
         arrived_s=seconds or line.seconds,

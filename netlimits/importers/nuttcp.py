@@ -100,7 +100,7 @@ def _runs(source: SourceText) -> Iterator[_Run]:
             verbose
             and run is not None
             and verbose[1] in run.order
-            and re.match(r"v[\d.]+: ", verbose[2])
+            and re.match(r"v[\d.]+: socket", verbose[2])
         )
         if run is None or new_side or (run.ended and not (verbose and _more(run, verbose))):
             if run is not None:
@@ -135,7 +135,7 @@ def _runs(source: SourceText) -> Iterator[_Run]:
 
 def _more(run: _Run, verbose: re.Match[str]) -> bool:
     """Return True if a line still belongs to a run whose rates were read."""
-    return not re.match(r"v[\d.]+: ", verbose[2])
+    return not re.match(r"v[\d.]+: socket", verbose[2])
 
 
 def _as_brief(values: Mapping[str, str]) -> str:
@@ -154,10 +154,12 @@ def _add_verbose(run: _Run, letter: str, text: str) -> None:
     side = run.sides[letter]
     if letter not in run.order:
         run.order.append(letter)
-    if text.startswith("Error"):
-        run.error = run.error or text
+    if error := re.fullmatch(r"(?:v[\d.]+: )?(Error: .*)", text):
+        run.error = run.error or error[1]
     for key, value in _PAIR.findall(text):
-        side.values.setdefault(key, value)
+        side.values.setdefault(key, value.rstrip(","))
+    if match := re.search(r"port=\d+ (tcp|udp)", text):
+        side.values.setdefault("mode", match[1])
     if match := _OLD.match(text):
         side.values.setdefault("megabytes", match[1])
         side.values.setdefault("real_seconds", match[2])

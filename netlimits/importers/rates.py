@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 AMOUNT = r"(\d{1,15}(?:\.\d{1,9})?) ?([KMGT]?)Bytes?"
 """An amount: its number, and its letter."""
 RATE = r"(\d{1,15}(?:\.\d{1,9})?) ?([KMGT]?)(bits|Bytes)/sec"
@@ -13,6 +15,18 @@ _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 def amount(number: str, letter: str) -> float:
     """Return bytes."""
     return float(number) * 1024.0 ** _POWERS[letter]
+
+
+def bytes_in(amounts: Sequence[str], rates: Sequence[str], seconds: float) -> float:
+    """Return the bytes of an amount and its rate over `seconds`, by whichever has more digits."""
+    if _digits(rates[0]) >= _digits(amounts[0]):
+        return rate_mbps(*rates) * 1e6 / 8 * seconds
+    return amount(*amounts)
+
+
+def _digits(number: str) -> int:
+    """Return the number of significant digits."""
+    return len(number.replace(".", "").lstrip("0"))
 
 
 def rate_mbps(number: str, letter: str, of: str) -> float:

@@ -20,7 +20,7 @@ import json
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -42,6 +42,7 @@ from netlimits.hosts import streams
 from netlimits.hosts.scripted import ScriptedHost
 from netlimits.hosts.ssh import hostkeys
 from netlimits.hosts.ssh.sshconfig import Endpoint
+from netlimits.importers import DOCUMENTS, TEXTS, DocumentFormat, TextFormat, base
 from netlimits.importers import read as read_imported
 from netlimits.importers.base import Given
 from netlimits.model import Command, Completed, Machine
@@ -497,6 +498,10 @@ COLUMNS = Given(("THROUGHPUT", "NO_SUCH", "RESULT_BRAND", "ELAPSED_TIME"))
 def _files() -> Iterator[Target]:
     outputs = captures("imports/*.*", "iperf3/*.txt", "netperf/*.txt")
     yield Target("import", _import, outputs, _keys(outputs), weight=1.5)
+    for format_ in (*TEXTS, *DOCUMENTS):
+        seeds = tuple(text for text in captures("imports/*.*") if _is_of(format_, text))
+        read = partial(_import_of, format_)
+        yield Target(f"import {format_.name}", read, seeds, _keys(seeds), weight=0.3)
     texts = captures("traces/*.txt", "traces/*")
     yield Target("trace", _trace, texts, _keys(texts), weight=0.4)
     for kind in ("journal.jsonl", "campaign.json", "raw"):
@@ -507,6 +512,26 @@ def _files() -> Iterator[Target]:
 
 def _import(data: bytes) -> None:
     _, runs = read_imported("x", data, COLUMNS if len(data) % 5 == 0 else None)
+    for run in runs:
+        json.dumps([dict(run.values), dict(run.figures), run.interim], allow_nan=False).encode()
+
+
+def _is_of(format_: TextFormat | DocumentFormat, text: bytes) -> bool:
+    """Whether an output is of a format."""
+    try:
+        return read_imported("x", text)[0] == format_.name
+    except NetlimitsError:
+        return False
+
+
+def _import_of(format_: TextFormat | DocumentFormat, data: bytes) -> None:
+    """Read with one format's reader alone what it recognizes."""
+    source = base.source("x", data)
+    if isinstance(format_, TextFormat):
+        runs = format_.read(source, Given()) if format_.claims(source) else []
+    else:
+        own = [each for each in source.documents if format_.recognizes(each.value)]
+        runs = format_.read(source, own) if own else []
     for run in runs:
         json.dumps([dict(run.values), dict(run.figures), run.interim], allow_nan=False).encode()
 
