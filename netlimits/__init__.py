@@ -26,6 +26,7 @@ _API = {
     "joined": ("netlimits.analysis.sources.joining", "joined"),
     "compare": ("netlimits.archive.reader", "compare"),
     "explain": ("netlimits.limits.explained", "explain"),
+    "profile": ("netlimits.analysis.profile", "profile"),
     "analysis": ("netlimits.analysis", None),
     "limited_by": ("netlimits.limits.explained", "limited_by"),
     "sensitivities": ("netlimits.limits.ladder.sensitivity", "sensitivities"),

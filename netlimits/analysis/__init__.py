@@ -28,6 +28,7 @@ MODULES = (
     "comparison",
     "history",
     "mesh",
+    "profile",
 )
 
 __all__ = ["MODULES", *MODULES]

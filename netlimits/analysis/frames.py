@@ -16,7 +16,16 @@ import pandas as pd
 
 from netlimits.analysis import wording
 from netlimits.errors import DataError
-from netlimits.metrics import IDENTITY, Direction, Metric, known, metric, tools_own
+from netlimits.metrics import (
+    IDENTITY,
+    PROFILE_COLUMN,
+    PROFILED,
+    Direction,
+    Metric,
+    known,
+    metric,
+    tools_own,
+)
 from netlimits.model import OUTCOMES
 
 AGGREGATED = "aggregated_runs"
@@ -103,14 +112,36 @@ def with_process_cpu(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
+def counted(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the attempts without those that recorded a profile, and without profiles' columns.
+
+    Profiling slows a run, so no statistic of throughput or CPU counts it.
+    """
+    if PROFILED not in frame.columns:
+        return frame
+    names = [name for name in frame.columns if not _of_profile(name)]
+    rows = frame.loc[~frame[PROFILED].fillna(False).astype(bool), names]
+    planned, of_frame = frame.attrs.get("planned", (0, 0))
+    rows.attrs = dict(frame.attrs)
+    if of_frame == len(frame):
+        rows.attrs["planned"] = [planned - frame.attrs.get("planned_profiled", 0), len(rows)]
+    return rows
+
+
+def _of_profile(name: Hashable) -> bool:
+    return name == PROFILED or bool(PROFILE_COLUMN.fullmatch(str(name)))
+
+
 def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the last attempt of each run that has an outcome, or else its last attempt.
 
-    An attempt that was interrupted or is running does not replace an earlier one with an outcome.
+    Profiled runs do not count (`counted`). An attempt that was interrupted or is running does not
+    replace an earlier one with an outcome.
 
     Raises:
         DataError: An attempt occurs twice, as in joined campaigns without a column `campaign`.
     """
+    frame = counted(frame)
     if not {"run", "attempt"} <= set(frame.columns) or not (frame["attempt"] > 1).any():
         return frame
     several = _several(frame)
@@ -139,6 +170,7 @@ def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
 
 def to_last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
     """Return `last_attempts` of a frame that the caller gives up: no column is held twice."""
+    frame = counted(frame)
     names = [name for name in ("campaign", "run", "attempt", "status") if name in frame.columns]
     numbered = frame[names].reset_index(drop=True)
     last = last_attempts(numbered)
@@ -316,7 +348,10 @@ def varied(frame: pd.DataFrame) -> list[str]:
     return [
         str(c)
         for c in frame.columns
-        if c not in metrics and c not in IDENTITY and not (tools and str(c).startswith(tools))
+        if c not in metrics
+        and c not in IDENTITY
+        and not PROFILE_COLUMN.fullmatch(str(c))
+        and not (tools and str(c).startswith(tools))
     ]
 
 

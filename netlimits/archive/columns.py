@@ -27,6 +27,7 @@ from netlimits.archive.formats import PartFile, PartFooter
 from netlimits.archive.history import CUT_OFF, Attempt, Event, History
 from netlimits.archive.journal import Journal
 from netlimits.archive.parts import Part
+from netlimits.metrics import PROFILED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -138,6 +139,7 @@ def _row(event: Mapping[str, Any]) -> dict[str, Any]:
         "started": event["started"],
         "duration_s": event["duration_s"] if ended else None,
         **({"file": event["file"]} if "file" in event else {}),
+        **({PROFILED: event[PROFILED]} if PROFILED in event else {}),
         **(event["figures"] if ended else {}),
         **event["values"],  # a factor has precedence over a tool's figure of the same name
     }

@@ -111,6 +111,7 @@ class StartEvent(TypedDict):
     block: Number
     config: str
     values: Values
+    profiled: NotRequired[bool]
 
 
 class AttemptFields(TypedDict):
@@ -127,6 +128,7 @@ class AttemptFields(TypedDict):
     started: NotRequired[Instant | None]
     controller: NotRequired[ControllerCost]
     file: NotRequired[str]
+    profiled: NotRequired[bool]
     config: str
     values: Values
 

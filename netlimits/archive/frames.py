@@ -32,7 +32,7 @@ from netlimits.archive.history import History
 from netlimits.archive.parts import Part
 from netlimits.archive.store import Archive
 from netlimits.errors import ArchiveUnwritable, one_line
-from netlimits.metrics import IDENTITY, METRICS
+from netlimits.metrics import IDENTITY, METRICS, PROFILED
 from netlimits.model import Experiment
 
 MADE_OF = ("journal.jsonl", "campaign.json", "experiment.yaml", "against.yaml", "plan.csv")
@@ -140,8 +140,12 @@ def intervals(archive: Archive, experiment: Experiment, *, streams: bool = False
     attempts, _ = _chunks(archive, known_parts)
     varied = [name for name in labels if name in columns.names(attempts)]
     names = [*KEY, "status", *varied]
-    table, chunk = assembled(attempts, [*names, "started"], frozenset(varied))
+    mark = [PROFILED] if PROFILED in columns.names(attempts) else []
+    table, chunk = assembled(attempts, [*names, *mark, "started"], frozenset(varied))
     table, chunk = _last_versions(table, chunk)
+    if mark:  # their interim results count for nothing
+        counting = ~table.pop(PROFILED).astype(bool)
+        table, chunk = table[counting].reset_index(drop=True), chunk[counting.to_numpy()]
     if _overlapping(known_parts):
         table, chunk = _as_started(table, chunk)
     of_interim, _ = _chunks(archive, known_parts, which=INTERIM)
@@ -180,6 +184,10 @@ def layout(
     identity = [name for name in IDENTITY if name != "file" or name in known]
     every = [*identity, *factors, *derived, *metrics]
     always = {*KEY, *factors, *derived}
+    if PROFILED in columns.names(chunks):
+        always.add(PROFILED)
+    else:
+        every.remove(PROFILED)
     names = [n for n in every if chosen is None or n in chosen or n in always]
     attrs: dict[str, Any] = {"columns": roles(factors, derived, metrics)}
     if left := [name for name in every if name not in names]:
@@ -199,7 +207,7 @@ def _frame(
     if chosen is not None and overlapping:
         chosen = {*chosen, "started"}
     always = {*KEY, *_factors(experiment), *experiment.derive}
-    read = None if chosen is None else always | {*chosen}
+    read = None if chosen is None else always | {*chosen, PROFILED}
     chunks, history = _chunks(archive, known_parts, read)
     names, attrs = layout(chunks, experiment, chosen)
     labels = frozenset((*attrs["columns"]["factors"], *attrs["columns"]["derived"]))

@@ -8,9 +8,9 @@ An attempt is in one of them, or for a moment in both; then its own file counts.
 `step` is the purpose of a command. These steps are parsed: `before` and `after` (/proc/stat of each
 host) around `client` (the tool), `before NAME` and `after NAME` (evidence), `sample` (samples
 during the run), `trace` (packets), `before watch` and `after watch` (changes by others), `after
-setting` (each setting read back after the run), `guard` (whether a host's guard restored settings
-during the run). All others are only kept. Early archives have the resources that a run used on
-this machine as a step `controller` without a host.
+setting` (each setting read back after the run), `profile` (stacks of a profiled run), `guard`
+(whether a host's guard restored settings during the run). All others are only kept. Early archives
+have the resources that a run used on this machine as a step `controller` without a host.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ WATCH_BEFORE, WATCH_AFTER = f"{BEFORE} watch", f"{AFTER} watch"
 
 SETTING_AFTER = f"{AFTER} setting"
 
-GUARD, CONTROLLER = "guard", "controller"
+GUARD, CONTROLLER, PROFILE = "guard", "controller", "profile"
 
 _RAW = re.compile(r"(\d{6,})-(\d+)\.jsonl")
 

@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 
 from netlimits.analysis import comparison
+from netlimits.analysis.frames import counted
 from netlimits.analysis.packets.traces import trace
 from netlimits.analysis.sources import run_files
 from netlimits.analysis.sources.relations import Relation, Runs
@@ -56,6 +57,7 @@ class Campaign(Logbook):
         self.check_imported(runs)
         if not self.imported:
             frame.attrs["planned"] = [self.planned_runs(), runs]
+            frame.attrs["planned_profiled"] = self.plan.profiled_runs()
         return frame
 
     def relation(
@@ -80,8 +82,10 @@ class Campaign(Logbook):
         if rows is None:
             frame = self.frame(columns)
             attrs = {str(name): value for name, value in frame.attrs.items()}
-            return Relation(relation.of_frame(connection, frame), connection, attrs)
-        return Relation(rows[0], connection, {**rows[1], "planned": [self.planned_runs()]})
+            rows_counted = relation.of_frame(connection, counted(frame))
+            return Relation(rows_counted, connection, attrs)
+        planned = self.planned_runs() - self.plan.profiled_runs()
+        return Relation(rows[0], connection, {**rows[1], "planned": [planned]})
 
     def attempts(self, wanted: pd.DataFrame) -> pd.DataFrame:
         """Return the frame's rows of some attempts, without the others in memory.
@@ -152,7 +156,7 @@ class Campaign(Logbook):
             DataError: A trace cannot be read.
         """
         last = {record.run.number: record for record in self.records()}
-        ok = sorted(number for number, record in last.items() if record.status == "ok")
+        ok = sorted(n for n, r in last.items() if r.status == "ok" and not r.run.profiled)
         chosen = ok if runs is None else list(runs)
         if missing := [number for number in chosen if number not in last]:
             raise ArchiveError(f"{self.path}: there was no run {missing[0]}")
@@ -189,7 +193,7 @@ class Campaign(Logbook):
 
     def ok_runs(self) -> list[int]:
         """Return the numbers of the runs whose last attempt is ok, in the plan's order."""
-        frame = self.frame(("status",))
+        frame = counted(self.frame(("status",)))
         last = frame.drop_duplicates("run", keep="last")
         return sorted(map(int, last.loc[last["status"] == "ok", "run"]))
 

@@ -84,6 +84,7 @@ def run_fields(run: Run) -> dict[str, Any]:
         "block": run.block,
         "config": run.config,
         "values": dict(run.values),
+        **({} if run.profiled is None else {"profiled": run.profiled}),
     }
 
 
@@ -107,7 +108,10 @@ def record(event: Mapping[str, Any]) -> Record:
     """Return the record of an attempt from its merged events."""
     ended = "status" in event
     return Record(
-        run=Run(event["run"], event["block"], event["config"], event["values"]),
+        run=Run(
+            *(event["run"], event["block"], event["config"], event["values"]),
+            event.get("profiled"),
+        ),
         attempt=event["attempt"],
         status=event["status"] if ended else "interrupted",
         reason=event["reason"] if ended else CUT_OFF,

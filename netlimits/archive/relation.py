@@ -23,6 +23,7 @@ from netlimits.archive.columns import ATTEMPTS, Chunk, JournalSection
 from netlimits.archive.parts import Part
 from netlimits.archive.store import Archive
 from netlimits.errors import ArchiveError, DataError
+from netlimits.metrics import PROFILED
 from netlimits.model import Experiment
 
 if TYPE_CHECKING:
@@ -105,6 +106,8 @@ def rows(
         "started": "to_timestamp(started)",
     }
     selected = ", ".join(f"{written.get(n, quoted(n))} as {quoted(n)}" for n in names)
+    if PROFILED in names:  # statistics read a relation, and count none of these
+        rows_of_all = rows_of_all.filter(f"not {PROFILED}")
     return rows_of_all.project(selected), attrs
 
 

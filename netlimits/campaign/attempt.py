@@ -31,6 +31,7 @@ from netlimits.errors import (
     SettingError,
     ToolFailure,
 )
+from netlimits.evidence import profile
 from netlimits.experiment import pacing
 from netlimits.hosts.threads import at_once
 from netlimits.model import Measurement, Record, Run, Status
@@ -104,7 +105,8 @@ def context(
         guards=session.guards.for_roles(roles),
         turns=prepared.turns(setup, ends, pace, roles),
         paces=tuple(PaceTurn(way, prepared.paced(use), told) for way, use, told in ways),
-        longest=max(host.patience.allow(client).deadline for host in hosts.values()),
+        longest=max(host.patience.allow(client).deadline for host in hosts.values())
+        + (profile.FOLD_SECONDS if planned.folds else 0),
     )
 
 

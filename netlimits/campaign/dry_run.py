@@ -56,7 +56,7 @@ class DryRun:
         }
         self._preparation = Preparation(self._machines)
 
-    def commands(self, setup: Setup, ends: Ends) -> Iterator[Planned]:
+    def commands(self, setup: Setup, ends: Ends, *, profiled: bool = False) -> Iterator[Planned]:
         """The steps of the next run, of this configuration, between these ends."""
         use, options = None, setup.options
         if setup.around.pace:
@@ -72,7 +72,7 @@ class DryRun:
             self._preparation.ended(turn)
         if use:
             setup = replace(setup, settings=(*setup.settings, use), options=options)
-        specification = specified(setup, ends, self._machines)
+        specification = specified(setup, ends, self._machines, profiled=profiled)
         yield from map(Planned, steps.measurement(specification, self._features, self._machines))
 
 

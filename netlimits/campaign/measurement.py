@@ -7,7 +7,7 @@ sockets and processes, and a packet trace where the experiment asks for one (`st
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
@@ -18,8 +18,9 @@ from netlimits.campaign.recorder import Recorder
 from netlimits.campaign.specifications import Specification
 from netlimits.campaign.steps import Step
 from netlimits.errors import HostError
-from netlimits.evidence import trace
+from netlimits.evidence import profile, trace
 from netlimits.hosts.servers import Servers
+from netlimits.hosts.threads import at_once
 from netlimits.model import Command, Completed, Machine
 from netlimits.tools import Features, tool
 
@@ -57,6 +58,8 @@ class Testbed:
                 for step in planned.traces:
                     beside.enter_context(_traced(step, hosts[step.role]))
                 _take(planned.before, hosts)
+                for step in planned.profiles:
+                    beside.enter_context(_profiled(step, hosts[step.role]))
                 client = hosts[planned.client.role]
                 client.step = planned.client.name
                 with self.stop.interruptible():
@@ -64,6 +67,8 @@ class Testbed:
                 questions = (Step(role, raw.GUARD, command) for role, command in last.items())
                 after = [step for step in planned.after if step.role in hosts]
                 answers = _take((*after, *questions), hosts)
+                with self.stop.interruptible():
+                    at_once(lambda step: _folded(step, hosts[step.role]), planned.folds)
         finally:
             for role in listening:
                 if completed := self.servers.run_is_over(tool(specification.tool), hosts[role]):
@@ -108,15 +113,42 @@ def _looked_at(step: Step, host: Recorder) -> Iterator[None]:
 
 
 @contextmanager
+def _profiled(step: Step, host: Recorder) -> Iterator[None]:
+    """A CPU profile of a host, from before the client starts."""
+    with _begun(step, host, profile.records, "perf does not record"):
+        yield
+
+
+def _folded(step: Step, host: Recorder) -> None:
+    """Fold a profile on its host. Raises HostError if there is none."""
+    host.step = step.name
+    completed = host.run(step.command)
+    if completed.status != 0 or completed.timed_out:
+        why = completed.complaint or "no reason"
+        if completed.timed_out:
+            why = f"it took longer than {profile.FOLD_SECONDS:g} s; lower its frequency"
+        raise HostError(f"the profile cannot be read: {why}", host=host.name)
+
+
+@contextmanager
 def _traced(step: Step, host: Recorder) -> Iterator[None]:
     """A packet trace of a host's data link, from before the client starts."""
+    with _begun(step, host, trace.listens, "tcpdump does not listen"):
+        yield
+
+
+@contextmanager
+def _begun(
+    step: Step, host: Recorder, begun: Callable[[str], bool], problem: str
+) -> Iterator[None]:
+    """A program on a host, which has `begun` by what it prints. Raises HostError if it has not."""
     server = host.serve(step.command)
     deadline = time.monotonic() + host.patience.seconds
-    while not trace.listens(server.stderr):
+    while not begun(server.stderr):
         if not server.alive() or time.monotonic() > deadline:
             printed = server.stop().complaint
             host.run(Command(("true",)))  # raises where the connection is what was lost
-            raise HostError(f"tcpdump does not listen: {printed or 'no reason'}", host=host.name)
+            raise HostError(f"{problem}: {printed or 'no reason'}", host=host.name)
         time.sleep(0.02)
     try:
         yield

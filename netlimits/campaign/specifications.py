@@ -12,7 +12,7 @@ from netlimits.campaign import under_load
 from netlimits.campaign.caps import Cap, caps, speed
 from netlimits.evidence import facts
 from netlimits.experiment.plan import Plan
-from netlimits.model import Around, Ends, Machine, Run, Setup
+from netlimits.model import Around, Ends, Machine, Profiling, Run, Setup
 from netlimits.settings import tunnel
 from netlimits.tools import Transfer, tool
 
@@ -31,6 +31,7 @@ class Specification:
     known, are those of the data links by role, `caps` what the run's own settings make of them.
     `inner` are the roles' addresses in the run's own tunnel, where there is one, and `tunnel` its
     options.
+    A `profiled` run records a profile.
     """
 
     setup: Setup
@@ -42,6 +43,12 @@ class Specification:
     caps: Mapping[str, Cap] = field(default_factory=dict)
     inner: Mapping[str, str] = field(default_factory=dict)
     tunnel: Mapping[str, Any] = field(default_factory=dict)
+    profiled: bool = False
+
+    @property
+    def profiling(self) -> Profiling | None:
+        """What to profile in this run; None for a run that records no profile."""
+        return self.around.profile if self.profiled else None
 
     @property
     def tool(self) -> str:
@@ -133,6 +140,8 @@ def specified(
     ends: Ends,
     machines: Mapping[str, Machine],
     known: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    profiled: bool = False,
 ) -> Specification:
     """The specification of a configuration on machines; `known` are each role's facts."""
     stacks = {machines[role].address for roles in ends.values() for role in roles}
@@ -156,6 +165,7 @@ def specified(
         caps=caps(setup.settings),
         inner={role: address.partition("/")[0] for role, address in inner.items()},
         tunnel=tunnels[-1].options if tunnels else {},
+        profiled=profiled,
     )
 
 
@@ -173,18 +183,20 @@ class Specifications:
     ) -> None:
         self._plan, self._machines, self._known = plan, machines, known
         self._lock = Lock()
-        self._kept: dict[str, Specification] = {}
+        self._kept: dict[tuple[str, bool], Specification] = {}
 
     def of(self, run: Run) -> Specification:
         """Return the specification of a run."""
+        key = run.config, bool(run.profiled)
         with self._lock:
-            if run.config not in self._kept:
+            if key not in self._kept:
                 if len(self._kept) >= KEPT:
                     del self._kept[next(iter(self._kept))]
-                self._kept[run.config] = specified(
+                self._kept[key] = specified(
                     self._plan.setup(run.values),
                     self._plan.experiment.ends_of(run.values),
                     self._machines,
                     self._known,
+                    profiled=bool(run.profiled),
                 )
-            return self._kept[run.config]
+            return self._kept[key]

@@ -1,7 +1,8 @@
 """The steps of a measurement, as data: the runner does them, and `plan --commands` prints them.
 
 In this order: the tool's servers, the sampler (begun so early that its start is over before the
-client's), traces, one reading of each host, the client, and one reading of each host. The readings
+client's), traces, one reading of each host, profiles, the client, and one reading of each host,
+which first ends the profiles; what they recorded is folded last. The readings
 hold the evidence, the CPUs' times nearest to the client, what others changed meanwhile, and the
 run's settings.
 """
@@ -14,7 +15,7 @@ from dataclasses import dataclass, fields
 from netlimits.archive import raw
 from netlimits.campaign import parallel, under_load
 from netlimits.campaign.specifications import Specification
-from netlimits.evidence import cpu, sample, trace, watch
+from netlimits.evidence import cpu, profile, sample, trace, watch
 from netlimits.evidence.counted import EVIDENCE
 from netlimits.model import Command, Machine, ServerAddress
 from netlimits.settings import setting
@@ -26,7 +27,12 @@ LOOKS_MARGIN = 15.0
 TRACE_MARGIN = 3.0
 """Seconds that a trace may last beyond the run that it is of."""
 
+PROFILE_MARGIN = 30.0
+"""Seconds that a profile may last beyond its run, whose client ends it."""
+
 SERVER, SETTINGS = "server", "settings"
+
+PROFILE_BEGIN, PROFILE_END = "profile begins", "profile ends"
 
 WATCHED = ("mtu", "offload")
 """Settings of which `evidence.watch` reads all on the hosts that measure."""
@@ -45,15 +51,17 @@ class Step:
 class Steps:
     """The steps of one measurement, in their order; those of one kind on all hosts at once.
 
-    `looks` and `traces` begin before the client and go on beside it.
+    `looks`, `traces` and `profiles` begin before the client and go on beside it.
     """
 
     servers: tuple[Step, ...]
     looks: tuple[Step, ...]
     traces: tuple[Step, ...]
     before: tuple[Step, ...]
+    profiles: tuple[Step, ...]
     client: Step
     after: tuple[Step, ...]
+    folds: tuple[Step, ...]
 
     def __iter__(self) -> Iterator[Step]:
         for kind in fields(self):
@@ -97,12 +105,35 @@ def measurement(
         ),
         tuple(_traces(specification, machines)),
         watched(raw.WATCH_BEFORE, watch.BEGIN) + evidence(raw.BEFORE) + cpus(raw.BEFORE),
+        tuple(_profiles(specification)),
         Step(client, raw.CLIENT, _client(specification, features, addresses)),
-        cpus(raw.AFTER)
+        tuple(Step(role, PROFILE_END, profile.end(role)) for role in profiled(specification))
+        + cpus(raw.AFTER)
         + evidence(raw.AFTER)
         + tuple(Step(role, raw.SETTING_AFTER, read) for role, read in settings(specification))
         + watched(raw.WATCH_AFTER, watch.END),
+        tuple(_folds(specification)),
     )
+
+
+def profiled(specification: Specification) -> tuple[str, ...]:
+    """Return the roles that record a profile in this run."""
+    return specification.profiling.roles if specification.profiling else ()
+
+
+def _profiles(specification: Specification) -> Iterator[Step]:
+    """The recording of a profile on each role, which ends by itself if nothing else ends it."""
+    seconds = specification.seconds + PROFILE_MARGIN
+    if profiling := specification.profiling:
+        for role in profiling.roles:
+            command = profile.record(role, profiling.frequency, seconds)
+            yield Step(role, PROFILE_BEGIN, command)
+
+
+def _folds(specification: Specification) -> Iterator[Step]:
+    if profiling := specification.profiling:
+        for role in profiling.roles:
+            yield Step(role, raw.PROFILE, profile.fold(role, profiling.frequency))
 
 
 def settings(specification: Specification) -> Iterator[tuple[str, Command]]:

@@ -15,6 +15,7 @@ from netlimits.checks.link import Links
 from netlimits.checks.memory import Memory
 from netlimits.checks.path_mtu import PathMtu
 from netlimits.checks.pcie import Pcie
+from netlimits.checks.profile import Profiles
 from netlimits.checks.qdiscs import Qdiscs
 from netlimits.checks.sampler import Sampler
 from netlimits.checks.sudo import Sudo
@@ -35,6 +36,7 @@ CHECKS: tuple[Check, ...] = (
     Disk(),
     Memory(),
     Traces(),
+    Profiles(),
     Sampler(),
 )
 """In any order: no check disturbs another."""

@@ -32,6 +32,12 @@ if TYPE_CHECKING:
 @click.option("--local", is_flag=True, help="Every role is this machine, over loopback.")
 @SET
 @click.option(
+    "--profile",
+    is_flag=True,
+    help="Profile both ends' CPUs in two extra runs of each configuration (`profile:` of the file "
+    "says more).",
+)
+@click.option(
     "--out",
     type=OutputFolder(fresh=True),
     metavar="DIR",
@@ -44,6 +50,7 @@ def run(
     hosts_file: Path | None,
     local: bool,
     overrides: Sequence[str],
+    profile: bool,
     out: Path | None,
     conduct: Conduct,
     against: Against,
@@ -62,6 +69,7 @@ def run(
     Examples:
       netlimits run quickstart --local
       netlimits run stateless-offloads --hosts hosts.yaml
+      netlimits run quickstart --hosts hosts.yaml --profile
       netlimits run stateless-offloads \\
           --set measure.netperf.seconds=1 --set repeat.replicates=3
       netlimits run quickstart --hosts hosts.yaml \\
@@ -76,6 +84,8 @@ def run(
     from netlimits.experiment.plan import Plan, seeded
     from netlimits.restore.guard.claims import refuse_claimed
 
+    if profile:
+        overrides = _profiled(experiment_file, overrides)
     experiment, bound = experiment_of(
         experiment_file, overrides, against, lambda roles: machines_of(roles, hosts_file, local)
     )
@@ -107,3 +117,15 @@ def run(
             echo(line, err=conduct.as_json)
         with logins.locked(campaign):
             conduct.carry_out(campaign, host_survey, hosts, stop)
+
+
+def _profiled(file: Path, overrides: Sequence[str]) -> Sequence[str]:
+    """The overrides of `--set`, with a profile unless the file or they have one."""
+    from netlimits.experiment import document
+    from netlimits.experiment.around_schema import PROFILE
+
+    data = document.load(file, repeated=True).data
+    named = any(text.partition("=")[0].partition(".")[0] == PROFILE for text in overrides)
+    if named or (isinstance(data, dict) and PROFILE in data):
+        return overrides
+    return [*overrides, f"{PROFILE}={{}}"]

@@ -1,4 +1,4 @@
-"""JSON Schema of the top-level keys that work with any tool: streams, a pace, a trace."""
+"""JSON Schema of the top-level keys that work with any tool, such as streams and a pace."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ LATENCIES: Mapping[str, str] = {
     "latency_max": "latency",
 }
 """Metrics that a search can bound."""
+PROFILE, PROFILED_RUNS = "profile", 2
+"""The key of profiles, and the default number of profiled runs of each configuration."""
 
 AROUND: Mapping[str, Mapping[str, Any]] = {
     "streams": {
@@ -179,6 +181,37 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
                 "minimum": 64,
                 "maximum": 65535,
                 "default": 96,
+            },
+        },
+    },
+    PROFILE: {
+        "title": "CPU profiles",
+        "description": "What the CPUs did: perf on these roles, in extra runs of each "
+        "configuration. They lie in the same blocks, are marked `profiled`, and count for no "
+        "figure of throughput or CPU.",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "roles": {
+                "description": "Roles that record, both ends if left out.",
+                "type": "array",
+                "minItems": 1,
+                "items": {"type": "string"},
+            },
+            "frequency": {
+                "description": "Samples per second of each CPU; kernel.perf_event_max_sample_rate "
+                "limits it.",
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 100_000,
+                "default": 999,
+            },
+            "runs": {
+                "description": "Profiled runs of each configuration, beside its other runs.",
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 1000,
+                "default": PROFILED_RUNS,
             },
         },
     },

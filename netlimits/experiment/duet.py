@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 
 from netlimits.errors import DocumentError, InputError
 from netlimits.experiment import resolution
+from netlimits.experiment.around_schema import PROFILE
 from netlimits.experiment.configurations import Configuration, Configurations, cell, identity
 from netlimits.experiment.schema import ROLE
 from netlimits.model import SIDE, SIDES, Experiment, Machine, Scalar
@@ -171,6 +172,9 @@ def _refuse(before: Experiment, after: Experiment) -> None:
         where = "first" if alone[0] in ours else "second"
         problem = f"{alone[0]} is a name of the {where} side only: both sides need the same factors"
         raise _error(after, problem, "factors")
+    if before.around.get(PROFILE) != after.around.get(PROFILE):
+        problem = "differs from the first side's; profile both sides alike"
+        raise _error(after, problem, PROFILE)
     repeats = [dataclasses.replace(side.repeat, seed=None) for side in (before, after)]
     if repeats[0] != repeats[1]:
         problem = "differs from the first side's; both sides run equally often, in one order"
@@ -204,8 +208,9 @@ def _rebound(experiment: Experiment, roles: Roles) -> Experiment:
         return tuple(roles.get(member, member) for member in members)
 
     around = dict(experiment.around)
-    if "trace" in around:
-        around["trace"] = {**around["trace"], "roles": list(named(tuple(around["trace"]["roles"])))}
+    for part in ("trace", PROFILE):
+        if part in around:
+            around[part] = {**around[part], "roles": list(named(tuple(around[part]["roles"])))}
     return dataclasses.replace(
         experiment,
         roles=named(experiment.roles),

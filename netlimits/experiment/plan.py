@@ -22,6 +22,7 @@ from typing import IO, Any
 
 from netlimits.errors import DocumentError, InputError, raise_all
 from netlimits.experiment import replicates, resolution, search
+from netlimits.experiment.around_schema import PROFILE, PROFILED_RUNS
 from netlimits.experiment.configurations import Configuration, Configurations, cell, identity
 from netlimits.experiment.duet import Interleaved
 from netlimits.experiment.mesh import dispatch, pairs, rounds, workload
@@ -117,12 +118,15 @@ class Plan:
             raise_all([*errors, *self._setups.errors()])
         self._added: tuple[Repeat, ...] = ()
         self._trials: tuple[Run, ...] = ()
+        profile = experiment.around.get(PROFILE)
+        self._profiled = profile.get("runs", PROFILED_RUNS) if profile else 0
 
     def __len__(self) -> int:
         """How many runs there are; of searches, those that are known."""
         if self.experiment.searched:
             return len(self._trials)
-        return self._count + sum(self._runs_of(added) for added in self._added)
+        added = sum(self._runs_of(added) for added in self._added)
+        return self._count + self._profiled * len(self.configurations) + added
 
     def _runs_of(self, added: Repeat) -> int:
         return added.runs or added.replicates * len(self.configurations)
@@ -162,6 +166,23 @@ class Plan:
         plan._added = ()
         return plan
 
+    def _with_profiled(self, block: int) -> range | array[int]:
+        """The runs of a block: its configurations, and further up those of its profiled runs.
+
+        Each configuration's profiled runs are spread evenly over the blocks.
+        """
+        bare, every = self._block(block), len(self.configurations)
+        before, now = (n * self._profiled // self._blocks for n in (block - 1, block))
+        if before == now:
+            return bare
+        return array("I", itertools.chain(bare, [*range(every, 2 * every)] * (now - before)))
+
+    def profiled_runs(self) -> int:
+        """Return how many of the runs that are not left out record a profile."""
+        if not self._profiled or not self.skipped:
+            return self._profiled * len(self.configurations)
+        return sum(1 for run in self.runs() if run.profiled and not self.skip(run.values))
+
     def _block(self, block: int) -> range | array[int]:
         """The configurations of a block, each at most once.
 
@@ -194,8 +215,12 @@ class Plan:
         """Every run of the configurations; of a search at its lowest and at its highest load."""
         order = itertools.islice(self._order(), first - 1, None)
         for number, (block, chosen) in enumerate(order, first):
-            configuration = self._configuration(chosen)
-            yield Run(number, block, configuration.config, configuration.values)
+            profiled, place = divmod(chosen, len(self.configurations))
+            configuration = self._configuration(place)
+            yield Run(
+                *(number, block, configuration.config, configuration.values),
+                bool(profiled) if self._profiled else None,
+            )
 
     def with_trials(self, trials: Iterable[Run]) -> Plan:
         """The same plan, with the trials of its searches that were made."""
@@ -234,19 +259,22 @@ class Plan:
     def write_csv(self, file: IO[str]) -> int:
         """Write every run as a row; how many there were.
 
-        The last column, `skip`, says why a run is left out; it is there only when one is.
+        The last columns, `profiled` and `skip` (why a run is left out), are there only where a run
+        is profiled or left out.
         """
         columns = self.configurations.columns
-        last = ("skip",) if self.skipped else ()
+        last = [*(["profiled"] if self._profiled else []), *(["skip"] if self.skipped else [])]
         file.write(",".join(("run", "block", "config", *columns, *last)) + "\n")
         if self.experiment.searched:  # the trials are in the journal
             return 0
         make = self._configuration
         comma = "," if columns else ""
         for number, (block, chosen) in enumerate(self._order(), 1):
-            config, values, cells = make(chosen)
-            why = f",{cell(self.skip(values))}" if last else ""
-            file.write(f"{number},{block},{config}{comma}{cells}{why}\n")
+            profiled, place = divmod(chosen, len(self.configurations))
+            config, values, cells = make(place)
+            mark = f",{cell(bool(profiled))}" if self._profiled else ""
+            why = f",{cell(self.skip(values))}" if self.skipped else ""
+            file.write(f"{number},{block},{config}{comma}{cells}{mark}{why}\n")
         return len(self)
 
     def seconds(self, groups: Mapping[str, str] | None = None, at_once: int = 0) -> float:
@@ -308,7 +336,7 @@ class Plan:
 
     def _order(self) -> Iterator[tuple[int, int]]:
         """(block, number of the configuration) of every run."""
-        yield from self._ordered(self.experiment.repeat, self._blocks, self._block)
+        yield from self._ordered(self.experiment.repeat, self._blocks, self._with_profiled)
         before, every = self._blocks, range(len(self.configurations))
         for added in self._added:
             for block, number in self._ordered(added, added.replicates, lambda _: every):
@@ -361,6 +389,7 @@ class Plan:
 
     def _apart(self, block: int, number: int) -> tuple[Any, tuple[str, str]]:
         """A block with a configuration but for its pair, and the pair."""
+        number %= len(self.configurations)
         values = self._configuration(number).values
         pair = (str(values[Mesh.SENDER]), str(values[Mesh.RECEIVER]))
         return (block, self.configurations.kind(number, Mesh.SENDER)), pair  # type: ignore[union-attr]

@@ -9,12 +9,23 @@ from typing import Any
 
 from netlimits.errors import DocumentError, InputError, raise_all
 from netlimits.experiment import expressions, schema, search, templates
-from netlimits.experiment.around_schema import AROUND
+from netlimits.experiment.around_schema import AROUND, PROFILE
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.expressions import Expression, shown
 from netlimits.experiment.overrides import Source
 from netlimits.experiment.violations import faults
-from netlimits.model import SIDE, Around, Bulk, Experiment, Pace, SettingUse, Setup, Trace, Values
+from netlimits.model import (
+    SIDE,
+    Around,
+    Bulk,
+    Experiment,
+    Pace,
+    Profiling,
+    SettingUse,
+    Setup,
+    Trace,
+    Values,
+)
 from netlimits.settings import setting
 from netlimits.tools import tool
 
@@ -122,6 +133,7 @@ def may_be_missing(experiment: Experiment, tool: str) -> bool:
 
 def _around(parts: Mapping[str, Any], values: Values) -> Around:
     pace, trace, bulk, sought = (parts.get(name) for name in ("pace", "trace", "bulk", "search"))
+    profile = parts.get(PROFILE)
     return Around(
         streams=parts.get("streams", 1),
         pace=Pace(**pace) if pace else None,
@@ -129,6 +141,7 @@ def _around(parts: Mapping[str, Any], values: Values) -> Around:
         trace=Trace(**{**trace, "roles": tuple(trace["roles"])}) if trace else None,
         bulk=Bulk(**bulk) if bulk and bulk["streams"] else None,
         search=search.read(sought, int(values[sought["of"]] or 0)) if sought else None,
+        profile=Profiling(**{**profile, "roles": tuple(profile["roles"])}) if profile else None,
     )
 
 

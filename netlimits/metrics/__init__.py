@@ -37,6 +37,8 @@ __all__ = [
     "IDENTITY",
     "METRICS",
     "OTHER_CPU_NOTED",
+    "PROFILED",
+    "PROFILE_COLUMN",
     "SUFFIX_UNITS",
     "Better",
     "Direction",
@@ -68,6 +70,7 @@ IDENTITY: Mapping[str, str] = {
     "reason": "The reason of a status other than ok.",
     "started": "The start time: ISO 8601, UTC.",
     "duration_s": "Seconds from the run's start to its end, including settings and evidence.",
+    "profiled": "True for a run that records a profile and counts for nothing else.",
     "shared_kernel": "True if two roles were one machine, whose CPUs then count for both.",
     "limited_by": "The limit of the configuration (`netlimits.limited_by`), if joined.",
     "file": "The file that the run was imported from; only imported runs have it.",
@@ -76,6 +79,12 @@ IDENTITY: Mapping[str, str] = {
 
 A value that an imported file does not state is missing.
 """
+
+PROFILED = "profiled"
+"""The column of runs that record a profile; only campaigns with `profile:` have it."""
+
+PROFILE_COLUMN = re.compile(r"(local|remote)_profile_([a-z_]+)")
+"""The columns of a profiled run, such as `local_profile_copy_pct`."""
 
 _TOOL = re.compile(r"([a-z][a-z0-9]*_)(?=(?:local|remote)_)", re.IGNORECASE)
 """A tool's name in front of a metric of an end."""

@@ -108,13 +108,15 @@ class Completed:
 class Run:
     """A row of the plan: the `number`-th run (from 1), in `block` (from 1).
 
-    `config` identifies its configuration: a hash of `values` that ignores their order.
+    `config` identifies its configuration: a hash of `values` that ignores their order. `profiled`
+    is true for a run that records a profile and counts for nothing else; None where no run does.
     """
 
     number: int
     block: int
     config: str
     values: Values
+    profiled: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,15 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
+class Profiling:
+    """CPU profiles on `roles` in `runs` extra runs of each configuration; `frequency` in Hz."""
+
+    roles: tuple[str, ...]
+    frequency: int = 999
+    runs: int = 2
+
+
+@dataclass(frozen=True, slots=True)
 class Bulk:
     """Background bulk streams during a test of transactions: `streams` in each direction.
 
@@ -174,6 +185,7 @@ class Around:
     family: Family | None = None
     bulk: Bulk | None = None
     search: Search | None = None
+    profile: Profiling | None = None
 
     @property
     def beyond(self) -> int:

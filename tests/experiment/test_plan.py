@@ -542,3 +542,27 @@ def test_runs_from_a_number_on_are_those_of_the_whole_plan(order):
     whole = [*planned.runs()]
     for first in (1, 2, 11, len(whole), len(whole) + 1):
         assert [*planned.runs(first)] == whole[first - 1 :]
+
+
+def test_profiled_runs_lie_in_the_same_blocks_and_are_marked():
+    parts = {"factors": {"a": [1, 2, 3]}, "repeat": {"replicates": 4, "seed": 1}}
+    every = [*plan.runs(read(**parts, profile={"runs": 2}))]
+    profiled = [run for run in every if run.profiled]
+    assert len(every) == len(plan.Plan(read(**parts, profile={}))) == 3 * 4 + 3 * 2
+    assert {run.block for run in profiled} == {2, 4}
+    assert set(collections.Counter(run.config for run in profiled).values()) == {2}
+    assert {run.profiled for run in plan.runs(read(**parts))} == {None}
+
+
+@pytest.mark.parametrize(
+    ("profile", "parts", "problem"),
+    [
+        ({"roles": ["sendr"]}, {}, "no role is called sendr"),
+        ({"roles": ["b"]}, {"roles": ["a", "b", "c"]}, "b does not measure; profile a or c"),
+        ({"frequency": 200_000}, {}, "must be at most 100000"),
+        ({}, {"repeat": {"order": "coin-flips", "runs": 3}}, "needs blocks"),
+    ],
+)
+def test_a_wrong_profile_is_one_line(profile, parts, problem):
+    with pytest.raises(DocumentError, match=problem):
+        plan.Plan(read(profile=profile, **parts))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from netlimits.archive.raw import AFTER, BEFORE, CLIENT, GUARD, SAMPLE, RawEntry, output
+from netlimits.archive.raw import AFTER, BEFORE, CLIENT, GUARD, PROFILE, SAMPLE, RawEntry, output
 from netlimits.campaign import parallel, under_load
 from netlimits.campaign.caps import ON_A_LINK, Cap, shaper
 from netlimits.campaign.figures import ack_ratio, cpu_time, physics, rates, unchanged
@@ -16,6 +16,7 @@ from netlimits.campaign.specifications import LOOPBACK, Specification
 from netlimits.errors import ToolFailure
 from netlimits.evidence import sample
 from netlimits.evidence.counted import EVIDENCE, queues
+from netlimits.evidence.profiles import stacks
 from netlimits.evidence.sample import arrivals
 from netlimits.evidence.sample.snapshots import parse_snapshots
 from netlimits.experiment import search
@@ -61,6 +62,7 @@ def read(specification: Specification, entries: Entries) -> Measurement:
         total = _added([counts[role] for role in roles])
         figures |= {f"{end}_{name}": value for name, value in total.items()}
         figures |= _sampled(entries, end, roles, figures)
+        figures |= _profiled(specification, entries, end)
     if not specification.one_stack:
         figures |= ack_ratio.figures(figures)
     figures |= _obeyed(specification, entries, client.seconds, streams, figures, counts)
@@ -187,6 +189,16 @@ def _sampled(
     values = sample.figures([entry.completed for entry in samples])
     named = {f"{end}_{name}": value for name, value in values.items()}
     return {name: value for name, value in named.items() if name not in figures}
+
+
+def _profiled(specification: Specification, entries: Entries, end: str) -> dict[str, Scalar]:
+    """What an end's CPUs did in a profiled run. Raises ToolFailure for one without samples."""
+    programs = tool(specification.tool).processes(specification.options)
+    texts = [e.stdout for e in entries if e.step == PROFILE and e.host in specification.ends[end]]
+    if not texts:
+        return {}
+    profile = stacks.together([stacks.parse(text, programs) for text in texts])
+    return {f"{end}_profile_{name}": value for name, value in profile.figures().items()}
 
 
 def _obeyed(

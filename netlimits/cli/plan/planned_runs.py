@@ -23,11 +23,14 @@ LISTED = 8
 
 def print_runs(experiment_plan: Plan, runs: Sequence[Run]) -> None:
     """The runs as a table: by rich on a terminal, in plain columns elsewhere."""
+    marked = any(run.profiled is not None for run in runs)
     last = ["skip"] if experiment_plan.skipped else []
-    head = ["run", "block", "config", *experiment_plan.configurations.columns, *last]
+    mark = ["profiled"] if marked else []
+    head = ["run", "block", "config", *experiment_plan.configurations.columns, *mark, *last]
     table = [
         [
             *(str(run.number), str(run.block), run.config, *map(_cell, run.values.values())),
+            *(_cell(run.profiled) for _ in mark),
             *(_cell(experiment_plan.skip(run.values)) for _ in last),
         ]
         for run in runs
@@ -107,7 +110,8 @@ def _commands(
         lines = []
         if not experiment_plan.skip(run.values):
             ends = experiment_plan.experiment.ends_of(run.values)
-            for planned in rehearsed.commands(experiment_plan.setup(run.values), ends):
+            setup = experiment_plan.setup(run.values)
+            for planned in rehearsed.commands(setup, ends, profiled=bool(run.profiled)):
                 step = planned.step
                 if isinstance(step, Remark):
                     argv: tuple[str, ...] = ("#", step.text)
@@ -200,6 +204,7 @@ def as_json(
             "block": run.block,
             "config": run.config,
             "values": dict(run.values),
+            **({} if run.profiled is None else {"profiled": run.profiled}),
             **({"skip": experiment_plan.skip(run.values)} if experiment_plan.skipped else {}),
         }
         if lines:

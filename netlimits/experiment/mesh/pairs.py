@@ -2,7 +2,7 @@
 
 The pair is what varies: `sender` and `receiver` are factors like any other, whose values are the
 hosts' names, and each run's tool has its client on the first and its server on the second. Under
-`settings:` and `trace:` they stand for the two of each run, and `hosts` for both.
+`settings:`, `trace:` and `profile:` they stand for the two of each run, and `hosts` for both.
 
 Of all pairs each is there once, and so that every host is sender and receiver about equally often.
 """
@@ -121,6 +121,9 @@ def at(setup: Setup, values: Values) -> Setup:
     if around.trace:
         traced = tuple(host[end] for end in around.trace.roles)
         around = replace(around, trace=replace(around.trace, roles=traced))
+    if around.profile:
+        ends = tuple(host[end] for end in around.profile.roles)
+        around = replace(around, profile=replace(around.profile, roles=ends))
     settings = tuple(
         replace(use, roles=tuple(host[r] for r in use.roles)) for use in setup.settings
     )
@@ -140,6 +143,9 @@ def everywhere(setup: Setup, of: Mesh) -> Setup:
     around = setup.around
     if around.trace:
         around = replace(around, trace=replace(around.trace, roles=every(around.trace.roles)))
+    if around.profile:
+        profile = replace(around.profile, roles=every(around.profile.roles))
+        around = replace(around, profile=profile)
     settings = tuple(replace(use, roles=every(use.roles)) for use in setup.settings)
     return replace(setup, settings=settings, around=around)
 

@@ -12,13 +12,13 @@ from typing import Any
 
 from netlimits.errors import InputError, did_you_mean
 from netlimits.experiment import schema, search, templates
-from netlimits.experiment.around_schema import AROUND
+from netlimits.experiment.around_schema import AROUND, PROFILE
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.expressions import shown
 from netlimits.experiment.hosts_file import members_of
 from netlimits.experiment.mesh import pairs
 from netlimits.experiment.overrides import Source
-from netlimits.experiment.validation import own_figures
+from netlimits.experiment.validation import own_figures, profiles
 from netlimits.experiment.validation.names import Names
 from netlimits.experiment.validation.salvage import Salvage
 from netlimits.metrics import metric
@@ -239,12 +239,15 @@ class Reader:
         parts = {name: self.data[name] for name in AROUND if name in self.data}
         for name, written in parts.items():
             self.names.lookups(written, (name,))
-        if "trace" in parts and not isinstance(parts["trace"], dict):
-            self.names.fault(f"must be a mapping, not {parts.pop('trace')}", "trace")
-        if "trace" in parts:
-            written = parts["trace"].get("roles", ())
-            roles = self.players(written, groups, "trace", "roles")
-            parts["trace"] = {**parts["trace"], "roles": list(roles) or written}
+        for name in ("trace", PROFILE):
+            if name in parts and not isinstance(parts[name], dict):
+                self.names.fault(f"must be a mapping, not {parts.pop(name)}", name)
+            if name in parts:
+                written = parts[name].get("roles", profiles.ends(groups))
+                roles = self.players(written, groups, name, "roles")
+                parts[name] = {**parts[name], "roles": list(roles) or written}
+        if PROFILE in parts:
+            profiles.check(self.names, self.data, groups)
         return parts
 
     def settings(self, groups: Groups) -> Iterator[SettingUse]:

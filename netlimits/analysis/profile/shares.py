@@ -1,0 +1,107 @@
+"""Shares of samples with intervals, and what they are of a service demand.
+
+The share's interval is Wilson's, with as many samples as a run's spread allows: samples of one run
+are not independent. Their dispersion is estimated from the spread between the profiled runs, of
+each category and of all, where all count as DEGREES runs. Two intervals are combined by their
+distances from the estimates (Zou and Donner, "Construction of confidence limits about effect
+measures", 2008), for a product on the logarithmic scale.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtrit
+
+from netlimits.analysis.statistics.intervals import Interval
+from netlimits.model.cpu_categories import CATEGORIES
+
+DEGREES = 4
+"""Weight of all categories' dispersion beside a category's own, in degrees of freedom."""
+
+LEAST = 5.0
+"""Minimum number of samples that a category must have in each run to tell its dispersion."""
+
+_CONFIDENCE = 0.975
+
+
+def counts_of(runs: pd.DataFrame, end: str) -> np.ndarray:
+    """Return the samples of each run (rows) and category (columns); no rows without a profile."""
+    samples = f"{end}_profile_samples"
+    if samples not in runs.columns:
+        return np.empty((0, len(CATEGORIES)))
+    runs = runs[runs[samples].fillna(0) > 0]
+    shares = runs[[f"{end}_profile_{name}_pct" for name in CATEGORIES]].to_numpy(dtype=float)
+    counts: np.ndarray = shares / 100 * runs[[samples]].to_numpy(dtype=float)
+    return counts
+
+
+@dataclass(frozen=True)
+class Dispersion:
+    """How much more shares vary between runs than independent samples do, at one end.
+
+    `factors` and `degrees` are those of each category.
+    """
+
+    factors: np.ndarray
+    degrees: np.ndarray
+
+    @classmethod
+    def of(cls, end: str, groups: Sequence[pd.DataFrame]) -> Dispersion:
+        """Estimate it from the profiled runs of each configuration."""
+        squares, degrees = np.zeros(len(CATEGORIES)), np.zeros(len(CATEGORIES))
+        for counts in (counts_of(runs, end) for runs in groups):
+            if len(counts) < 2:
+                continue
+            expected = counts.sum(1, keepdims=True) * counts.sum(0) / counts.sum()
+            enough = expected.min(0) >= LEAST
+            variance = expected * (1 - expected / counts.sum(1, keepdims=True))
+            with np.errstate(invalid="ignore", divide="ignore"):
+                terms = ((counts - expected) ** 2 / variance).sum(0)
+            squares += np.where(enough, terms, 0.0)
+            degrees += np.where(enough, len(counts) - 1, 0)
+        every = squares.sum() / degrees.sum() if degrees.sum() else 1.0
+        factors = (squares + DEGREES * every) / (degrees + DEGREES)
+        own = degrees + (DEGREES if degrees.sum() else math.inf)
+        return cls(np.maximum(1.0, factors), own)
+
+
+def share(count: float, samples: float, dispersion: float, degrees: float) -> Interval:
+    """Return a share of samples with Wilson's interval, for this dispersion."""
+    n, value = samples / dispersion, count / samples
+    t = float(stdtrit(min(degrees, 1e6), _CONFIDENCE))
+    centre = (value + t * t / (2 * n)) / (1 + t * t / n)
+    half = t / (1 + t * t / n) * math.sqrt(value * (1 - value) / n + (t / (2 * n)) ** 2)
+    return Interval(value, max(0.0, centre - half), min(1.0, centre + half))
+
+
+def product(ratio: Interval, demand: Interval) -> Interval:
+    """Return the product of a share and a service demand, with its interval."""
+    value = ratio.value * demand.value
+    if math.isnan(demand.low):
+        return Interval(value, math.nan, math.nan)
+    if ratio.value <= 0:
+        return Interval(0.0, 0.0, ratio.high * demand.high)
+    low, high = (
+        0.0,
+        value * math.exp(_distance(ratio.high / ratio.value, demand.high / demand.value)),
+    )
+    if ratio.low > 0 and demand.low > 0:
+        low = value * math.exp(-_distance(ratio.value / ratio.low, demand.value / demand.low))
+    return Interval(value, low, high)
+
+
+def _distance(*ratios: float) -> float:
+    return math.hypot(*(math.log(ratio) for ratio in ratios))
+
+
+def difference(first: Interval, second: Interval) -> Interval:
+    """Return the second minus the first value, with its interval."""
+    value = second.value - first.value
+    low = value - math.hypot(second.value - second.low, first.high - first.value)
+    high = value + math.hypot(second.high - second.value, first.value - first.low)
+    return Interval(value, low, high)

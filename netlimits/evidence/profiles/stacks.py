@@ -1,0 +1,161 @@
+"""The stacks of one host during a run, as `evidence.profile` prints them.
+
+    # event cpu-clock
+    # frequency 999
+    # kernel 6.1.0-31-cloud-amd64
+    # left_out 0
+    412 0 iperf3;main;write;entry_SYSCALL_64_after_hwframe_[k];…;rep_movs_alternative_[k]
+
+A line is a number of samples, a CPU, the process's name and its functions, outermost first. Kernel
+functions end in `_[k]`, those of a module in its name, as `start_xmit_[virtio_net]`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from netlimits.errors import ToolFailure
+from netlimits.evidence.profiles.functions import UNSORTED, Function, of_stack
+from netlimits.model.cpu_categories import CATEGORIES, IDLE
+
+_HEADER = re.compile(r"# ([a-z_]{1,20}) (.{0,200})")
+_STACK = re.compile(r"([0-9]{1,12}) ([0-9]{1,6}) (.+)")
+_KERNEL = re.compile(r"_\[([A-Za-z0-9_]{1,64})\]$")
+
+LISTED = 20
+"""Maximum number of unsorted functions to list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A stack of functions, outermost first, with its samples on one CPU."""
+
+    count: int
+    cpu: int
+    process: str
+    frames: tuple[Function, ...]
+
+    @property
+    def in_kernel(self) -> bool:
+        """True if the CPU was in the kernel."""
+        return bool(self.frames) and self.frames[-1].kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The stacks of a host during a run; `programs` are the processes that measure.
+
+    `about` has the header: `event`, `frequency`, `kernel`, and `left_out`, the samples of rare
+    stacks that were not sent.
+    """
+
+    stacks: Sequence[Stack]
+    about: Mapping[str, str]
+    programs: frozenset[str] = frozenset()
+
+    def category(self, stack: Stack) -> str:
+        """Return the category of a stack, UNSORTED if its function is unknown."""
+        return of_stack(stack.frames, program=stack.process in self.programs)
+
+    def samples(self, cpu: int | None = None) -> Counter[str]:
+        """Count samples by category, on one CPU or on all; unsorted ones are `other`."""
+        counts: Counter[str] = Counter()
+        for stack in self.stacks:
+            if cpu in (None, stack.cpu):
+                counts[self.category(stack) or "other"] += stack.count
+        return counts
+
+    def unsorted(self) -> Counter[str]:
+        """Count the samples of the kernel's functions that no pattern matches, by function."""
+        counts: Counter[str] = Counter()
+        for stack in self.stacks:
+            if self.category(stack) == UNSORTED:
+                counts[stack.frames[-1].function] += stack.count
+        return counts
+
+    def kernel_samples(self) -> int:
+        """Count the samples in the kernel, without those of idle CPUs."""
+        return sum(s.count for s in self.stacks if s.in_kernel and self.category(s) != IDLE)
+
+    def figures(self) -> dict[str, float | int | str]:
+        """Return the columns of the run: shares of busy samples in percent, and the busiest CPU."""
+        counts = self.samples()
+        busy = counts.total() - counts[IDLE]
+        kernel = self.kernel_samples()
+        figures: dict[str, float | int | str] = {
+            "event": self.about.get("event", ""),
+            "samples": busy,
+            "idle_pct": percent(counts[IDLE], counts.total()),
+            "unsorted_pct": percent(self.unsorted().total(), kernel),
+        }
+        figures |= {f"{name}_pct": percent(counts[name], busy) for name in CATEGORIES}
+        cpus: Counter[int] = Counter()
+        for stack in self.stacks:
+            if self.category(stack) != IDLE:
+                cpus[stack.cpu] += stack.count
+        if cpus:
+            (cpu, own), *_ = cpus.most_common(1)
+            of_cpu = self.samples(cpu)
+            del of_cpu[IDLE]
+            category, most = of_cpu.most_common(1)[0]
+            figures |= {"cpu": cpu, "cpu_category": category, "cpu_pct": percent(most, own)}
+        return figures
+
+
+def percent(part: float, whole: float) -> float:
+    """Return the part in percent of the whole, 0 of nothing."""
+    return 100 * part / whole if whole else 0.0
+
+
+def parse(text: str, programs: Collection[str] = ()) -> Profile:
+    """Parse the output of the host's script.
+
+    Raises:
+        ToolFailure: A line is no stack, or there are none.
+    """
+    about: dict[str, str] = {}
+    stacks = []
+    for line in text.splitlines():
+        if header := _HEADER.fullmatch(line):
+            about[header[1]] = header[2]
+        elif match := _STACK.fullmatch(line):
+            process, *names = match[3].split(";")
+            frames = tuple(map(_frame, names))
+            stacks.append(Stack(int(match[1]), int(match[2]), process, frames))
+        elif line:
+            raise ToolFailure(f"the profile has a line that is no stack: {line[:80]!r}")
+    if not stacks:
+        raise ToolFailure("the profile has no samples: perf recorded nothing during the run")
+    return Profile(stacks, about, frozenset(programs))
+
+
+def _name(function: Function) -> str:
+    return (
+        f"{function.function}_[{function.module or 'k'}]" if function.kernel else function.function
+    )
+
+
+def _frame(name: str) -> Function:
+    match = _KERNEL.search(name)
+    if not match:
+        return Function(name)
+    module = "" if match[1] == "k" else match[1]
+    return Function(name[: match.start()], kernel=True, module=module)
+
+
+def together(profiles: Sequence[Profile]) -> Profile:
+    """Return several profiles of hosts of one end, or of several runs, as one."""
+    programs = frozenset().union(*(profile.programs for profile in profiles))
+    about = {key: value for profile in reversed(profiles) for key, value in profile.about.items()}
+    return Profile([stack for profile in profiles for stack in profile.stacks], about, programs)
+
+
+def folded(profile: Profile) -> Iterator[str]:
+    """Yield the stacks of all CPUs in the format of flame graph programs: `a;b;c 12`."""
+    counts: Counter[str] = Counter()
+    for stack in profile.stacks:
+        counts[";".join((stack.process, *map(_name, stack.frames)))] += stack.count
+    yield from (f"{names} {count}" for names, count in sorted(counts.items()))
