@@ -50,7 +50,7 @@ def test_the_time_of_a_process_is_counted_unless_it_is_a_tool(tmp_path, kept, to
     hog.chmod(0o755)
     command = sample.command(
         *("netperf", ("127.0.0.1",), 1),
-        seconds=1.5, interface="lo", tools=tools, deadline=60,
+        seconds=0.6, interface="lo", tools=tools, deadline=60,
     )  # fmt: skip
     # On a busy machine this hog is not among the three busiest.
     three = "@busy[0 .. 2]"

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -72,6 +73,9 @@ CLIENT = "netperf -P 0"
 def named(argv: tuple[str, ...]) -> str:
     """What a leaf is called: its command, or the name of its script."""
     return argv[3] if argv[0] == "sh" else " ".join(argv)
+
+
+_SCRIPT = "\n".join(f"echo {shlex.quote(f'@{named(argv)}')}; {shlex.join(argv)}" for argv in LEAVES)
 
 
 class Ground(Lab):
@@ -141,13 +145,15 @@ class Ground(Lab):
 
     def leaves(self) -> set[str]:
         """Every leaf of the hosts' settings that a campaign could touch."""
-        return {
-            f"{host}: {named(argv)}: {_NUMBERS.sub('', line)}"
-            for host in self.lab.hosts
-            for argv in LEAVES
-            for line in self.inside(host, *argv).splitlines()
-            if COUNTED not in line
-        }
+        leaves: set[str] = set()
+        for host in self.lab.hosts:
+            what = ""
+            for line in self.inside(host, "sh", "-ec", _SCRIPT).splitlines():
+                if line.startswith("@"):
+                    what = line[1:]
+                elif COUNTED not in line:
+                    leaves.add(f"{host}: {what}: {_NUMBERS.sub('', line)}")
+        return leaves
 
     def sshd(self, host: str) -> int:
         """The process that listens for logins; 0 while its file is being written."""

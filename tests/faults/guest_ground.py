@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 import signal
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from faults.ground import _NUMBERS, COUNTED, LEAVES, Ground, named
+from faults.ground import Ground
 from guests import Guests
 
 from netlimits.lab import labs
 from netlimits.model import Completed
 
 _PROCESSES = "ps -eo pid=,ppid=,args="
-_LEAVES = "\n".join(f"echo {shlex.quote(f'@{named(argv)}')}; {shlex.join(argv)}" for argv in LEAVES)
 
 
 class GuestGround(Ground):
@@ -30,18 +28,6 @@ class GuestGround(Ground):
             guests(host, "true")  # our own connection is none that a campaign left
         self._own = {host: Counter(self._lines(host).values()) for host in lab.hosts}
         super().__init__(lab, folder)
-
-    def leaves(self) -> set[str]:
-        """Every leaf of the machines' settings that a campaign could touch."""
-        leaves: set[str] = set()
-        for host in self.lab.hosts:
-            what = ""
-            for line in self.guests.sh(host, _LEAVES).splitlines():
-                if line.startswith("@"):
-                    what = line[1:]
-                elif COUNTED not in line:
-                    leaves.add(f"{host}: {what}: {_NUMBERS.sub('', line)}")
-        return leaves
 
     def inside(self, host: str, *argv: str) -> str:
         """What a command prints on a machine; it must succeed."""

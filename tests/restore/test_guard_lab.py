@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -65,12 +66,17 @@ class Hosts(Lab):
         return self.begun[-1]
 
     def leaves(self) -> set[str]:
-        return {
-            f"{host}: {' '.join(argv[:4])}: {line}"
-            for host in self.lab.hosts
-            for argv in LEAVES
-            for line in self.inside(host, *argv).splitlines()
-        }
+        leaves, script = (
+            set(),
+            "\n".join(f"echo '@{n}'; {shlex.join(a)}" for n, a in enumerate(LEAVES)),
+        )
+        for host in self.lab.hosts:
+            for line in self.inside(host, "sh", "-ec", script).splitlines():
+                if line.startswith("@"):
+                    what = " ".join(LEAVES[int(line[1:])][:4])
+                else:
+                    leaves.add(f"{host}: {what}: {line}")
+        return leaves
 
     def over_ssh(self, host: str, command: str, user: str = "root") -> str:
         ssh = ["ssh", "-F", str(self.lab.ssh_config), self.lab.login(host, user), command]

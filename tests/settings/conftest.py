@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -111,7 +112,16 @@ class Bench:
             "channels": ("ethtool", "-l", self.interface),
             "sysctl": ("sysctl", "-a", "--pattern", r"^net\.(core|ipv4|ipv6)\."),
         }
-        return {name: inside(*argv, check=False).splitlines() for name, argv in looks.items()}
+        script = "\n".join(
+            f"echo @{name}; {shlex.join(argv)} 2>/dev/null" for name, argv in looks.items()
+        )
+        shown: dict[str, list[str]] = {}
+        for line in inside("sh", "-c", script, check=False).splitlines():
+            if line.startswith("@"):
+                shown[line[1:]] = lines = []
+            else:
+                lines.append(line)
+        return shown
 
 
 @pytest.fixture
