@@ -87,6 +87,7 @@ def explain(
     from netlimits.analysis import caveats, frames
     from netlimits.limits import explained, known
 
+    reading.refuse_names()
     source = opened(
         results, needed=lambda _: frozenset((*frames.TELLING, "disturbed_pct")), reading=reading
     )

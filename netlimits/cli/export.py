@@ -51,6 +51,7 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
     from netlimits.experiment import resolution
     from netlimits.export.base import Runs
 
+    reading.refuse_names()
     if form == "parquet":
         if len(results) > 1:
             raise InputError("--format parquet: copies one campaign; name one folder")

@@ -97,7 +97,10 @@ def guess(paths: Sequence[str]) -> NamePattern | None:
         name = REPLICATE if place == repeated else _free(before or after, taken)
         taken.add(name)
         pieces.append(f"{before}{{{name}}}{after}")
-    return NamePattern("".join(pieces)) if taken - {REPLICATE} else None
+    pattern = NamePattern("".join(pieces))
+    if not taken - {REPLICATE} or any(pattern.values(path) is None for path in paths):
+        return None
+    return pattern
 
 
 def _depth(split: Sequence[Sequence[str]]) -> int:

@@ -22,6 +22,8 @@ def declare(quantity: Metric) -> Metric:
     Raises:
         InputError: The name cannot be one, or METRICS has the name or the column.
     """
+    if quantity in METRICS:
+        return quantity
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", quantity.name):
         raise InputError(
             f"metric {quantity.name!r}: a name has letters, digits and underscores, such as "
@@ -35,7 +37,7 @@ def declare(quantity: Metric) -> Metric:
             f"metric {quantity.name}: better is 'higher', 'lower' or '', not {quantity.better!r}"
         )
     for other in METRICS:
-        if quantity != other and {quantity.name, quantity.column} & {other.name, other.column}:
+        if {quantity.name, quantity.column} & {other.name, other.column}:
             raise InputError(
                 f"metric {quantity.name}: {other.label} has this name already; use it, or choose "
                 "another name"

@@ -31,7 +31,7 @@ def completed(words: str) -> list[str]:
     [
         ("re", ["resume", "restore", "report"]),
         ("run --qu", ["--quiet"]),
-        ("export results --format o", ["openmetrics"]),
+        ("export results --format o", ["openmetrics", "otava", "opensearch"]),
         ("describe qd", ["qdisc"]),
         ("experiments quick", ["quickstart"]),
     ],

@@ -13,7 +13,7 @@ from netlimits.errors import InputError
 
 FOLDERS = ("run --out", "import --out", "figures --out", "published --out")
 FILES = ("report --out", "table --out", "explain --next", "plan --csv")
-FRESH = FOLDERS[:2]
+FRESH = FOLDERS[:1]
 
 
 @pytest.fixture

@@ -98,6 +98,13 @@ def test_what_cannot_be_meant_is_one_line(words, message, path: Path, capsys):
     assert len(err.splitlines()) == 1
 
 
+@pytest.mark.parametrize("command", ["explain", "export"])
+def test_a_command_that_shows_all_metrics_takes_no_name_of_one(command, path: Path, capsys):
+    code, _, err = call(capsys, command, path, "--metric", "throughput")
+    assert code == 2
+    assert "--metric throughput: write COLUMN=METRIC" in err
+
+
 def test_a_folder_has_no_columns_to_name(tmp_path: Path, capsys):
     code, _, err = call(capsys, "table", tmp_path, *MAPPED)
     assert code == 2

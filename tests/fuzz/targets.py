@@ -19,6 +19,7 @@ import io
 import json
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from hashlib import sha256
@@ -29,6 +30,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from netlimits import checks
 from netlimits.analysis.packets import traces
+from netlimits.analysis.sources import dialects, foreign
 from netlimits.archive import reader, registry
 from netlimits.archive.journal import Head
 from netlimits.archive.records import run_fields, unfinished
@@ -42,7 +44,7 @@ from netlimits.hosts import streams
 from netlimits.hosts.scripted import ScriptedHost
 from netlimits.hosts.ssh import hostkeys
 from netlimits.hosts.ssh.sshconfig import Endpoint
-from netlimits.importers import DOCUMENTS, TEXTS, DocumentFormat, TextFormat, base
+from netlimits.importers import DOCUMENTS, TEXTS, DocumentFormat, TextFormat, base, names
 from netlimits.importers import read as read_imported
 from netlimits.importers.base import Given
 from netlimits.model import Command, Completed, Machine
@@ -53,6 +55,7 @@ from netlimits.tools import TOOLS, Features, Tool
 
 HERE = Path(__file__).parent
 CAPTURES = HERE.parent / "captures"
+FOREIGN = HERE.parents[1] / "data" / "foreign"
 EXPERIMENTS = HERE.parents[1] / "experiments"
 REGRESSIONS = HERE / "regressions"
 SEED_LIMIT = 20_000
@@ -90,7 +93,7 @@ class Target:
 def targets() -> dict[str, Target]:
     """Every target by its name."""
     entries = [*_documents(), *_tools(), *_settings(), *_evidence(), *_checks(), *_files()]
-    entries += _hosts()
+    entries += [*_hosts(), *_foreign()]
     named = {target.name: target for target in entries}
     assert len(named) == len(entries)
     return named
@@ -752,6 +755,45 @@ def _endpoint() -> Endpoint:
 def _known_hosts(data: bytes) -> None:
     (SCRATCH / "known_hosts").write_bytes(data)
     list(hostkeys._lines(_endpoint()))
+
+
+def _foreign() -> Iterator[Target]:
+    tables = [path.read_bytes()[:2000] for path in sorted(FOREIGN.glob("*.csv"))]
+    words = (
+        b";",
+        b"\t",
+        b"|",
+        b"1.234,5",
+        b'"1,234.5"',
+        b"9.4 Gbits/sec",
+        b"\xff\xfe",
+        b"run",
+        b"status",
+    )
+    yield Target("foreign tables", _foreign_table, (*tables, b"a;b\n1;2,5\n2;3,5\n"), words)
+    paths = b"a/buf1_5ms_1.json\na/buf2_5ms_1.json\na/buf1_5ms_2.json\na/buf2_5ms_2.json"
+    yield Target("names of files", _names, (paths,), (b"{", b"}", b"/", b".json"), weight=0.5)
+
+
+def _foreign_table(data: bytes) -> None:
+    path = SCRATCH / "table.csv"
+    path.write_bytes(data)
+    for name in dialects.read(path).columns[:3]:
+        with suppress(NetlimitsError):
+            frame = foreign.with_roles(path, {name: "throughput"}, {}, None, (), {})
+            assert (frame["throughput_mbps"].dropna() >= 0).all()
+
+
+def _names(data: bytes) -> None:
+    """A guessed pattern is valid and matches the names that it is of; any other may be an error."""
+    paths = data.decode("utf-8", "replace").replace("\0", "").split("\n")
+    guessed = names.guess(paths)
+    if guessed:
+        guessed.check()
+        assert all(guessed.values(path) is not None for path in paths)
+    pattern = names.NamePattern(paths[0])
+    pattern.check()
+    pattern.values(paths[-1])
 
 
 NONCE = "0123456789abcdef"

@@ -24,7 +24,7 @@ REPEATED = 2
 UNUSED = "unused"
 """Key of a frame's `attrs`: the columns that are neither metric nor factor."""
 
-_WITH_UNIT = re.compile(r"\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*([^\s\d].*?)\s*")
+_WITH_UNIT = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\s\d].*?)\s*")
 
 
 def read_csv(
