@@ -18,16 +18,21 @@ from netlimits.lab.labs import Lab
 
 
 def carried_out(
-    text: str, lab: Lab, folder: Path, between: Callable[[int, Archive], None]
+    text: str,
+    lab: Lab,
+    folder: Path,
+    between: Callable[[int, Archive], None],
+    hosts_of: Path | None = None,
 ) -> Archive:
     """Carry an experiment out on a lab's hosts, and return its archive, closed.
 
     `between` is called before the first run and after each, with how many are done and the archive.
+    `hosts_of` is a hosts file in place of the lab's.
     """
     experiment = folder / "experiment.yaml"
     experiment.write_text(text)
     plan = Plan(load.load(experiment))
-    bound = hosts_file.machines(lab.hosts_file, plan.experiment.roles)
+    bound = hosts_file.machines(hosts_of or lab.hosts_file, plan.experiment.roles)
     with Stop() as stop, connect_all(bound) as hosts:
         surveyed = survey(plan, bound, hosts)
         made = creation.create(plan, surveyed, folder / "results")

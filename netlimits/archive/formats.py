@@ -242,6 +242,13 @@ class SecondSide(TypedDict):
     roles: dict[Name, Name]
 
 
+class ClockOffset(TypedDict):
+    """How far a host's clock was ahead of the controller's when the campaign began."""
+
+    offset_s: float
+    bound_s: float
+
+
 class CampaignFile(TypedDict):
     """campaign.json."""
 
@@ -253,6 +260,7 @@ class CampaignFile(TypedDict):
     machines: dict[Name, BoundMachine]
     shared_kernel: bool | None
     skipped: NotRequired[dict[str, str]]
+    clocks: NotRequired[dict[Name, ClockOffset]]
     features: NotRequired[dict[str, Any]]
     file: NotRequired[str]
     imported: NotRequired[ImportedFiles | None]

@@ -7,10 +7,11 @@ An attempt is in one of them, or for a moment in both; then its own file counts.
 
 `step` is the purpose of a command. These steps are parsed: `before` and `after` (/proc/stat of each
 host) around `client` (the tool), `before NAME` and `after NAME` (evidence), `sample` (samples
-during the run), `trace` (packets), `before watch` and `after watch` (changes by others), `after
-setting` (each setting read back after the run), `profile` (stacks of a profiled run), `guard`
-(whether a host's guard restored settings during the run). All others are only kept. Early archives
-have the resources that a run used on this machine as a step `controller` without a host.
+during the run), `drops` (packets that the kernel dropped, by reason), `trace` (packets), `before
+watch` and `after watch` (changes by others), `after setting` (each setting read back after the
+run), `profile` (stacks of a profiled run), `guard` (whether a host's guard restored settings during
+the run). All others are only kept. Early archives have the resources that a run used on this
+machine as a step `controller` without a host.
 """
 
 from __future__ import annotations
@@ -101,6 +102,8 @@ def _completed(fields: formats.RawLine) -> Completed:
 
 
 BEFORE, CLIENT, AFTER, SAMPLE, TRACE = "before", "client", "after", "sample", "trace"
+
+DROPS = "drops"
 
 WATCH_BEFORE, WATCH_AFTER = f"{BEFORE} watch", f"{AFTER} watch"
 

@@ -4,6 +4,7 @@ campaign = netlimits.open("results/stateless-offloads-20260101-120000")
 campaign.frame()       # one row per attempt
 campaign.intervals()   # one row per interim result
 campaign.packets(1)    # one row per packet of a run's trace
+campaign.timeline(1)   # one row per sample of a run's hosts
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from netlimits.analysis.frames import counted
 from netlimits.analysis.packets.traces import trace
 from netlimits.analysis.sources import run_files
 from netlimits.analysis.sources.relations import Relation, Runs
-from netlimits.archive import frames, logbook, raw, relation
+from netlimits.archive import frames, logbook, raw, relation, timelines
 from netlimits.archive.logbook import Logbook
 from netlimits.errors import ArchiveError, DataError
 from netlimits.model import Record
@@ -136,13 +137,88 @@ class Campaign(Logbook):
             ArchiveError: The run or its trace is missing.
             DataError: The trace cannot be read.
         """
+        return self._trace(self._attempt(run, attempt), role)
+
+    def drops(self, run: int, attempt: int | None = None) -> pd.DataFrame:
+        """Return the packets that the hosts' kernels dropped during a run, by reason and place.
+
+        Args:
+            run: The run's number.
+            attempt: The attempt; by default the last one.
+
+        Returns:
+            A row for each reason and place: `role`, `reason` and `place` (the kernel's names),
+            `cause` in words, `packets`. `attrs["notes"]` says whose drops cannot be separated.
+
+        Raises:
+            ArchiveError: The run is missing, or no host counted drops.
+        """
+        return timelines.dropped(self, self._attempt(run, attempt))
+
+    def timeline(self, run: int, attempt: int | None = None) -> pd.DataFrame:
+        """Return what the samples of a run show over time, on one clock of both ends.
+
+        Args:
+            run: The run's number.
+            attempt: The attempt; by default the last one.
+
+        Returns:
+            A row for each sample of a host: `run`, `time_s` (seconds since the first data), `end`,
+            `role`, `interval_s` and the figures of `evidence.sample.series.series`: throughput,
+            cwnd, ssthresh, RTT, delivery and pacing rate, windows, retransmits, CE marks, queues,
+            CPU time by kind, drops, and `limited_by`. `attrs["clock_error_s"]` is how far the times
+            of the two ends may be apart.
+
+        Raises:
+            ArchiveError: The run is missing, or has no samples.
+
+        Example:
+            >>> frame = netlimits.open("results/quickstart-20260101-120000").timeline(1)
+            >>> frame.plot(x="time_s", y="cwnd_segs")
+        """
+        return self._timeline(self._attempt(run, attempt))
+
+    def timelines(self, runs: Iterable[int] | None = None) -> pd.DataFrame:
+        """Return the timelines of several runs in one frame, with the factors.
+
+        Args:
+            runs: The runs' numbers; by default all runs that are ok.
+
+        Raises:
+            ArchiveError: A run is missing or has no samples, or no run is ok.
+        """
+        chosen = self.ok_runs() if runs is None else list(runs)
+        if not chosen:
+            raise ArchiveError(f"{self.path}: no run is ok, so there is no timeline")
+        last = {record.run.number: record for record in self.records()}
+        if missing := [number for number in chosen if number not in last]:
+            raise ArchiveError(f"{self.path}: there was no run {missing[0]}")
+        tables = [
+            self._timeline(last[number]).assign(**last[number].run.values) for number in chosen
+        ]
+        attrs = [table.attrs for table in tables]
+        varied = (name for number in chosen for name in last[number].run.values)
+        frame = frames.of_runs(pd.concat(tables, ignore_index=True), varied)
+        frame.attrs["clock_error_s"] = max(known["clock_error_s"] for known in attrs)
+        frame.attrs["changes"] = {
+            run: known["changes"] for run, known in zip(chosen, attrs, strict=True)
+        }
+        return frame
+
+    def _timeline(self, record: Record) -> pd.DataFrame:
+        frame = timelines.frame(self, record)
+        frame.insert(0, "run", record.run.number)
+        return frame
+
+    def _attempt(self, run: int, attempt: int | None) -> Record:
+        """Return an attempt at a run, by default the last. Raises ArchiveError without one."""
         attempts = [
             r for r in self.records() if r.run.number == run and attempt in (None, r.attempt)
         ]
         if not attempts:
             which = f"run {run}" if attempt is None else f"attempt {attempt} at run {run}"
             raise ArchiveError(f"{self.path}: there was no {which}")
-        return self._trace(attempts[-1], role)
+        return attempts[-1]
 
     def traces(self, runs: Iterable[int] | None = None, role: str | None = None) -> pd.DataFrame:
         """Return the packet traces of several runs in one table, with `run` and the factors.

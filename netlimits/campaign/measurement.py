@@ -18,11 +18,15 @@ from netlimits.campaign.recorder import Recorder
 from netlimits.campaign.specifications import Specification
 from netlimits.campaign.steps import Step
 from netlimits.errors import HostError
-from netlimits.evidence import profile, trace
+from netlimits.evidence import drops, profile, trace
+from netlimits.hosts.base import Server
 from netlimits.hosts.servers import Servers
 from netlimits.hosts.threads import at_once
 from netlimits.model import Command, Completed, Machine
 from netlimits.tools import Features, tool
+
+BEGIN = 20.0
+"""Maximum seconds to wait until drops are counted: bpftrace compiles its program first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +59,14 @@ class Testbed:
             with ExitStack() as beside:
                 for step in planned.looks:
                     beside.enter_context(_looked_at(step, hosts[step.role]))
+                counting = [
+                    beside.enter_context(_looked_at(step, hosts[step.role]))
+                    for step in planned.drops
+                ]
                 for step in planned.traces:
                     beside.enter_context(_traced(step, hosts[step.role]))
                 _take(planned.before, hosts)
+                _wait_until_counted(counting)
                 for step in planned.profiles:
                     beside.enter_context(_profiled(step, hosts[step.role]))
                 client = hosts[planned.client.role]
@@ -103,13 +112,21 @@ def _take(planned: Sequence[Step], hosts: Mapping[str, Recorder]) -> dict[str, l
 
 
 @contextmanager
-def _looked_at(step: Step, host: Recorder) -> Iterator[None]:
-    """Looks at the sockets and processes of a host during the run."""
+def _looked_at(step: Step, host: Recorder) -> Iterator[Server]:
+    """Looks at the sockets and processes of a host during the run, or counts its drops."""
     look = host.background(step.command)
     try:
-        yield
+        yield look
     finally:
         host.keep_background(look, step.name)
+
+
+def _wait_until_counted(counting: Sequence[Server]) -> None:
+    """Wait until drops are counted; a host that cannot count them does not hold up the run."""
+    deadline = time.monotonic() + BEGIN
+    for each in counting:
+        while each.alive() and not drops.begun(each.stderr) and time.monotonic() < deadline:
+            time.sleep(0.01)
 
 
 @contextmanager

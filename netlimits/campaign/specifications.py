@@ -10,7 +10,7 @@ from typing import Any
 
 from netlimits.campaign import under_load
 from netlimits.campaign.caps import Cap, caps, speed
-from netlimits.evidence import facts
+from netlimits.evidence import drops, facts
 from netlimits.experiment.plan import Plan
 from netlimits.model import Around, Ends, Machine, Profiling, Run, Setup
 from netlimits.settings import tunnel
@@ -32,6 +32,8 @@ class Specification:
     `inner` are the roles' addresses in the run's own tunnel, where there is one, and `tunnel` its
     options.
     A `profiled` run records a profile.
+    `drops` are the roles whose kernels tell why they drop packets; `one_kernel` says that both ends
+    share one.
     """
 
     setup: Setup
@@ -44,6 +46,8 @@ class Specification:
     inner: Mapping[str, str] = field(default_factory=dict)
     tunnel: Mapping[str, Any] = field(default_factory=dict)
     profiled: bool = False
+    drops: frozenset[str] = frozenset()
+    one_kernel: bool = False
 
     @property
     def profiling(self) -> Profiling | None:
@@ -166,6 +170,10 @@ def specified(
         inner={role: address.partition("/")[0] for role, address in inner.items()},
         tunnel=tunnels[-1].options if tunnels else {},
         profiled=profiled,
+        one_kernel=facts.one_kernel(
+            {role: (known or {}).get(role, {}) for roles in ends.values() for role in roles}
+        ),
+        drops=frozenset(role for role, of in (known or {}).items() if facts.value(of, drops.FACT)),
     )
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from netlimits.archive import raw
 from netlimits.campaign import parallel, under_load
 from netlimits.campaign.specifications import Specification
-from netlimits.evidence import cpu, profile, sample, trace, watch
+from netlimits.evidence import cpu, drops, profile, sample, trace, watch
 from netlimits.evidence.counted import EVIDENCE
 from netlimits.model import Command, Machine, ServerAddress
 from netlimits.settings import setting
@@ -51,11 +51,12 @@ class Step:
 class Steps:
     """The steps of one measurement, in their order; those of one kind on all hosts at once.
 
-    `looks`, `traces` and `profiles` begin before the client and go on beside it.
+    `looks`, `drops`, `traces` and `profiles` begin before the client and go on beside it.
     """
 
     servers: tuple[Step, ...]
     looks: tuple[Step, ...]
+    drops: tuple[Step, ...]
     traces: tuple[Step, ...]
     before: tuple[Step, ...]
     profiles: tuple[Step, ...]
@@ -102,6 +103,11 @@ def measurement(
         tuple(
             Step(role, raw.SAMPLE, _look(specification, machines, role, addresses[remote[0]].port))
             for role in roles
+        ),
+        tuple(
+            Step(role, raw.DROPS, _drops(specification))
+            for role in roles
+            if role in specification.drops
         ),
         tuple(_traces(specification, machines)),
         watched(raw.WATCH_BEFORE, watch.BEGIN) + evidence(raw.BEFORE) + cpus(raw.BEFORE),
@@ -233,6 +239,12 @@ def _look(
         tools=(client, server, *_loads(specification, role)),
         deadline=length + LOOKS_MARGIN,
     )
+
+
+def _drops(specification: Specification) -> Command:
+    """The command that counts what a host's kernel drops."""
+    seconds = specification.seconds + LOOKS_MARGIN
+    return drops.command(seconds, separate=specification.one_kernel)
 
 
 def _loads(specification: Specification, role: str) -> tuple[str, ...]:

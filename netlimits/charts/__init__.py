@@ -23,14 +23,22 @@ if TYPE_CHECKING:
 
     from netlimits.charts._style import Chart, save
 
-Source = Literal["runs", "intervals", "packets"]
+Source = Literal["runs", "intervals", "packets", "timelines"]
 
 SOURCES: Mapping[Source, str] = {
     "runs": "runs",
     "intervals": "interim results",
     "packets": "packet traces",
+    "timelines": "samples during runs",
 }
-"""Source -> its name in messages. They are `campaign.frame()`, `.intervals()` and `.traces()`."""
+"""Source -> its name in messages. The frames are those of `campaign.frame()`, `.intervals()`,
+`.traces()` and `.timelines()`."""
+
+PANELS = (
+    *("throughput", "latency", "rtt", "cwnd", "rates", "windows", "retransmits", "ce_marks"),
+    *("queue", "sockets", "cpu", "cpu_peak", "frequency", "drops"),
+)
+"""The panels of a timeline, which `analysis.sources.timeline` describes."""
 
 REQUIRED = ...
 """The default of an option that must be given."""
@@ -48,6 +56,7 @@ class ChartKind:
             `role` for a chart of a packet trace.
         table: Dotted name, below the package, of the function that makes the chart's table.
         cosmetic: Options that the table does not take.
+        panels: What `of` may name in a chart that stacks a panel for each; () if it names metrics.
         along: How the points of a curve differ, other than by `series`: the options that name those
             columns, or the dotted name of a function that returns the columns for (frame, factors,
             options). None for a chart of a single run.
@@ -60,6 +69,7 @@ class ChartKind:
     table: str
     cosmetic: tuple[str, ...] = ("title",)
     along: tuple[str, ...] | str | None = None
+    panels: tuple[str, ...] = ()
 
     @property
     def single(self) -> bool:
@@ -159,6 +169,9 @@ CHARTS: tuple[ChartKind, ...] = (
          options={"of": "throughput", "stream": "stream", "step": None, "window_s": None,
                   "bound_mbps": None, "run": None, "title": None},
          table="charts.kinds.aggregate.steps", cosmetic=("window_s", "bound_mbps", "title")),
+    ChartKind("timeline", "timeline", "timelines", panels=PANELS,
+         options={"of": None, "run": None, "title": None},
+         table="analysis.sources.timeline.table"),
     ChartKind("first_bursts", "bursts", "packets", along=(),
          options={"series": (), "first_transaction": 1, "role": None, "title": None},
          table="analysis.bursts.over_transactions", cosmetic=("role", "title")),

@@ -7,6 +7,7 @@ from netlimits.checks.clock import Clock
 from netlimits.checks.congestion import Congestion
 from netlimits.checks.cpus import Cpus
 from netlimits.checks.disk import Disk
+from netlimits.checks.drops import Drops
 from netlimits.checks.family import Families
 from netlimits.checks.fragments import Fragments
 from netlimits.checks.irqbalance import Irqbalance
@@ -38,6 +39,7 @@ CHECKS: tuple[Check, ...] = (
     Traces(),
     Profiles(),
     Sampler(),
+    Drops(),
 )
 """In any order: no check disturbs another."""
 

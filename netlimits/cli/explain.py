@@ -217,6 +217,8 @@ def _lines(row: pd.Series[Any], derived: Collection[str]) -> list[str]:
         lines += _wrapped(f"Likeliest: {', then '.join(likely)}")
     of = "" if wording.is_missing(row["of_run"]) else f"Run {row['of_run']:.0f}: "
     lines += _wrapped(("" if row["evidence"].startswith(DISAGREE) else of) + row["evidence"])
+    if row["over_time"]:
+        lines += _wrapped(row["over_time"])
     if row["not_ok"] and row["runs"]:
         lines += _wrapped(f"Not counted: {row['not_ok']}")
     if row["proof"]:

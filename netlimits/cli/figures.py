@@ -6,7 +6,7 @@ one; an option overrides that (`cli.shared.entries`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,11 @@ from netlimits.model.folder import Folder
 )
 @pool_option("curve or point")
 @click.option("--title", help="The title.")
-@click.option("--run", type=click.IntRange(1), help="The run to draw, where a chart is of one run.")
+@click.option(
+    "--run",
+    type=click.IntRange(1),
+    help="The run to draw: its timeline, or the charts of one run that the report names.",
+)
 @window_option("the highest average of parallel streams")
 @click.option(
     "--format", "forms", type=click.Choice(charts.FORMATS), multiple=True, default=("png", "svg")
@@ -86,6 +90,7 @@ def figures(
     Examples:
       netlimits figures results/stateless-offloads-20260101-120000
       netlimits figures results/n2-standard-32 results/n2-standard-80
+      netlimits figures results/quickstart-20260101-120000 --run 3 --of throughput,cwnd,rtt,cpu
       netlimits figures runs.csv --of throughput --series transport,send_size --format pdf
       netlimits figures theirs.csv --metric 'Mbit/s down=throughput' --series size
     """
@@ -108,14 +113,19 @@ def figures(
     if not out and folder.parent.is_dir() and LIST not in of:
         refuse_folder(folder.parent)
 
+    def takes_run(entry: Mapping[str, Any]) -> bool:
+        return charts.KINDS[entry["chart"]].single
+
     def figures_of(source: Results) -> tuple[list[tuple[str, Any]], list[DataError]]:
         source = drawing.marked(source)
         drawn: list[tuple[str, Any]] = []
         failed: list[DataError] = []
-        for entry in entries.narrowed(
-            entries.charts(source.report, options, source.frame),
-            {"run": run, "window_s": window},
-        ):
+        chosen = entries.charts(source.report, options, source.frame)
+        if run is not None and chart is None and not any(takes_run(entry) for entry in chosen):
+            chosen = [
+                {"chart": "timeline", **{k: options[k] for k in ("of", "title") if options[k]}}
+            ]
+        for entry in entries.narrowed(chosen, {"run": run, "window_s": window}):
             drawn += drawing.figures_of(source, entry, failed, say)
         return drawn, failed
 

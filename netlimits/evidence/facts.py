@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from netlimits.errors import one_line
+from netlimits.evidence import drops
 from netlimits.model import Command, Completed, decoding
 
 
@@ -175,6 +176,7 @@ FACTS: tuple[Fact, ...] = (
                      "net.ipv4.tcp_min_tso_segs", "net.ipv4.tcp_mtu_probing"), _pairs),
     Fact("ethtool", ("ethtool", "--version"), _text),
     Fact("iproute2", ("ip", "-V"), _text),
+    Fact(drops.FACT, drops.probe(), _text),
 )  # fmt: skip
 """In the order of storage. Some hosts lack some of them: see `read`."""
 

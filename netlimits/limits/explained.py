@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from netlimits.analysis import frames, wording
 from netlimits.errors import DataError
-from netlimits.limits import bounds, calibration, imported, known, proof
+from netlimits.limits import bounds, calibration, imported, known, over_time, proof
 from netlimits.limits.base import OPEN, PROVEN, REFUTED
 from netlimits.limits.classes import CLASSES
 from netlimits.limits.evidence import evidence_of
@@ -32,6 +32,7 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
     `likely` the two likeliest with their scores (`calibration.Likelihood`);
     `of_run` the number of the run that evidence and bounds are of, where there are several;
     `judged` how many of the `runs` were judged, at most `evidence.JUDGED`;
+    `over_time` when throughput changed within the runs, and the verdicts of both parts;
     `known` and `known_figures` what is known whatever the verdict, and `bounds` and `bounds_mbps`
     what each mechanism allows. A configuration whose runs all failed is undetermined, of 0
     runs, and its evidence says how they ended. A frame without a campaign has no link to hold
@@ -54,6 +55,7 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
         row["not_ok"] = wording.outcomes(rest) if len(rest) else ""
         row["runs"] = _ok_runs(part, row["judged"])
         row["proof"] = " ".join([row["proof"], *proof.unmade(part, rest)]).strip()
+        row["over_time"] = over_time.sentence(results, proof.bare(part), evidence, row["of_run"])
         row |= _of_runs(part, row["of_run"], evidence)
         if row["state"] == PROVEN:  # the change moved what bounded these runs
             row["bounds"] = ""
@@ -268,7 +270,8 @@ COLUMNS = (
     *("class", "state", "confidence", "evidence", "figures"),
     *("runner_up", "why_not", "decide", "runs", "judged", "not_ok"),
     *("proof", "ratio", "ratio_low", "ratio_high"),
-    *("points_to", "likely", "of_run", "known", "known_figures", "bounds", "bounds_mbps"),
+    *("points_to", "likely", "of_run", "over_time", "known", "known_figures", "bounds"),
+    "bounds_mbps",
 )
 """The columns of a verdict."""
 
@@ -302,6 +305,7 @@ def _row(verdict: Verdict, *, tested: bool) -> dict[str, Any]:
         "points_to": verdict.points_to,
         "likely": [asdict(each) for each in calibration.likelihoods(verdict)],
         "of_run": None,
+        "over_time": "",
         "known": "",
         "known_figures": {},
         "bounds": "",

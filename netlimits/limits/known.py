@@ -7,6 +7,7 @@ from statistics import median
 
 from netlimits.limits import places
 from netlimits.limits.figures import RunFigures, mbps
+from netlimits.model.drop_reasons import cause
 
 LEAST = 0.5
 """What rounds to nothing is left out of sentences: `known_figures` has it."""
@@ -58,7 +59,7 @@ KNOWN: Mapping[str, Figure] = {
     **{
         f"{end}_{column}": _of(end, column)
         for end in ("sender", "receiver")
-        for column in ("cpu_peak_pct", "process_cpu_pct", "cpu_wait_pct")
+        for column in ("cpu_peak_pct", "process_cpu_pct", "cpu_wait_pct", "dropped")
     },
     "one_kernel_cpu_pct": lambda run: run.sent("cpu_pct") if run.one_machine else None,
     "others_cpu_pct": lambda run: run.sent("other_cpu_pct") if run.one_machine else None,
@@ -66,13 +67,37 @@ KNOWN: Mapping[str, Figure] = {
 """Figure -> what it is of one run; of a configuration it is the median of the runs that know it."""
 
 
+CHANGE = ("throughput_change_s", "throughput_change_ratio")
+"""Figures of runs whose throughput changed; medians of those runs alone."""
+
+
 def figures(runs: Runs) -> dict[str, float]:
     """Return the figures of a configuration's runs that are known, and how many were lost where."""
     known = {name: value for name, of in KNOWN.items() if (value := _median(runs, of)) is not None}
+    changed = [run for run in runs if run.own("throughput_change_s") is not None]
+    if changed:
+        known["changed_runs"] = float(len(changed))
+        for name in CHANGE:
+            known[name] = median(run.own(name) or 0.0 for run in changed)
+    for end in ("sender", "receiver"):
+        for reason in _reasons(runs, end):
+            counts = [_of(end, f"dropped_{reason}")(run) or 0.0 for run in runs]
+            known[f"{end}_dropped_{reason}"] = median(counts)
     where = [places.losses(run) for run in runs]
     for place in dict.fromkeys(place for run in where for place in run):
         known[f"lost_{places.NAMES[place]}"] = median(run.get(place, 0.0) for run in where)
     return known
+
+
+def _reasons(runs: Runs, end: str) -> list[str]:
+    """Return the reasons for which an end's kernel dropped packets in any of the runs."""
+    names: dict[str, None] = {}
+    for run in runs:
+        prefix = f"{getattr(run, end)}_dropped_"
+        for name in run.figures:
+            if name.startswith(prefix) and not name.endswith("_where"):
+                names[name.removeprefix(prefix)] = None
+    return list(names)
 
 
 def sentence(known: Mapping[str, float], runs: int = 1) -> str:
@@ -85,7 +110,7 @@ def sentence(known: Mapping[str, float], runs: int = 1) -> str:
         for clauses in (_rate, _round_trip, _windows, _losses, _queues)
         if (clause := ", ".join(clauses(known)))
     ]
-    parts += _cpus(known)
+    parts += [*_cpus(known), *_changed(known, runs)]
     of = f" (medians of {runs} runs)" if runs > 1 else ""
     return f"Known{of}: {'; '.join(parts)}." if parts else ""
 
@@ -145,6 +170,17 @@ def _losses(known: Mapping[str, float]) -> Iterator[str]:
     for place, name in places.NAMES.items():
         if (count := known.get(f"lost_{name}", 0.0)) >= 1:
             yield f"{count:,.0f} {place}"
+    if known.get("lost_path", 0.0) >= 1 and known.get("sender_dropped") == 0 == known.get(
+        "receiver_dropped"
+    ):
+        yield "neither kernel dropped a packet"
+    for end in ("sender", "receiver"):
+        for name, count in known.items():
+            if name.startswith(f"{end}_dropped_") and count >= 1:
+                reason = name.removeprefix(f"{end}_dropped_").upper()
+                why = cause(reason)
+                words = f"{why}, {reason}" if why else "no reason given"
+                yield f"the {end}'s kernel dropped {count:,.0f} packets ({words})"
 
 
 def _queues(known: Mapping[str, float]) -> Iterator[str]:
@@ -155,6 +191,13 @@ def _queues(known: Mapping[str, float]) -> Iterator[str]:
     ):
         if known.get(name, 0.0) >= LEAST:
             yield words.format(known[name])
+
+
+def _changed(known: Mapping[str, float], runs: int) -> Iterator[str]:
+    if "changed_runs" in known:
+        of = f"in {known['changed_runs']:.0f} of {runs} runs " if runs > 1 else ""
+        ratio, at = known["throughput_change_ratio"], known["throughput_change_s"]
+        yield f"{of}throughput was {ratio:.2g} times that before from second {at:.1f} on"
 
 
 def _cpus(known: Mapping[str, float]) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Where packets were lost and where bytes waited, by the counters of both hosts.
 
-What neither host counts was lost on the path. Hosts count the packets that they drop; TCP counts
-the segments that it sends again, and a host's drops among them are at most all of these.
+What neither host counts was lost on the path. Hosts count the packets that they drop, by counters
+and, as far as kernels tell (evidence.drops), by reason; TCP counts the segments that it sends
+again, and a host's drops among them are at most all of these.
 """
 
 from __future__ import annotations
@@ -13,13 +14,20 @@ from netlimits.limits.figures import RunFigures
 PATH = "on the path"
 
 OF_SENDER: Mapping[str, str] = {
+    "dropped_netfilter_drop": "by netfilter on the sender",
     "qdisc_drops": "in the sender's qdisc",
     "tx_dropped": "by the sender's driver",
 }
 OF_RECEIVER: Mapping[str, str] = {
     "ingress_drops": "by a policer on the receiver",
+    "dropped_tc_ingress": "by a tc filter on the receiver",
     "nic_rx_drops": "in the receiver's NIC",
     "softnet_dropped": "in the receiver's backlog",
+    "dropped_netfilter_drop": "by netfilter on the receiver",
+    "dropped_ip_csum": "by the receiver, for a wrong checksum of IP",
+    "dropped_tcp_csum": "by the receiver, for a wrong checksum of TCP",
+    "dropped_udp_csum": "by the receiver, for a wrong checksum of UDP",
+    "dropped_no_socket": "by the receiver, where no socket waits for them",
     "tcp_backlog_drops": "in the receiver's socket backlog",
     "tcp_rcvq_drops": "in the receiver's socket",
     "udp_rcvbuf_errors": "in the receiver's socket, which was full",
@@ -28,9 +36,11 @@ OF_RECEIVER: Mapping[str, str] = {
 
 
 NAMES: Mapping[str, str] = {
-    **{where: name for name, where in (*OF_SENDER.items(), *OF_RECEIVER.items())},
+    **{where: f"sender_{name}" if name in OF_RECEIVER else name
+       for name, where in OF_SENDER.items()},
+    **{where: name for name, where in OF_RECEIVER.items()},
     PATH: "path",
-}
+}  # fmt: skip
 """Place -> its name in figures: the counter's."""
 
 
@@ -49,6 +59,8 @@ def losses(run: RunFigures) -> dict[str, float]:
         return {}
     counted = {where: run.sent(name) for name, where in OF_SENDER.items()}
     counted |= {where: run.received(name) for name, where in OF_RECEIVER.items()}
+    if run.received("ingress_drops"):  # a tc filter counts its own
+        counted.pop(OF_RECEIVER["dropped_tc_ingress"])
     places, rest = {}, total
     for where, count in counted.items():
         if count:

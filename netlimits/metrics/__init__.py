@@ -89,6 +89,9 @@ PROFILE_COLUMN = re.compile(r"(local|remote)_profile_([a-z_]+)")
 _TOOL = re.compile(r"([a-z][a-z0-9]*_)(?=(?:local|remote)_)", re.IGNORECASE)
 """A tool's name in front of a metric of an end."""
 
+_OF_REASON = re.compile(r"(local|remote)_dropped_([a-z0-9_]{2,60})(?<!_where)")
+"""Packets that a kernel dropped for one reason (evidence.drops)."""
+
 _COLUMNS = {quantity.column: quantity for quantity in METRICS}
 _SELECTED = {selectors.column(s): s for s in selectors.SELECTORS if not selectors.is_text(s)}
 """Column -> netperf's selector for it."""
@@ -130,6 +133,10 @@ def metric(name: str) -> Metric:
             return metric(prefix + bare.lower())
         column = selectors.column(selector)
         return _of_column(column) or _selected(selector, column)
+    if reason := _OF_REASON.fullmatch(name):
+        party = {"local": "sender", "remote": "receiver"}[reason[1]]
+        title = f"Packets dropped as {reason[2].upper()}, {party}"
+        return Metric(name, name, title, "packets", "lower")
     near = " or ".join(alternatives(bare))
     hint = f"did you mean {near}?" if near else f"known: {', '.join(names())}"
     raise InputError(f"no metric is called {name!r}; {hint}")

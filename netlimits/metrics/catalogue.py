@@ -158,6 +158,8 @@ _OF_BOTH_ENDS: tuple[Metric, ...] = (
     _metric("qdisc_requeues", "", "Qdisc requeues", "times", "lower"),
     _metric("ingress_drops", "", "Drops by policers on the way in", "packets", "lower"),
     _metric("nic_rx_drops", "", "NIC receive drops, at least", "packets", "lower"),
+    # drops of the kernel (evidence.drops); those by reason are `local_dropped_REASON`
+    _metric("dropped", "", "Packets dropped by the kernel", "packets", "lower"),
     # the samples during a run (evidence.sample)
     _metric("processes", "", "Tool's processes"),
     _metric("threads", "", "Tool's threads"),
@@ -316,6 +318,8 @@ METRICS: tuple[Metric, ...] = (
     _metric("controller_memory", "mib", "netlimits' own memory", "MiB", "lower"),
     _metric("controller_busy", "pct", "CPU of the machine that runs netlimits", "%"),
     _metric("search_missed", "pct", "Beyond the bounds of the search", "%", "lower"),
+    _metric("throughput_change", "s", "Time of the largest change of throughput", "s"),
+    _metric("throughput_change_ratio", "", "Throughput after its largest change over that before"),
     _metric("disturbed", "pct", "Other traffic on the link", "% of the run's", "lower"),
     *chain.from_iterable(map(_both, _OF_BOTH_ENDS)),
     _metric("iperf3_loss", "pct", "Packet loss by iperf3", "%", "lower"),

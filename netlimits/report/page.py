@@ -86,6 +86,7 @@ class Page:
     answers: Sequence[Answer] = ()
     tables: Sequence[Exhibit] = ()
     figures: Sequence[Exhibit] = ()
+    timelines: Sequence[Exhibit] = ()
     missing: Sequence[str] = ()
     failures: Sequence[Failure] = ()
     more_failures: int = 0

@@ -14,7 +14,7 @@ from netlimits import charts
 from netlimits.charts import kinds
 from netlimits.experiment import report_schema
 
-FRAMES = {"runs": "frame", "intervals": "intervals", "packets": "packets"}
+FRAMES = {"runs": "frame", "intervals": "intervals", "packets": "packets", "timelines": "frame"}
 
 
 def parameters(function: Any) -> list[inspect.Parameter]:

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 import netlimits as nl
 from netlimits import charts
 from netlimits.analysis import goodput
+from netlimits.analysis.sources import timeline
 from netlimits.charts import _labels
 from netlimits.cli.shared import drawing, entries
 from netlimits.cli.shared.results import opened
@@ -111,6 +112,13 @@ def others() -> Iterator[tuple[str, Figure]]:
     yield "bars", charts.bars(load, "transaction_rate", "load")
     streams = nl.open(GALLERY / "mtu-aggregate").intervals()
     yield "aggregate", charts.aggregate(streams, run=1, bound_mbps=100)
+    times = [0.2 * place for place in range(1, 20)]
+    sampled = [
+        {"time_s": time, "end": end, "role": end, "interval_s": 0.2, "rtt_us": 300 * time}
+        for time in times
+        for end in ("local", "remote")
+    ]
+    yield "timeline", charts.timeline(timeline.timeline(sampled).assign(run=1))
     bounds = goodput.curve(range(600, 9001, 100), [[], ["vxlan"]], "1G")
     yield "goodput", charts.goodput(bounds)
 

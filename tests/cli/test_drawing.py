@@ -78,7 +78,9 @@ def test_a_chart_of_all_runs_is_one_figure(tmp_path):
 def test_options_that_a_chart_has_not_are_refused(tmp_path):
     folder = recorded(tmp_path / "out").path
     words = ("--chart", "spread", "--of", "throughput")
-    with pytest.raises(DataError, match="--run: spread: only aggregate, bursts, burst_histogram"):
+    with pytest.raises(
+        DataError, match="--run: spread: only aggregate, timeline, bursts, burst_histogram"
+    ):
         names(folder, *words, "--run", 1)
     with pytest.raises(
         DataError, match="--window: spread: only highest_average, aggregate take it"

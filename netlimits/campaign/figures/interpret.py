@@ -8,16 +8,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from netlimits.archive.raw import AFTER, BEFORE, CLIENT, GUARD, PROFILE, SAMPLE, RawEntry, output
+from netlimits.archive.raw import (
+    AFTER,
+    BEFORE,
+    CLIENT,
+    DROPS,
+    GUARD,
+    PROFILE,
+    SAMPLE,
+    RawEntry,
+    output,
+)
 from netlimits.campaign import parallel, under_load
 from netlimits.campaign.caps import ON_A_LINK, Cap, shaper
 from netlimits.campaign.figures import ack_ratio, cpu_time, physics, rates, unchanged
 from netlimits.campaign.specifications import LOOPBACK, Specification
 from netlimits.errors import ToolFailure
-from netlimits.evidence import sample
+from netlimits.evidence import drops, sample
 from netlimits.evidence.counted import EVIDENCE, queues
 from netlimits.evidence.profiles import stacks
-from netlimits.evidence.sample import arrivals
+from netlimits.evidence.sample import arrivals, timeline
 from netlimits.evidence.sample.snapshots import parse_snapshots
 from netlimits.experiment import search
 from netlimits.model import (
@@ -63,8 +73,11 @@ def read(specification: Specification, entries: Entries) -> Measurement:
         figures |= {f"{end}_{name}": value for name, value in total.items()}
         figures |= _sampled(entries, end, roles, figures)
         figures |= _profiled(specification, entries, end)
+        figures |= _dropped(specification, entries, end, roles)
     if not specification.one_stack:
         figures |= ack_ratio.figures(figures)
+        if "throughput_mbps" in figures:
+            figures |= _changed(specification, entries, arrived)
     figures |= _obeyed(specification, entries, client.seconds, streams, figures, counts)
     rates.kept(specification.tool, specification.options, specification.connections, figures)
     if specification.around.pace:
@@ -199,6 +212,37 @@ def _profiled(specification: Specification, entries: Entries, end: str) -> dict[
         return {}
     profile = stacks.together([stacks.parse(text, programs) for text in texts])
     return {f"{end}_profile_{name}": value for name, value in profile.figures().items()}
+
+
+def _dropped(
+    specification: Specification, entries: Entries, end: str, roles: Sequence[str]
+) -> dict[str, Scalar]:
+    """Return what the kernels of an end dropped, by reason; nothing if one did not count.
+
+    Drops of two ends that share a kernel count if they are separated by namespace.
+    """
+    counted = [drops.read(e.completed) for e in entries if e.step == DROPS and e.host in roles]
+    known = [each for each in counted if each is not None]
+    if len(known) < len(roles):
+        return {}
+    if specification.one_kernel and not all(each.separated for each in known):
+        return {}
+    figures = drops.figures(drops.together(known))
+    return {f"{end}_{name}": value for name, value in figures.items()}
+
+
+def _changed(
+    specification: Specification, entries: Entries, arrived: arrivals.Arrivals | None
+) -> dict[str, Scalar]:
+    """Return the largest change of what arrived within the run, if it exceeds noise.
+
+    Its time is that of the receiver, since the client's first data.
+    """
+    samples = {e.host: e.completed for e in entries if e.step == SAMPLE}
+    over_time = timeline.on_one_clock(
+        ((end, role, samples[role]) for end, role in specification.roles() if role in samples), {}
+    )
+    return timeline.figures(over_time, arrived.rows if arrived else ()) if over_time else {}
 
 
 def _obeyed(

@@ -7,6 +7,7 @@ each configuration, a figure each.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from netlimits.archive.reader import Campaign
+
+
+FAINT_RUNS = 10
+"""Maximum number of runs of a configuration in a timeline: the first ones."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,9 @@ def drawings_of(
         options = _split(results, kind, dict(entry), say)
         of = options.pop("of", [])
         every = [of] if isinstance(of, str) else list(of) or [None]
+        if kind.panels:  # all in one figure
+            options |= {"of": every} if of else {}
+            every = [None]
         if kind.source == "runs":
             results = replace(results, frame=_complete(results.having([*filter(None, every)]), say))
         parts = list(_data(results, kind, options))
@@ -197,6 +205,9 @@ def _data(
             "which only one campaign's folder holds, not a file of runs"
         )
     frames.usable(results.frame)  # raises, with the reason, when no run is ok
+    if kind.source == "timelines":
+        yield from _timelines(results.campaign, options.pop("run", None), limits)
+        return
     whole = results.intervals() if kind.source == "intervals" else None
     if whole is not None and limits:
         whole = whole.assign(**{frames.LIMITED_BY: whole["run"].map(limits)})
@@ -214,6 +225,30 @@ def _data(
         )
         limit = f", limited by {limits[number]}" if number in limits else ""
         frame.attrs["run"] = _about(results.campaign, number) + limit
+        yield suffix, frame
+
+
+def timelines(results: Results, most: int) -> Iterator[Drawing]:
+    """The timelines of the first `most` configurations, read one after the other."""
+    assert results.campaign
+    limits = _limits(results)
+    for suffix, frame in itertools.islice(_timelines(results.campaign, None, limits), most):
+        yield Drawing(f"timeline-{suffix}".rstrip("-"), "timeline", frame, {})
+
+
+def _timelines(
+    campaign: Campaign, run: int | None, limits: Mapping[int, str]
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The timelines of one run, or of the runs of each configuration together."""
+    alone = {run: ""} if run is not None else _first_of_each(campaign)
+    ok = campaign.ok_runs() if run is None else []
+    for number, suffix in alone.items():
+        same = [n for n in ok if campaign.runs[n].config == campaign.runs[number].config]
+        frame = campaign.timelines(same[:FAINT_RUNS] or [number])
+        run_name, _, about = _about(campaign, number).partition(", ")
+        limit = f"limited by {limits[number]}" if number in limits else ""
+        words = [run_name if len(same) < 2 else "", about, limit]
+        frame.attrs["run"] = ", ".join(filter(None, words))
         yield suffix, frame
 
 

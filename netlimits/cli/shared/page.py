@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netlimits import __version__
+from netlimits.charts import KINDS
 from netlimits.cli import quoted
 from netlimits.cli.shared import drawing, entries, needed
 from netlimits.cli.shared.entries import summary_of
 from netlimits.cli.shared.results import Results, opened
 from netlimits.errors import DataError, InputError, NetlimitsError
+
+TIMELINES = 6
+"""Maximum number of configurations whose timelines the page has."""
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,8 +74,9 @@ def _page(results: Results) -> Page:
             quoted(results.path),
             _compared(results, missing),
         ),
-        tables=[_exhibit(title, table) for title, table in summaries],
+        tables=[_exhibit(title, table) for title, table in [*summaries, *_dropped(results)]],
         figures=list(_figures(drawing.marked(results), missing)),
+        timelines=list(_timelines(results, missing)),
         missing=missing,
         failures=failures,
         more_failures=more,
@@ -129,6 +136,16 @@ def _summaries(results: Results, missing: list[str]) -> Iterator[tuple[str, pd.D
             missing.append(f"A table is missing: {error}.")
 
 
+def _dropped(results: Results) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The table of what kernels dropped, if they dropped anything."""
+    from netlimits.analysis.packets.dropped import dropped
+
+    with suppress(DataError):  # no run is ok, which the page says anyway
+        table = dropped(results.frame)
+        if not table.empty:
+            yield "Packets that the hosts dropped", table
+
+
 def _figures(results: Results, missing: list[str]) -> Iterator[Exhibit]:
     """The charts that `netlimits figures` draws, with their tables; `missing` as for tables."""
     from netlimits.report.figures import inline
@@ -155,11 +172,32 @@ def _figures(results: Results, missing: list[str]) -> Iterator[Exhibit]:
         missing += [f"A chart is missing: {error}." for error in failed]
 
 
+def _timelines(results: Results, missing: list[str]) -> Iterator[Exhibit]:
+    """The timelines of the first configurations; none of results without samples over time."""
+    from netlimits.report.figures import inline
+    from netlimits.report.page import Exhibit
+
+    campaign = results.campaign
+    if campaign is None or campaign.imported or not campaign.state()["ok"]:
+        return
+    drawn = drawing.timelines(drawing.marked(results), TIMELINES)
+    for number in itertools.count(1):
+        try:
+            chart = next(drawn, None)
+            if chart is None:
+                return
+            title = _title(chart)
+            svg = inline(chart.figure(), f"timeline-{number}", title)
+        except NetlimitsError:  # raw output was not published, or has no samples over time
+            return
+        yield Exhibit(title, _beside(chart, [], missing), svg)
+
+
 def _title(chart: drawing.Drawing) -> str:
     """The chart's own title, or its kind and metric; with the run where it shows a single one."""
     from netlimits.metrics import metric
 
-    of = chart.options.get("of")
+    of = None if KINDS[chart.kind].panels else chart.options.get("of")
     words = [chart.kind.replace("_", " ")]
     words += [metric(name).title for name in ([of] if isinstance(of, str) else of or ())]
     title = chart.options.get("title") or ": ".join([words[0].capitalize(), ", ".join(words[1:])])

@@ -23,6 +23,9 @@ our ($walks, $alone, $interrupted) = (0, 0, 4);
 our (%open, $buffer, @kept, $held, $spent);
 our @queues = glob "/sys/class/net/$interface/queues/tx-*/byte_queue_limits";
 socket(our $kernel, 16, 3, 4) or exit 3;
+socket(our $route, 16, 3, 0);
+our $ifindex = text("/sys/class/net/$interface/ifindex") || 0;
+our $qdisc = pack("C x3 l L3", 0, $ifindex, 0, 0, 0);
 
 sub text { open(my $f, "<", $_[0]) or return ""; local $/; my $t = <$f>; $t // "" }
 
@@ -204,6 +207,26 @@ sub more {
     }
 }
 
+# Asks for the interface's root qdisc, in a dump of all: to ask for it alone notifies everybody who listens to
+# changes. An interface without a queue is not asked for again.
+sub backlog {
+    return unless $route;
+    my $mine;
+    send($route, pack("L S2 L2", 16 + length $qdisc, 38, 0x301, 1, 0) . $qdisc, 0) or return $route = undef;
+    PART: while (defined recv($route, my $part, 1 << 16, 0x40)) {
+        my $at = 0;
+        while ($at + 16 <= length $part) {
+            my ($size, $kind) = unpack("L S", substr($part, $at, 6));
+            last PART if $kind == 2 || $kind == 3 || $size < 36;
+            my ($index, undef, $parent) = unpack("x20 l L2", substr($part, $at, 36));
+            $mine = substr($part, $at, $size) if $index == $ifindex && $parent == 0xffffffff;
+            $at += ($size + 3) & ~3;
+        }
+    }
+    return $route = undef unless $mine;
+    keep(\&queue, $mine);
+}
+
 sub counters {
     keep("$_:" . again("$statistics/$_")) for qw(rx_bytes rx_packets);
     keep("/proc/net/snmp:$1\n") if again("/proc/net/snmp") =~ /^(Udp: \d.*)$/m;
@@ -267,6 +290,7 @@ for (my $n = 1; ; $n++) {
     # the tool's processes exist once there are data, with datagrams a little later
     if (!@threads && $scans < 3 && ($with_data || time - $began > 0.7)) { $scans++; processes() }
     more();
+    backlog();
     rank(19) if $n == 1 && !$counting && !$end;
     # reading all processes takes long, so do it before the tool starts
     $processes //= Others::processes();

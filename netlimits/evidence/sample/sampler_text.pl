@@ -33,6 +33,8 @@ sub connection {
     push @words, "ts" if ($is{options} // 0) & 1;
     push @words, unpack("Z*", $part{4}) if $part{4};
     push @words, "rtt:$is{rtt}/$is{rttvar}" if $is{rtt};
+    push @words, "ssthresh:$is{ssthresh}" if $is{ssthresh} && $is{ssthresh} < 0x7fffffff;
+    push @words, map { "$_:$is{$_}" } grep { $is{$_} } qw(unacked delivered_ce);
     for (qw(mss cwnd rcv_space rcv_ssthresh snd_wnd notsent delivered reord_seen lost
         bytes_sent bytes_retrans bytes_acked bytes_received segs_out data_segs_in)) {
         push @words, "$_:$is{$_}" if defined $is{$_};
@@ -50,6 +52,22 @@ sub connection {
 sub thread {
     my ($id) = $_[0] =~ m{task/(\d+)/};
     $_[1] =~ /^(\d+) (\d+)/ ? "thread $id $1 $2\n" : "";
+}
+
+# `queue PACKETS BYTES DROPS REQUEUES OVERLIMITS` of the data interface's qdisc, from an RTM_NEWQDISC
+sub queue {
+    my ($message) = @_;
+    my ($at, $stats) = (36, 0);
+    while ($at + 4 <= length $message) {
+        my ($size, $kind) = unpack("S2", substr($message, $at, 4));
+        last if $size < 4;
+        # TCA_STATS2 holds TCA_STATS_QUEUE
+        ($stats, $at) = (1, $at + 4), next if $kind == 7 && !$stats;
+        return sprintf "queue %d %d %d %d %d\n", unpack("L5", substr($message, $at + 4, 20))
+            if $kind == 3 && $stats && $size >= 24;
+        $at += ($size + 3) & ~3;
+    }
+    "";
 }
 
 # `cpus SECONDS BYTES OWN CPU:TICKS CPU:TICKS …`: BYTES passed the interface, this process used OWN

@@ -7,17 +7,19 @@ Factors, zipped factors and derived values share one set of names, with which ex
 from __future__ import annotations
 
 import keyword
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from netlimits import tools
+from netlimits.charts import KINDS
 from netlimits.errors import DocumentError, InputError, did_you_mean
 from netlimits.experiment import expressions, templates
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.expressions import Expression, shown
 from netlimits.experiment.overrides import Source
+from netlimits.experiment.validation import own_figures
 from netlimits.experiment.validation.salvage import Salvage
-from netlimits.metrics import IDENTITY, METRICS, tools_own
+from netlimits.metrics import IDENTITY, METRICS, metric, tools_own
 
 RESERVED = (
     frozenset(
@@ -97,6 +99,18 @@ class Names:
         for name in sorted(expression.names - set(known)):
             self.no_factor(name, known, *key)
         return expression
+
+    def shown(self, name: str, chart: str, data: Mapping[str, Any], *key: str | int) -> None:
+        """Keep an error for a metric that runs of `data` cannot have, or an unknown panel."""
+        panels = KINDS[chart].panels if chart in KINDS else ()
+        if panels:
+            if name not in panels:
+                self.fault(f"no panel is called {name}{did_you_mean(name, panels)}", *key)
+            return
+        try:
+            own_figures.refuse(metric(name), name, data)
+        except InputError as error:
+            self.fault(str(error), *key)
 
     def lookups(self, options: Any, key: KeyPath) -> None:
         """Keep an error for each `${…}` that refers to nothing."""

@@ -10,7 +10,7 @@ import graphlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from netlimits.errors import InputError, did_you_mean
+from netlimits.errors import did_you_mean
 from netlimits.experiment import schema, search, templates
 from netlimits.experiment.around_schema import AROUND, PROFILE
 from netlimits.experiment.document import KeyPath
@@ -18,10 +18,9 @@ from netlimits.experiment.expressions import shown
 from netlimits.experiment.hosts_file import members_of
 from netlimits.experiment.mesh import pairs
 from netlimits.experiment.overrides import Source
-from netlimits.experiment.validation import own_figures, profiles
+from netlimits.experiment.validation import profiles
 from netlimits.experiment.validation.names import Names
 from netlimits.experiment.validation.salvage import Salvage
-from netlimits.metrics import metric
 from netlimits.model import SIDE, Experiment, Mesh, Repeat, Scalar, SettingUse, Values
 from netlimits.tools import PROGRAMS
 
@@ -381,10 +380,7 @@ class Reader:
                 yield {"table": entry}
                 continue
             for place, name in _named(entry, "of"):
-                try:
-                    own_figures.refuse(metric(name), name, self.data)
-                except InputError as error:
-                    self.names.fault(str(error), *key, *place)
+                self.names.shown(name, entry.get("chart", ""), self.data, *key, *place)
             for part in ("rows", "columns", "series", "by", "size", "pool"):
                 for place, name in _named(entry, part):
                     if name not in (*self.names.known, SIDE):

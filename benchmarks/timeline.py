@@ -1,0 +1,125 @@
+"""Planted changes of a link within a run: whether the timeline shows each, in its place.
+
+Runs over the shaped link of a lab of namespaces. In half of them the link's rate changes once, to
+another one, at a time of chance; the moment is this process's clock, which is that of the hosts.
+Printed: the share of the changes that are found within one sample of their place, and of the runs
+without a change that show one.
+
+    sudo .venv/bin/python benchmarks/timeline.py [--runs 40] [--seconds 6]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import yaml
+from in_turn import carried_out
+
+import netlimits
+from netlimits.archive.store import Archive
+from netlimits.lab import labs
+
+EXPERIMENT = """\
+experiment: planted-changes
+roles: [sender, receiver]
+measure:
+  netperf: {{test: TCP_STREAM, seconds: {seconds}}}
+repeat: {{replicates: {runs}, order: listed, seed: 1}}
+"""
+RATES = (10_000_000, 14_000_000, 20_000_000, 30_000_000)
+DELAY = 0.002
+SAMPLE = 0.2
+"""Seconds between two samples."""
+
+Planted = tuple[float, float, int, int]
+"""Before and after the moment of a change, epoch seconds, and the rates in bit/s."""
+
+
+class Planter:
+    """Sets the link's rate before each run, and changes it during every second one."""
+
+    def __init__(self, lab: labs.Lab, seconds: int, chance: random.Random) -> None:
+        self.lab, self.seconds, self.chance = lab, seconds, chance
+        self.planted: dict[int, Planted] = {}
+        self._timer: threading.Thread | None = None
+
+    def between(self, done: int, archive: Archive) -> None:
+        """Wait for the last change, and prepare the next run."""
+        del archive
+        if self._timer:
+            self._timer.join()
+            self._timer = None
+        first, second = self.chance.sample(RATES, 2)
+        self._shape(first)
+        if done % 2 == 0:
+            wait = self.chance.uniform(1.5, self.seconds - 1.0)
+            self._timer = threading.Thread(
+                target=self._change, args=(done + 1, wait, first, second)
+            )
+            self._timer.start()
+
+    def _change(self, run: int, wait: float, first: int, second: int) -> None:
+        time.sleep(wait)
+        since = time.time()
+        self._shape(second)
+        self.planted[run] = since, time.time(), first, second
+
+    def _shape(self, rate: int) -> None:
+        labs.shape_link(self.lab.name, self.lab.hosts[0], labs.Shape(rate=rate, delay=DELAY))
+
+
+def main() -> None:
+    """Run the campaign and print how many changes were found."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=40)
+    parser.add_argument("--seconds", type=int, default=6)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    lab = labs.up(f"tl{os.getpid()}", hosts=3)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            given = yaml.safe_load(lab.hosts_file.read_text())
+            own = dict(zip(("sender", "receiver"), list(given.values())[:2], strict=True))
+            hosts = Path(folder) / "hosts.yaml"
+            hosts.write_text(yaml.safe_dump(own))
+            planter = Planter(lab, arguments.seconds, random.Random(arguments.seed))
+            text = EXPERIMENT.format(seconds=arguments.seconds, runs=arguments.runs)
+            carried_out(text, lab, Path(folder), planter.between, hosts)
+            judge(Path(folder) / "results", planter.planted)
+    finally:
+        labs.down(lab.name)
+
+
+def judge(results: Path, planted: dict[int, Planted]) -> None:
+    """Print each planted change with those found, and the shares."""
+    campaign = netlimits.open(results)
+    hits = alarms = others = plain = 0
+    judged = 0
+    for run in campaign.ok_runs():
+        frame = campaign.timeline(run)
+        changes = [at + frame.attrs["begin_s"] for at, _, _ in frame.attrs["changes"]]
+        if run not in planted:
+            plain += 1
+            alarms += bool(changes)
+            continue
+        since, until, first, second = planted[run]
+        judged += 1
+        near = [at for at in changes if since - SAMPLE <= at <= until + SAMPLE]
+        hits += bool(near)
+        others += bool(set(changes) - set(near))
+        off = ", ".join(f"{at - until:+.2f}" for at in changes) or "none"
+        print(f"run {run}: {first / 1e6:g} to {second / 1e6:g} Mbit/s in "
+              f"{until - since:.2f} s; found, s after it: {off}")  # fmt: skip
+    print(f"changes within one sample of their place: {hits} of {judged}")
+    print(f"runs with another one besides: {others}; runs without a change that show one: "
+          f"{alarms} of {plain}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

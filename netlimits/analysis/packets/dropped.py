@@ -1,0 +1,41 @@
+"""Packets that the hosts' kernels dropped, by reason, over all runs."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pandas as pd
+
+from netlimits.analysis import frames
+from netlimits.model.drop_reasons import cause
+
+
+def dropped(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the packets that kernels dropped in ok runs, by end and reason; empty without any.
+
+    Args:
+        frame: The campaign's runs.
+    """
+    runs = frames.usable(frame)
+    rows = []
+    for end, words in (("local", "sender"), ("remote", "receiver")):
+        places = runs.get(f"{end}_dropped_where", pd.Series(dtype=object)).dropna()
+        for column in runs.columns:
+            reason = str(column).removeprefix(f"{end}_dropped_")
+            if reason == column or reason == "where":
+                continue
+            counts = pd.to_numeric(runs[column], errors="coerce").fillna(0)
+            at = Counter(re.findall(rf"{reason.upper()} at (\S+):", "; ".join(places)))
+            rows.append(
+                {
+                    "end": words,
+                    "reason": reason.upper(),
+                    "cause": cause(reason.upper()) or "the kernel gives none",
+                    "place": ", ".join(name for name, _ in at.most_common(2)),
+                    "runs": int((counts > 0).sum()),
+                    "packets": int(counts.sum()),
+                    "most in a run": int(counts.max()),
+                }
+            )
+    return pd.DataFrame(rows)

@@ -1,0 +1,242 @@
+"""Packets that the kernel dropped during a run, by reason and place: the event skb:kfree_skb.
+
+The kernel counts, nothing crosses to user space until the run is over: a histogram trigger of
+tracefs, in an instance of its own that nobody else's tracing meets, or, if the kernel has no such
+triggers, a program of bpftrace. Reasons came with Linux 5.17. Only root can do this.
+
+The event is the whole kernel's. bpftrace also tells the network namespace of a packet, a histogram
+does not: there the drops of all namespaces are counted together (`CountedDrops.separated`).
+bpftrace takes half a second of CPU to start, so it is taken only if both ends of a run share a
+kernel, or if the kernel has no histograms. Packets that are neither IPv4 nor IPv6 are left out:
+sockets of other families free their messages with the same event.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from netlimits.model import Command, Completed, Scalar
+from netlimits.model.drop_reasons import NO_LOSS, cause
+
+FACT = "drop_reasons"
+"""The host's fact: how its kernel counts drops by reason, absent if it cannot."""
+
+BEGUN = "counting drops"
+"""What the command prints to its error output once every drop is counted."""
+
+_FIND = r"""
+separate=$1
+t=/sys/kernel/tracing
+e=events/skb/kfree_skb
+[ -r $t/$e/format ] || mount -t tracefs tracefs $t 2>/dev/null
+grep -q 'skb_drop_reason reason' $t/$e/format || { echo "no reasons" >&2; exit 3; }
+ways=
+[ ! -e $t/$e/hist ] || ways=histogram
+! command -v bpftrace >/dev/null || ways="$ways bpftrace"
+case $separate$ways in
+*histogram) by=histogram ;;
+histogram*) by=histogram ;;
+*bpftrace) by=bpftrace ;;
+*) echo "no histogram triggers, and no bpftrace" >&2; exit 4 ;;
+esac
+"""
+"""Set `ways`, how drops can be counted, and `by`, how they are counted.
+
+Argument 1 is not empty if network namespaces are to be separated.
+"""
+
+_BY_BPFTRACE = """BEGIN { printf("begun\\n"); }
+tracepoint:skb:kfree_skb /args->protocol == 0x0800 || args->protocol == 0x86dd/ {
+  $s = (struct sk_buff *)args->skbaddr;
+  $n = $s->dev->nd_net.net->ns.inum;
+  if ($n == 0) { $n = $s->sk->__sk_common.skc_net.net->ns.inum; }
+  RX_SK
+  @[args->reason, ksym(args->location), $n] = count();
+}"""
+
+_OF_RX_SK = "if ($n == 0) { $n = ((struct sock *)args->rx_sk)->__sk_common.skc_net.net->ns.inum; }"
+"""From Linux 6.11 on the event has the socket that a packet was for."""
+
+_SCRIPT = rf"""{_FIND}
+show() {{
+  kill -INT $w 2>/dev/null
+  wait $w
+  shown=$(cat $1)
+  printf '%s\n' "$shown"
+  printf '%s\n' "$shown" | sed -n 's/^{{ reason: *\([0-9]*\),.*/\1/p; s/^@\[\([0-9]*\),.*/\1/p' |
+    sort -u | while read -r reason; do
+      grep -o "{{ $reason, \"[A-Z0-9_]*\" }}" $t/$e/format
+    done
+}}
+echo "spaces $(readlink /proc/[0-9]*/ns/net | sort -u | grep -c .)"
+echo "here $(readlink /proc/self/ns/net | sed 's/[^0-9]//g')"
+echo "by $by"
+if [ $by = bpftrace ]; then
+  d=/sys/kernel/debug
+  [ -e $d/tracing/events ] || mount -t debugfs debugfs $d 2>/dev/null
+  program=$(printf %s "$3" | sed "s/RX_SK/$(grep -q rx_sk $t/$e/format && printf %s "$4")/")
+  mount -t tmpfs tmpfs /tmp || exit 5
+  trap 'show /tmp/drops; exit 0' TERM INT HUP
+  timeout -s INT "$2" bpftrace -e "$program" >/tmp/drops & w=$!
+  while kill -0 $w 2>/dev/null && ! grep -q begun /tmp/drops; do sleep 0.05; done
+  echo "{BEGUN}" >&2
+  wait $w
+  show /tmp/drops
+  exit 0
+fi
+i=$t/instances/netlimits-$$
+mkdir $i || exit 5
+trap 'show $i/$e/hist; rmdir $i; exit 0' TERM INT HUP
+echo 'hist:keys=reason,location.sym:size=1024 if protocol == 0x800 || protocol == 0x86dd' \
+  >$i/$e/trigger || {{ rmdir $i; exit 6; }}
+echo "{BEGUN}" >&2
+sleep "$2" & w=$!
+wait $w
+show $i/$e/hist
+rmdir $i
+"""
+
+_NAME = re.compile(r'\{ ([0-9]{1,5}), "([A-Z0-9_]{1,60})" \}')
+_HIST = re.compile(
+    r"^\{ reason:\s+([0-9]{1,10}), location: \[[0-9a-f]+\] (\S{1,200})[^}]{0,100}\} "
+    r"hitcount:\s+([0-9]{1,18})$",
+    re.MULTILINE,
+)
+_BPFTRACE = re.compile(
+    r"^@\[([0-9]{1,10}), (\S{1,200}), ([0-9]{1,10})\]: ([0-9]{1,18})$", re.MULTILINE
+)
+_LOST = re.compile(r"^\s*Dropped: ([0-9]{1,18})$", re.MULTILINE)
+
+UNTOLD = {
+    ("NOT_SPECIFIED", "udp_recvmsg"): "UDP_CSUM",
+    ("NOT_SPECIFIED", "udpv6_recvmsg"): "UDP_CSUM",
+    ("NOT_SPECIFIED", "__first_packet_length"): "UDP_CSUM",
+}
+"""Reasons that older kernels do not give, of functions that drop packets for only one."""
+
+PLACES = 3
+"""Number of reasons with their places in `dropped_where`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Packets that were dropped for one reason at one place.
+
+    `namespace` is the inode of their network namespace, None if unknown.
+    """
+
+    reason: str
+    place: str
+    count: int
+    namespace: int | None = None
+
+    @property
+    def cause(self) -> str:
+        """The cause in words, "" if the kernel gives no reason."""
+        return cause(self.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class CountedDrops:
+    """What one host's kernel dropped.
+
+    Attributes:
+        drops: By reason and place, the most frequent first.
+        spaces: Number of network namespaces on the kernel.
+        separated: Only the drops of the host's own namespace are in `drops`.
+        elsewhere: Drops of other namespaces, and of unknown ones, if they are separated.
+    """
+
+    drops: tuple[Drop, ...]
+    spaces: int
+    separated: bool
+    elsewhere: int = 0
+
+
+def command(seconds: float, *, separate: bool = False) -> Command:
+    """Return the command that counts drops until it is ended, for at most so many `seconds`.
+
+    The mounts that it needs are in a mount namespace of its own. With `separate`, it tells the
+    drops of the host's network namespace from others if bpftrace is there.
+    """
+    words = ("1" if separate else "", f"{seconds:g}", _BY_BPFTRACE, _OF_RX_SK)
+    argv = ("unshare", "-m", "sh", "-c", _SCRIPT, "sh", *words)
+    return Command(argv, deadline=seconds + 10)
+
+
+def probe() -> tuple[str, ...]:
+    """Return the command that prints how a host can count drops, and fails if it cannot."""
+    return ("unshare", "-m", "sh", "-c", f"{_FIND}echo $ways", "sh", "")
+
+
+def begun(stderr: str) -> bool:
+    """Return True once the command counts."""
+    return BEGUN in stderr
+
+
+def read(completed: Completed) -> CountedDrops | None:
+    """Return what a command counted; None if it could not."""
+    text = completed.stdout
+    about = dict(re.findall(r"^(spaces|here|by) (\S{1,20})$", text, re.MULTILINE))
+    names = {int(number): name for number, name in _NAME.findall(text)}
+    if "by" not in about:
+        return None
+    spaces, here = int(about.get("spaces", 1)), int(about.get("here", 0))
+
+    def drop(reason: str, place: str, count: str, namespace: int | None = None) -> Drop:
+        place = place.partition("+")[0]
+        name = names.get(int(reason), f"REASON_{reason}")
+        return Drop(UNTOLD.get((name, place), name), place, int(count), namespace)
+
+    if about["by"] == "histogram":
+        if "# event histogram" not in text:
+            return None
+        counts = [drop(r, place, count) for r, place, count in _HIST.findall(text)]
+        return CountedDrops(_added(counts), spaces, separated=spaces < 2)
+    counts = [drop(reason, place, count, int(space) or None)
+             for reason, place, space, count in _BPFTRACE.findall(text)]  # fmt: skip
+    own = [each for each in counts if each.namespace == here]
+    others = sum(each.count for each in counts if each.namespace != here)
+    return CountedDrops(_added(own), spaces, separated=True, elsewhere=others)
+
+
+def together(hosts: Sequence[CountedDrops]) -> CountedDrops:
+    """Return the drops of several hosts as if they were one."""
+    counts = [drop for host in hosts for drop in host.drops]
+    return CountedDrops(
+        _added(counts),
+        max(host.spaces for host in hosts),
+        all(host.separated for host in hosts),
+        sum(host.elsewhere for host in hosts),
+    )
+
+
+def figures(counted: CountedDrops) -> dict[str, Scalar]:
+    """Return the columns of one host, without reasons for which no data is lost.
+
+    Returns:
+        `dropped`, the number of packets; `dropped_REASON` for each reason, in lower case;
+        `dropped_where`, the most frequent reasons with their places, as text.
+    """
+    lost = [drop for drop in counted.drops if drop.reason not in NO_LOSS]
+    values: dict[str, Scalar] = {"dropped": sum(drop.count for drop in lost)}
+    for drop in lost:
+        name = f"dropped_{drop.reason.lower()}"
+        values[name] = int(values.get(name) or 0) + drop.count
+    if lost:
+        values["dropped_where"] = "; ".join(
+            f"{drop.reason} at {drop.place}: {drop.count}" for drop in lost[:PLACES]
+        )
+    return values
+
+
+def _added(counts: list[Drop]) -> tuple[Drop, ...]:
+    """Return one drop for each reason and place, the most frequent first."""
+    sums: dict[tuple[str, str, int | None], int] = {}
+    for each in counts:
+        key = each.reason, each.place, each.namespace
+        sums[key] = sums.get(key, 0) + each.count
+    drops = [Drop(reason, place, count, space) for (reason, place, space), count in sums.items()]
+    return tuple(sorted(drops, key=lambda each: -each.count))

@@ -1,0 +1,83 @@
+"""The offset of two hosts' clocks during a run, from the bytes that their samples count.
+
+Data arrives after it was sent and before it was acknowledged. So a receiver's sample that shows R
+bytes was taken between the times at which the sender had sent R bytes and had R bytes acknowledged,
+which its own samples show. The middle is wrong by at most half of that time, as for a round trip of
+NTP (`evidence.clocks`), and each sample of a run is one more trip.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from statistics import median
+
+from netlimits.evidence.clocks import Offset
+from netlimits.evidence.sample.changes import SCALE
+from netlimits.evidence.sample.series import receiving, sending
+from netlimits.evidence.sample.snapshots import Connection, Snapshot
+
+LEAST = 4
+"""Minimum number of samples that an offset needs."""
+
+Curve = list[tuple[float, float]]
+"""Bytes and the time by which they were counted, both ascending."""
+
+
+def offset(sender: Sequence[Snapshot], receiver: Sequence[Snapshot]) -> Offset | None:
+    """Return how far the receiver's clock is ahead of the sender's; None without enough samples.
+
+    The error is the half of a trip, and the distances between the samples' estimates.
+    """
+    estimates = [
+        estimate
+        for ends in _pairs(sender, receiver)
+        for estimate in _of_connection(sender, receiver, ends)
+    ]
+    if len(estimates) < LEAST:
+        return None
+    middles = [(low + high) / 2 for low, high in estimates]
+    best = median(middles)
+    spread = median(abs(middle - best) for middle in middles)
+    half = median((high - low) / 2 for low, high in estimates)
+    return Offset(best, half + SCALE * spread)
+
+
+def _pairs(sender: Sequence[Snapshot], receiver: Sequence[Snapshot]) -> Iterator[tuple[str, str]]:
+    """Yield the sender's ends of each connection that both hosts show."""
+    sent = {c.ends for snapshot in sender for c in snapshot.connections if sending(c)}
+    taken = {(c.peer, c.local) for s in receiver for c in s.connections if receiving(c)}
+    yield from sorted(sent & taken)
+
+
+def _of_connection(
+    sender: Sequence[Snapshot], receiver: Sequence[Snapshot], ends: tuple[str, str]
+) -> Iterator[tuple[float, float]]:
+    """Yield the least and the largest offset that each of the receiver's samples allows."""
+    sent = _curve(sender, ends, lambda c: c.value("bytes_sent") - c.value("bytes_retrans"))
+    acked = _curve(sender, ends, lambda c: c.value("bytes_acked"))
+    for count, at in _curve(receiver, ends[::-1], lambda c: c.value("bytes_received")):
+        left, back = _time(sent, count), _time(acked, count)
+        if left is not None and back is not None and back >= left:
+            yield at - back, at - left
+
+
+def _curve(
+    snapshots: Sequence[Snapshot], ends: tuple[str, str], of: Callable[[Connection], float]
+) -> Curve:
+    """Return the points at which a count grew."""
+    points: Curve = []
+    for snapshot in snapshots:
+        for count in (of(c) for c in snapshot.connections if c.ends == ends):
+            if snapshot.at is not None and count > (points[-1][0] if points else 0):
+                points.append((count, snapshot.at))
+    return points
+
+
+def _time(curve: Curve, count: float) -> float | None:
+    """Return the time at which a count was reached, between two points; None outside of them."""
+    place = bisect_left(curve, (count, 0.0))
+    if not 0 < place < len(curve):
+        return None
+    (low, since), (high, until) = curve[place - 1], curve[place]
+    return since + (until - since) * (count - low) / (high - low)
