@@ -1,6 +1,6 @@
 """`netlimits diagnose` on labelled situations: is what it proves right, how long does it take?
 
-    sudo .venv/bin/python benchmarks/diagnose.py FOLDER [--only NAME …] [--time 80s]
+    sudo .venv/bin/python benchmarks/diagnose.py FOLDER [--only NAME …] [--time 110s]
     sudo .venv/bin/python benchmarks/diagnose.py FOLDER --kill 20
     .venv/bin/python benchmarks/diagnose.py --judge FOLDER [--again]
 
@@ -232,10 +232,11 @@ def main() -> int:
     parser.add_argument("--judge", type=Path, metavar="FOLDER")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--only", nargs="+", default=())
-    parser.add_argument("--time", default="80s")
+    parser.add_argument("--time", default="110s")
     parser.add_argument("--kill", type=int, default=0, metavar="N")
     given = parser.parse_args()
-    cases = [case for case in every() if not given.only or case.name in given.only]
+    known = {case.name: case for case in every()}
+    cases = [known[name] for name in given.only or known]
     out = given.judge or given.folder or parser.error("name a folder")
     if given.kill:
         return min(1, kill(cases[0], out, given.kill))

@@ -7,10 +7,11 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from secrets import randbits
 from statistics import mean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from netlimits.cli import echo, quoted
 from netlimits.cli.shared import logins
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from netlimits.experiment.plan import Plan
     from netlimits.hosts.base import Host
     from netlimits.limits.base import Intervention
+    from netlimits.limits.figures import RunFigures
+    from netlimits.limits.verdicts import Verdict
     from netlimits.model import Machine, Record
 
 A_RUN = 2.5
@@ -114,29 +117,34 @@ class Stages:
         return self.budget.left > 2 * STAGE + self._a_run * workloads * (2 + 2 * ENOUGH_BLOCKS)
 
     def _fitting(self, observed: Campaign, refused: set[str], folder: Path) -> Plan | None:
-        """Return the plan with as many doses as leave ENOUGH_BLOCKS; None without a dose."""
+        """Return the plan with as many doses as the budget has blocks for; None without a dose.
+
+        Doses that only separate classes are worth it if FIRST_BLOCKS fit, others if ENOUGH_BLOCKS.
+        """
         from netlimits.limits import sequel
         from netlimits.limits.ladder import doses, workloads
         from netlimits.limits.proof import INTERVENTION, NONE
 
-        def chosen(verdict: Any, runs: Any) -> Sequence[Intervention]:
-            return [d for d in doses.candidates(verdict, runs) if d.level not in refused]
-
         length = workloads.seconds(_round_trip(observed))
         a_run = self._a_run + length - workloads.SECONDS
 
-        def plan(most: int, blocks: int) -> Plan:
+        def plan(most: int, deciding: bool, blocks: int) -> Plan:
+            def chosen(verdict: Verdict, runs: Sequence[RunFigures]) -> Sequence[Intervention]:
+                every = doses.candidates(verdict, runs, deciding=deciding)
+                return [dose for dose in every if dose.level not in refused]
+
             text = sequel.dosed(observed, chosen, most, self.title, blocks, length)
             return self._plan(text, folder)
 
-        for most in range(MOST_DOSES, 0, -1):
-            once = plan(most, 1)
-            if all(each.values[INTERVENTION] == NONE for each in once.configurations):
-                return None
-            fit = int(SAFE * (self.budget.left - STAGE) / (len(once) * a_run))
-            if fit >= ENOUGH_BLOCKS:
-                break
-        return plan(most, min(FIRST_BLOCKS, max(FEWEST_BLOCKS, fit)))
+        kept = None
+        for most, deciding in product(range(MOST_DOSES, 0, -1), (False, True)):
+            once = plan(most, deciding, 1)
+            if any(each.values[INTERVENTION] != NONE for each in once.configurations):
+                fit = int(SAFE * (self.budget.left - STAGE) / (len(once) * a_run))
+                kept = (most, deciding, min(FIRST_BLOCKS, max(FEWEST_BLOCKS, fit)))
+                if fit >= (ENOUGH_BLOCKS if deciding else FIRST_BLOCKS):
+                    break
+        return plan(*kept) if kept else None
 
     def _extend(self, folder: Path, survey: Survey) -> None:
         """Add the blocks that fit into what is left of the budget, unless every limit is proven."""

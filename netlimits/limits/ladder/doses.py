@@ -128,12 +128,14 @@ def resource(level: str) -> tuple[Resource, float] | None:
     return None
 
 
-def candidates(verdict: Verdict, runs: Runs) -> list[Intervention]:
+def candidates(verdict: Verdict, runs: Runs, *, deciding: bool = False) -> list[Intervention]:
     """Return the changes to make, each once: the one that separates the leading classes best first.
 
     These are the changes that prove the leading classes, and a dose of each resource that the
-    evidence of `runs` does not rule out, the one that was waited for most first.
+    evidence of `runs` does not rule out, the one that was waited for most first. Doses that prove
+    nothing by themselves come last; `deciding` leaves them out.
     """
+    transactions = any(run.transactions for run in runs)
     leading = [
         limit.intervention
         for name in verdict.leading
@@ -142,9 +144,12 @@ def candidates(verdict: Verdict, runs: Runs) -> list[Intervention]:
     ]
     likely = {each.name: -place for place, each in enumerate(RESOURCES)}
     open_ = [each for each in RESOURCES if not ruled_out(each, verdict, runs)]
+    if deciding:
+        open_ = [each for each in open_ if not _separates(each, verdict, transactions)]
     open_.sort(
         key=lambda each: (
             not _counts_packets(each, verdict),
+            _separates(each, verdict, transactions),
             -_wait(each, runs),
             -likely[each.name],
         )
@@ -153,6 +158,14 @@ def candidates(verdict: Verdict, runs: Runs) -> list[Intervention]:
     for change in (*leading, *(each.dose for each in open_)):
         by_level.setdefault(change.level, change)
     return list(by_level.values())
+
+
+def _separates(of: Resource, verdict: Verdict, transactions: bool) -> bool:
+    """Return True for a dose that proves no limit by itself (`diagnosis.judged`)."""
+    what = of.dose.what
+    if what == "delay":
+        return not transactions
+    return what == "streams" or (what == "packet_size" and not _counts_packets(of, verdict))
 
 
 def ruled_out(of: Resource, verdict: Verdict, runs: Runs) -> str:
