@@ -96,10 +96,14 @@ class ComparedEvent(TypedDict):
 
 
 class ExtendedEvent(TypedDict):
-    """Runs added to the plan: `replicates` of each configuration, ordered by this seed."""
+    """Runs added to the plan: `replicates` of each configuration, ordered by this seed.
+
+    `configurations` are the numbers of those that get them, counted from 1, if not all do.
+    """
 
     replicates: Count
     seed: Annotated[int, Meta(ge=0, lt=2**53)]
+    configurations: NotRequired[list[Count]]
 
 
 class StartEvent(TypedDict):

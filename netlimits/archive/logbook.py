@@ -106,16 +106,19 @@ class Logbook:
             return self.planned.leaving_out(self.skipped)
         plan = Plan(self.experiment).leaving_out(self.skipped)
         for added in self.archive.extensions():
-            plan = plan.extended(added["replicates"], added["seed"])
+            chosen = added.get("configurations", ())
+            plan = plan.extended(added["replicates"], added["seed"], chosen)
         return plan
 
-    def extend(self, replicates: int, seed: int) -> Self:
+    def extend(self, replicates: int, seed: int, chosen: Sequence[int] = ()) -> Self:
         """Add `replicates` runs of each configuration; return the extended campaign.
 
+        `chosen` are the numbers of the configurations that get them, counted from 1, if not all do.
         The journal must be locked.
         """
-        self.plan.extended(replicates, seed)  # raises before anything is written
-        self.archive.append("extended", replicates=replicates, seed=seed)
+        self.plan.extended(replicates, seed, chosen)  # raises before anything is written
+        only = {"configurations": [*chosen]} if chosen else {}
+        self.archive.append("extended", replicates=replicates, seed=seed, **only)
         return replace(self)
 
     @cached_property

@@ -16,7 +16,7 @@ import random
 import secrets
 from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import IO, Any
 
@@ -61,6 +61,11 @@ def seeded(experiment: Experiment) -> Experiment:
         repeat=dataclasses.replace(experiment.repeat, seed=seed),
         overrides=(*experiment.overrides, ("repeat.seed", str(seed))),
     )
+
+
+def _alike(places: range | array[int], _: int) -> range | array[int]:
+    """The configurations of blocks that are all alike."""
+    return places
 
 
 def configurations(experiment: Experiment) -> Iterator[Configuration]:
@@ -116,7 +121,7 @@ class Plan:
             errors.append(resolution.source(experiment).error(problem, "repeat"))
         if errors:
             raise_all([*errors, *self._setups.errors()])
-        self._added: tuple[Repeat, ...] = ()
+        self._added: tuple[tuple[Repeat, Sequence[int]], ...] = ()
         self._trials: tuple[Run, ...] = ()
         profile = experiment.around.get(PROFILE)
         self._profiled = profile.get("runs", PROFILED_RUNS) if profile else 0
@@ -125,24 +130,29 @@ class Plan:
         """How many runs there are; of searches, those that are known."""
         if self.experiment.searched:
             return len(self._trials)
-        added = sum(self._runs_of(added) for added in self._added)
+        added = sum(
+            repeat.replicates * len(chosen or self.configurations) for repeat, chosen in self._added
+        )
         return self._count + self._profiled * len(self.configurations) + added
-
-    def _runs_of(self, added: Repeat) -> int:
-        return added.runs or added.replicates * len(self.configurations)
 
     @property
     def replicates(self) -> tuple[int, int]:
         """The fewest and the most runs of one configuration; coin-flips know none."""
-        more = sum(added.replicates for added in self._added)
-        return (min(self._often) if self._often else self._blocks) + more, self._blocks + more
+        more = sum(added.replicates for added, _ in self._added)
+        least = sum(added.replicates for added, chosen in self._added if not chosen)
+        return (min(self._often) if self._often else self._blocks) + least, self._blocks + more
 
-    def extended(self, replicates: int, seed: int) -> Plan:
+    def extended(self, replicates: int, seed: int, chosen: Sequence[int] = ()) -> Plan:
         """The same plan with so many runs of each configuration more, after all others.
 
         They are ordered by the same rule, with a seed of their own; blocks are numbered on.
-        Raises InputError for coin-flips, and for more runs than RUN_LIMIT.
+        `chosen` are the numbers of the configurations that get them, counted from 1; empty: all.
+        Raises InputError for coin-flips, for a number that no configuration has, and for more runs
+        than RUN_LIMIT.
         """
+        count = len(self.configurations)
+        if wrong := [number for number in chosen if number > count]:
+            raise InputError(f"there is no configuration {wrong[0]}; there are {count}")
         order = self.experiment.repeat.order
         if self.experiment.searched:
             raise InputError(
@@ -155,7 +165,8 @@ class Plan:
                 "block to add; run the experiment again with more `runs`"
             )
         plan = copy.copy(self)
-        plan._added = (*self._added, Repeat(replicates, order, seed))
+        places = tuple(number - 1 for number in chosen)
+        plan._added = (*self._added, (Repeat(replicates, order, seed), places))
         if len(plan) > RUN_LIMIT:
             raise InputError(f"makes {len(plan):,} runs; at most {RUN_LIMIT:,} may be")
         return plan
@@ -337,9 +348,10 @@ class Plan:
     def _order(self) -> Iterator[tuple[int, int]]:
         """(block, number of the configuration) of every run."""
         yield from self._ordered(self.experiment.repeat, self._blocks, self._with_profiled)
-        before, every = self._blocks, range(len(self.configurations))
-        for added in self._added:
-            for block, number in self._ordered(added, added.replicates, lambda _: every):
+        before = self._blocks
+        for added, chosen in self._added:
+            places = array("I", chosen) if chosen else range(len(self.configurations))
+            for block, number in self._ordered(added, added.replicates, partial(_alike, places)):
                 yield (1 if added.order == "shuffled" else before + block), number
             before += added.replicates
 

@@ -521,6 +521,18 @@ def test_what_is_added_comes_after_all_and_is_ordered_by_the_same_rule(order, re
     assert texts[0].getvalue() == texts[1].getvalue()
 
 
+def test_blocks_may_be_added_of_chosen_configurations_alone():
+    begun = plan.Plan(read(factors={"a": [1, 2, 3]}, repeat={"replicates": 2, "seed": 1}))
+    whole = begun.extended(2, 7, [1, 3])
+    runs = list(whole.runs())
+    assert len(whole) == len(runs) == 6 + 4
+    added = [(run.block, run.values["a"]) for run in runs[6:]]
+    assert sorted(added) == [(3, 1), (3, 3), (4, 1), (4, 3)]
+    assert whole.replicates == (2, 4)
+    with pytest.raises(InputError, match="there is no configuration 4; there are 3"):
+        begun.extended(1, 7, [4])
+
+
 def test_what_cannot_be_added():
     flips = read(factors={"a": [1, 2]}, repeat={"order": "coin-flips", "runs": 3, "seed": 1})
     with pytest.raises(InputError, match="no block to add"):

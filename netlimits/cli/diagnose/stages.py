@@ -147,21 +147,20 @@ class Stages:
         return plan(*kept) if kept else None
 
     def _extend(self, folder: Path, survey: Survey) -> None:
-        """Add the blocks that fit into what is left of the budget, unless every limit is proven."""
+        """Add blocks of what is undecided, as many as the budget has time for."""
         from netlimits.archive import logbook
         from netlimits.experiment.plan import SEED_BITS
-        from netlimits.limits.base import PROVEN
-        from netlimits.limits.ladder.diagnosis import workloads
+        from netlimits.limits.ladder.diagnosis import undecided
 
         campaign = logbook.open(folder)
-        a_block = len(campaign.plan.configurations) * self._a_run
-        blocks = int((self.budget.left - STAGE) / a_block)
-        if blocks < 1 or all(row["state"] == PROVEN for row in workloads(self._open(folder))):
+        chosen = undecided(self._open(folder))
+        blocks = int((self.budget.left - STAGE) / (len(chosen) * self._a_run)) if chosen else 0
+        if blocks < 1:
             return
         say(f"{blocks} more block{'s' if blocks > 1 else ''} for what is not proven")
         with self._hosts() as hosts, logins.locked(campaign):
             self.stop.defer()
-            extended = campaign.extend(blocks, randbits(SEED_BITS))
+            extended = campaign.extend(blocks, randbits(SEED_BITS), chosen)
             self._work(extended, survey, hosts)
 
     def _plan(self, text: str, folder: Path) -> Plan:

@@ -18,6 +18,7 @@ from netlimits.analysis.statistics import intervals
 from netlimits.errors import DataError
 from netlimits.limits import explained, proof
 from netlimits.limits.base import LEAST_SIGN, OPEN, PROVEN, REFUTED
+from netlimits.limits.classes import CLASSES
 from netlimits.limits.evidence import evidence_of
 from netlimits.limits.figures import RunFigures
 from netlimits.limits.ladder.doses import NO_SIGN, RESOURCES, Resource, resource, ruled_out
@@ -110,6 +111,31 @@ def workloads(campaign: Campaign) -> list[dict[str, Any]]:
             }
         )
     return sorted(rows, key=lambda row: [*TITLES, row["workload"]].index(row["workload"]))
+
+
+def undecided(campaign: Campaign) -> list[int]:
+    """Return the numbers of the configurations of which more blocks may prove a limit, from 1 on.
+
+    These are of workloads without a proven limit: the runs without a change, and those with a dose
+    of a resource that is open, or that proves the class that counters suggest.
+    """
+    rows = {row["workload"]: row for row in workloads(campaign)}
+    states = {
+        (row[WORKLOAD], row["change"]): row["state"] for row in records(sensitivities(campaign))
+    }
+    proving = {limit.name: limit.intervention.level for limit in CLASSES}
+    chosen: dict[str, list[int]] = {}
+    bare: dict[str, int] = {}
+    for number, each in enumerate(campaign.plan.configurations, 1):
+        name, level = str(each.values[WORKLOAD]), str(each.values[proof.INTERVENTION])
+        row = rows.get(name, {"state": OPEN, "limit": ""})
+        if level == proof.NONE:
+            bare[name] = number
+        elif row["state"] != PROVEN and (
+            states.get((name, level)) != RULED_OUT or level == proving.get(row["limit"])
+        ):
+            chosen.setdefault(name, []).append(number)
+    return sorted(number for name, own in chosen.items() for number in (bare[name], *own))
 
 
 def _mean(values: Sequence[float]) -> tuple[float, float, float]:
