@@ -14,6 +14,7 @@ from waiting import LONG
 
 import netlimits as nl
 from netlimits.limits import CLASSES
+from netlimits.limits.ladder.diagnosis import undecided
 from netlimits.limits.ladder.diagnosis_schema import SCHEMA
 from netlimits.limits.ladder.workloads import TITLES
 
@@ -79,6 +80,7 @@ def test_a_small_window_is_answered_in_time_by_a_campaign_that_leaves_no_trace(t
     assert not row.wrongly_ruled_out
     out = tmp_path / case.name / "answer"
     (workload,) = kept["answer"]["workloads"]
+    assert bool(undecided(nl.open(out))) <= (workload["state"] != "proven")
     assert [each["resource"] for each in workload["sensitivities"]] == list(
         nl.sensitivities(nl.open(out))["resource"]
     )

@@ -16,9 +16,9 @@ IDLE = {f"{end}_process_cpu_pct": 12.0 for end in ("local", "remote")}
 NAMED = {each.name: each for each in RESOURCES}
 
 
-def levels(figures: dict) -> list[str]:
+def levels(figures: dict, *, deciding: bool = False) -> list[str]:
     run = RunFigures(figures)
-    return [change.level for change in candidates(of_run(run), [run])]
+    return [change.level for change in candidates(of_run(run), [run], deciding=deciding)]
 
 
 def test_every_dose_is_a_change_and_every_class_of_a_resource_is_one():
@@ -66,6 +66,16 @@ def test_transactions_get_a_longer_round_trip_and_no_second_stream():
     figures, _ = BY_CLASS["latency"]
     assert "delay-x2" in levels(figures)
     assert "streams-x2" not in levels(figures)
+
+
+def test_doses_that_prove_nothing_by_themselves_come_last_and_may_be_left_out():
+    figures = TCP | BUSY | {"local_rwnd_limited_pct": 30.0}
+    loads = {"sender-load-x1", "receiver-load-x1"}
+    every, chosen = levels(figures), levels(figures, deciding=True)
+    assert chosen == every[: len(chosen)]
+    assert {*chosen} >= loads
+    assert {"streams-x2", "delay-x2"} == {*every} - {*chosen} - {"packet-size-x0.5"}
+    assert "streams-x2" in levels(TCP | IDLE | CAPPED, deciding=True), "it proves a cap"
 
 
 def test_a_cap_on_the_path_may_be_one_of_packets():
