@@ -71,7 +71,8 @@ def row(
 
     state, rows = campaign.state(), diagnosis.workloads(campaign)
     silent = [name for name in wanted if name not in {each["workload"] for each in rows}]
-    reasons = list(state["reasons"].items())[:3]
+    complete = state["ok"] == state["planned"]  # what was interrupted was made again
+    reasons = [] if complete else list(state["reasons"].items())[:3]
     return {
         "path": diagnosis_lines.path(campaign, rows),
         "workloads": rows,
