@@ -128,7 +128,7 @@ def make(case: Case, out: Path, seconds: str) -> None:
         before, began = state(lab), time.monotonic()
         done = subprocess.run(command(case, lab, folder, seconds), capture_output=True, text=True)
         took = time.monotonic() - began
-        if done.returncode not in (0, 1):
+        if done.returncode not in (0, 1) or not done.stdout:
             raise RuntimeError(f"{case.name}: {done.stderr[-2000:]}")
         answer = json.loads(done.stdout)
         kept = {"answer": answer, "seconds": took, "load": load, "restored": state(lab) == before}
