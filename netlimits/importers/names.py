@@ -161,6 +161,6 @@ def _value(text: str) -> Scalar:
 def conflict(of_name: Mapping[str, Scalar], of_file: Mapping[str, Scalar]) -> str:
     """Return how a file's content contradicts its name, or ""."""
     for name, value in of_name.items():
-        if name in of_file and str(of_file[name]) != str(value):
+        if name in of_file and of_file[name] != value and str(of_file[name]) != str(value):
             return f"{name} is {value} by its name and {of_file[name]} by its content"
     return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from netlimits.errors import InputError
-from netlimits.importers.names import NamePattern, guess
+from netlimits.importers.names import NamePattern, conflict, guess
 
 PATTERN = NamePattern("bbr_buf{buffer}/{delay}ms_P{streams}_{replicate}.json")
 
@@ -66,3 +66,9 @@ def test_a_pattern_is_guessed_and_matches_its_own_names(paths: list[str], patter
 )
 def test_nothing_is_guessed_of_repetitions_or_names_without_a_common_form(paths: list[str]):
     assert guess(paths) is None
+
+
+def test_a_name_that_contradicts_the_content_is_said():
+    assert conflict({"streams": 4, "delay": 5}, {"streams": 4.0}) == ""
+    problem = conflict({"streams": 4}, {"streams": 8})
+    assert problem == "streams is 4 by its name and 8 by its content"
