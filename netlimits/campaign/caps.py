@@ -18,6 +18,9 @@ from netlimits.units import tc
 QUEUE = 1000
 """Packets that wait behind htb: the usual `txqueuelen`."""
 
+CHILD = 10240
+"""Packets that wait in the child of a shaper, at most: fq_codel's default."""
+
 SEGMENTS = 65536
 """Bytes that TCP hands a qdisc as one packet, at most."""
 
@@ -114,5 +117,6 @@ def shaper(qdiscs: Sequence[Mapping[str, Any]], role: str) -> Cap | None:
             queue = float(options.get("limit") or 0) or rate * float(options.get("lat") or 0) / 1e6
             overhead = ON_A_QDISC + int(options.get("overhead") or 0)
             what = f"{role}'s tbf of {rate * 8 / 1e6:g} Mbit/s"
-            return Cap(what, rate * 8, overhead, burst, queue=queue)
+            waiting = CHILD if any(each.get("parent") for each in qdiscs) else 0
+            return Cap(what, rate * 8, overhead, burst, queue=queue, packets=waiting)
     return None

@@ -149,8 +149,7 @@ def shaper(of: Configured, times: float) -> Levels | str:
 def rps(of: Configured, times: float) -> Levels | str:
     """Received packets taken up by all CPUs of the receiver, instead of the interrupts' alone.
 
-    Where the experiment itself puts flows into few queues, they are spread over all: by `rss`, or
-    by `xps`, since a virtual NIC receives a flow in the queue that it sends it by.
+    Where the experiment itself puts flows into few queues by `rss`, they are spread over all.
     """
     if (use := of.use("rss", of.receiver)) and of.queues.get(of.receiver, 0) > 1:
         if "equal" not in use.options:
@@ -158,8 +157,6 @@ def rps(of: Configured, times: float) -> Levels | str:
         return {("settings", use.entry, "rss", "equal"): of.queues[of.receiver]}
     if of.use("ntuple", of.receiver):
         return "the experiment chooses the flows' queues: name others"
-    if (use := of.use("xps", of.receiver)) and use.options.get("cpus", "off") != "off":
-        return {("settings", use.entry, "xps", "cpus"): "off"}
     if of.use("rps", of.receiver):
         return "the receiver's packets are steered already"
     count = of.cpus.get(of.receiver)

@@ -201,8 +201,8 @@ def run_figures(figures: Mapping[str, Any], links: DataLinks | None) -> RunFigur
     run = int(figures["run"])
     mtu, rate = links.mtu(run), links.rate(run)
     limit = None
+    stack, outer, gained = links.tunnel(run)
     if mtu and rate:
-        stack, outer = links.tunnel(run)
         full = bound(*(mtu, rate, stack), timestamps=True, ipv6=links.ipv6(run), outer_ipv6=outer)
         limit = full.goodput_bps / 1e6
     return RunFigures(
@@ -215,4 +215,5 @@ def run_figures(figures: Mapping[str, Any], links: DataLinks | None) -> RunFigur
         queues=links.queues(run),
         send_bytes=links.send_bytes(run),
         pcie_mbps=links.pcie_mbps(run),
+        gained=gained,
     )

@@ -54,8 +54,8 @@ class RunFigures:
     other runs of the same: `slowest` over the fastest of them, where there are three and more.
     `shapers` are the rates of frames, Mbit/s, that the experiment gives an end's own qdisc,
     `queues` the receive queues of an end's NIC, and `send_bytes` is the send size that it asks the
-    tool for, `pcie_mbps` what the PCIe link of an end's NIC carries. Of a run `of_file` no
-    experiment is known.
+    tool for. `pcie_mbps` is what the PCIe link of an end's NIC carries, and `gained` the bytes by
+    which the run's own tunnel makes each packet longer. Of a run `of_file` no experiment is known.
     """
 
     figures: Mapping[str, Any]
@@ -71,6 +71,7 @@ class RunFigures:
     queues: Mapping[str, int] = field(default_factory=dict)
     send_bytes: int | None = None
     pcie_mbps: Mapping[str, float] = field(default_factory=dict)
+    gained: int = 0
     of_file: bool = False
 
     def figure(self, column: str) -> float | None:
@@ -252,4 +253,5 @@ class RunFigures:
         rate, size = self.throughput, self.packet_bytes
         if rate is None or not size:
             return rate
-        return rate * (1 + (UDP_HEADERS if self.udp else TCP_HEADERS) / size)
+        headers = (UDP_HEADERS if self.udp else TCP_HEADERS) + self.gained
+        return rate * (1 + headers / size)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from netlimits.settings.tunnel import overhead
 from netlimits.tools import tool
 from netlimits.units import tc
 from netlimits.units.sizes import decimal_bits
@@ -63,12 +64,13 @@ class DataLinks:
         address = self._machines[self._sender(run)].address or ""
         return family == "ipv6" if family else ":" in address
 
-    def tunnel(self, run: int) -> tuple[tuple[str, ...], bool]:
-        """The stack of headers of the run's own tunnel, and whether its outer IP is IPv6."""
-        stack = next(iter(self._set("tunnel", run)), None)
-        if stack is None:
-            return (), False
-        return (str(stack["kind"]),), ":" in (self._machines[self._sender(run)].address or "")
+    def tunnel(self, run: int) -> tuple[tuple[str, ...], bool, int]:
+        """The headers of the run's own tunnel, whether its outer IP is IPv6, and their bytes."""
+        options = next(iter(self._set("tunnel", run)), None)
+        if options is None:
+            return (), False, 0
+        outer = ":" in (self._machines[self._sender(run)].address or "")
+        return (str(options["kind"]),), outer, overhead(options, outer)
 
     def mtu(self, run: int) -> int | None:
         """The MTU of a run: what the experiment sets, else what the host had."""

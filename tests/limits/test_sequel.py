@@ -125,8 +125,6 @@ def roomy(most: str, **options) -> Configured:
          {("settings", "receiver", "rps", "cpus"): "0-3"}),
         ("rps", 1, replace(configured((ONE_QUEUE,)), queues={"remote": 4}),
          {("settings", 0, "rss", "equal"): 4}),
-        ("rps", 1, configured((SettingUse("xps", ("receiver",), {"cpus": 0}, 1),)),
-         {("settings", 0, "xps", "cpus"): "off"}),
     ],
 )  # fmt: skip
 def test_what_an_intervention_changes(what, times, of, levels):

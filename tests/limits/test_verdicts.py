@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import netlimits as nl
+from netlimits.analysis.goodput import bound
 from netlimits.cli import main
-from netlimits.limits import known
+from netlimits.limits import bounds, known
 from netlimits.limits.classes import CLASSES
 from netlimits.limits.classes.path.ack_path import AckPath
 from netlimits.limits.evidence import evidence_of, run_figures
@@ -797,6 +798,20 @@ def test_the_bound_of_a_link_is_that_of_the_run_s_version_of_ip(family, address,
     run = run_figures({"run": 1}, DataLinks(campaign, [1]))
     assert run.bound_mbps == pytest.approx(possible / 10, abs=0.01), "as the experiment set it"
     assert run.goal_mbps is None
+    setup.settings = (SimpleNamespace(name="tunnel", options={"kind": "vxlan"}),)
+    run = run_figures({"run": 1}, DataLinks(campaign))
+    wide = ":" in address
+    stack = bound(1500, 1e9, ("vxlan",), timestamps=True, ipv6=possible < 930, outer_ipv6=wide)
+    assert run.bound_mbps == pytest.approx(stack.goodput_bps / 1e6)
+    assert run.gained == (70 if wide else 50)
+
+
+def test_the_slot_of_a_nic_bounds_a_run():
+    figures = {"throughput_mbps": 25_000.0, "local_tx_bytes": 9, "remote_tx_bytes": 1}
+    run = RunFigures(figures, pcie_mbps={"local": 63_000.0, "remote": 31_508.0})
+    ceiling = bounds.of_run(run)["PCIe"]
+    assert ceiling.mbps == 31_508
+    assert "PCIe 31,508 Mbit/s (the receiver's slot" in bounds.sentence({"PCIe": ceiling}, 25_000)
 
 
 def test_a_failed_run_of_a_configuration_that_has_others_is_no_configuration():

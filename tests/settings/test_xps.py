@@ -28,6 +28,18 @@ def test_queues_share_the_cpus_in_turn():
     assert XPS.unmet(four, {"spread": "1"})[0] == "tx-0 is used by no CPUs, not by CPUs 1"
 
 
+def test_each_queue_may_have_cpus_of_its_own():
+    two = {"online": "0-1", "tx-0": "1", "tx-1": "2"}
+    commands = XPS.change("data0", two, {"queues": ["0-1", "off"]})
+    assert [(c.argv[1][-13:], c.stdin) for c in commands] == [
+        ("tx-0/xps_cpus", "3\n"), ("tx-1/xps_cpus", "0\n"),
+    ]  # fmt: skip
+    with pytest.raises(SettingError, match="there are 2 queues, and CPUs for 1"):
+        XPS.change("data0", two, {"queues": [0]})
+    with pytest.raises(SettingError, match="CPU 7 is not there"):
+        XPS.change("data0", two, {"queues": [0, 7]})
+
+
 def test_the_cpus_of_the_nics_node():
     node = {"online": "0-7", "local": "4-7", "tx-0": "0", "tx-1": "0"}
     assert [c.stdin for c in XPS.change("data0", node, {"spread": "local-node"})] == [

@@ -21,6 +21,15 @@ _ABOUT = re.compile(rf"^({ONLINE}|{LOCAL}) ([0-9][0-9,-]*)$", re.MULTILINE)
 _BESIDE = (ONLINE, LOCAL, QUEUES)
 """Keys of a state that are no parts."""
 
+EACH: Mapping[str, Any] = {
+    "type": "array",
+    "minItems": 1,
+    "maxItems": 256,
+    "items": {"anyOf": [CPU_LIST, {"enum": [OFF]}]},
+    "description": 'The CPUs of each queue, from the first: ["0-1", off] has all use one queue.',
+}
+"""JSON Schema of the option `queues`."""
+
 LOCAL_NODE = "local-node"
 SPREAD: Mapping[str, Any] = {
     "anyOf": [{"enum": ["cpus", LOCAL_NODE]}, CPU_LIST],
@@ -76,7 +85,10 @@ class CpuSets:
             "title": self.title,
             "minProperties": 1,
             "maxProperties": 1,
-            "properties": {"cpus": self.cpus, **({"spread": SPREAD} if self.queues else {})},
+            "properties": {
+                "cpus": self.cpus,
+                **({"spread": SPREAD, "queues": EACH} if self.queues else {}),
+            },
             "additionalProperties": False,
         }
 
@@ -175,8 +187,13 @@ class CpuSets:
 
     def _targets(self, state: State, wanted: Any) -> dict[str, frozenset[int]]:
         """Return part -> the CPUs it should have; parts that `spread` leaves alone are missing."""
-        if not state or "spread" not in wanted or self.queues is None:
+        if not state or "cpus" in wanted or self.queues is None:
             return {part: _wanted(wanted) for part, _ in _parts(state)}
+        if "queues" in wanted:
+            sets, of_part = wanted["queues"], self.queues(state)
+            if (most := max(of_part.values(), default=-1) + 1) != len(sets):
+                raise ValueError(f"there are {most} queues, and CPUs for {len(sets)}")
+            return {part: _cpus(sets[queue]) for part, queue in of_part.items()}
         if wanted["spread"] == LOCAL_NODE and LOCAL not in state:
             raise ValueError("the NIC does not tell its NUMA node; name the CPUs: `spread: 0-3`")
         known = {"cpus": state[ONLINE], LOCAL_NODE: state.get(LOCAL, "")}
@@ -206,9 +223,13 @@ class CpuSets:
 
 
 def _wanted(wanted: Any) -> frozenset[int]:
-    """Return the CPUs that the options name."""
-    cpus = wanted.get("cpus", wanted.get("spread"))
-    return frozenset() if cpus in (OFF, "cpus", LOCAL_NODE) else members(cpus)
+    """Return all CPUs that the options name."""
+    sets = wanted.get("queues", [wanted.get("cpus", wanted.get("spread"))])
+    return frozenset[int]().union(*map(_cpus, sets))
+
+
+def _cpus(text: Any) -> frozenset[int]:
+    return frozenset() if text in (OFF, "cpus", LOCAL_NODE) else members(text)
 
 
 def _parts(state: State) -> list[tuple[str, str]]:

@@ -42,4 +42,4 @@ XPS = CpuSets(
     fault_words="cannot be used by",
     queues=queue_numbers,
 )
-"""`xps: {spread: cpus}`, `xps: {cpus: "0-1"}`, or `xps: {cpus: off}`."""
+"""`xps: {spread: cpus}`, `xps: {cpus: off}`, or `xps: {queues: ["0-1", off]}`."""

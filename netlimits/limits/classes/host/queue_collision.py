@@ -14,6 +14,35 @@ IDLE = 0.75
 """Of the busiest CPU's time, what all CPUs have on the average, at most: the others are idle."""
 
 
+LABEL = Label(
+    """factors: {mss: [536, 1460], send_size: [16384, 65536]}
+settings:
+  - roles: [receiver]
+    xps: {queues: ["0-1", off]}
+    switch:
+      verify: [sh, -c, "tc qdisc show dev data0 | grep -c clsact || :"]
+      command:
+        "0": [tc, qdisc, del, dev, data0, clsact]
+        "1":
+          - sh
+          - -c
+          - >-
+            tc qdisc add dev data0 clsact; for n in $(seq 2000); do
+            echo filter add dev data0 ingress protocol ip prio 1 u32
+            match ip protocol 255 0xff match ip dport $n 0xffff flowid 1:1; done | tc -batch -
+      to: "1"
+streams: 4
+measure:
+  netperf: {test: TCP_STREAM, seconds: 2, mss: "${mss}", send_size: "${send_size}"}
+""",
+    lab="--machines --cpus 2",
+)
+"""A virtual NIC receives a flow in the queue by which it sends that flow: here one for all ACKs.
+
+2,000 rules that are never true make softirq the limit, so that RPS shows what one more CPU adds.
+"""
+
+
 class QueueCollision:
     """`queue-collision`."""
 
@@ -21,7 +50,7 @@ class QueueCollision:
     title = "One receive queue of several"
     needs = ("cpu_peak_softirq_pct", "nic_interrupts", "nic_interrupts_busiest")
     intervention = Intervention("received packets on all CPUs, or flows spread", "rps", least=1.1)
-    labels: tuple[Label, ...] = ()
+    labels: tuple[Label, ...] = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
         """Return the share of the receiver's busiest queue, and how full its CPU is.
