@@ -89,6 +89,11 @@ def rolled(entry: Registration, part: str) -> Registration:
     return extended
 
 
+def forget(identity: str) -> None:
+    """Remove a campaign's entry, whose folder is removed too. Raises OSError."""
+    (place() / f"{identity}.json").unlink(missing_ok=True)
+
+
 def entry(identity: str) -> Registration | None:
     """Return a campaign's entry, None if this user did not start it on this machine."""
     registry = place()

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from netlimits.cli import echo
+from netlimits.cli import echo, quoted
 from netlimits.cli.shared.options import EXPERIMENT, HOSTS, JSON, PATIENCE, SET, pairs
 from netlimits.cli.shared.sides import Against, against_options, experiment_of, findings_beside
-from netlimits.errors import escaped
+from netlimits.errors import RestoreError, escaped
 
 if TYPE_CHECKING:
     from netlimits.checks import Finding
@@ -130,6 +130,7 @@ def _tried(
     import tempfile
     from dataclasses import replace
 
+    from netlimits.archive import registry
     from netlimits.campaign import creation, rehearsal
     from netlimits.campaign.interrupt import Stop
     from netlimits.campaign.session import Session
@@ -139,10 +140,14 @@ def _tried(
 
     folder = Path(tempfile.mkdtemp(prefix="netlimits-check-"))
     campaign = creation.create(plan, survey, folder, logins.registrar(survey.machines))
-    with Stop() as stop, logins.locked(campaign):
-        session = Session(campaign.archive, campaign.plan, survey, hosts, connect)
-        with session.open():
-            wrong = rehearsal.tried(session, stop)
+    try:
+        with Stop() as stop, logins.locked(campaign):
+            session = Session(campaign.archive, campaign.plan, survey, hosts, connect)
+            with session.open():
+                wrong = rehearsal.tried(session, stop)
+    except RestoreError as error:
+        raise RestoreError(f"{error}; then: netlimits restore {quoted(folder)}") from None
+    registry.forget(campaign.archive.meta["id"])
     shutil.rmtree(folder)
     kept = [
         replace(f, problem=f.problem.partition("; not tried")[0] + "; tried")

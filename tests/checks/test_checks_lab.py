@@ -107,6 +107,15 @@ def test_a_sound_lab_has_no_errors_and_says_what_was_looked_at(check):
     assert "data0 is up, 10000Mb/s, MTU 8896" in link
 
 
+def test_settings_are_written_and_restored_only_where_it_may_try_them(check):
+    text = SMALL.replace("offload: {tso: off}", "qdisc: {kind: pfifo, limit: 7}")
+    note = severe(check(text), "note")["sender", "settings"]
+    assert "available: qdisc; not tried: qdisc (--try writes them)" in note
+    tried = json.loads(check.run("check", check.experiment(text), "--json", "--try").stdout)
+    assert severe(tried["findings"], "note")["sender", "settings"] == "available: qdisc; tried; "
+    check.inside("sender", "sh", "-c", "! tc qdisc show dev data0 | grep pfifo")
+
+
 def test_one_host_that_cannot_be_reached_does_not_hide_the_others_faults(check):
     known_hosts = check.folder / "known"
     config = check.folder / "config"
