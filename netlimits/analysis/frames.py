@@ -282,8 +282,11 @@ def column(frame: pd.DataFrame, name: str) -> Metric:
             here = measured(frame)
             more = f", … {len(here) - SHOWN} more" if len(here) > SHOWN else ""
             first = wording.listed(here[:SHOWN])
+            bare = quantity.column.removeprefix("netperf_")
+            ours = bare != quantity.column and bare in frame.columns
+            near = f"take {metric(bare).name}, which netlimits measures; " if ours else ""
             raise DataError(
-                f"no column {quantity.column} for {name!r}; metrics here: {first}{more}"
+                f"no column {quantity.column} for {name!r}; {near}metrics here: {first}{more}"
             )
     values = frame.get(quantity.column, pd.Series(dtype=float))
     if not pd.api.types.is_numeric_dtype(values) and values.notna().any():

@@ -83,6 +83,9 @@ def test_a_metric_that_is_not_there_names_those_that_are() -> None:
     frame = attempts((1, 1, "ok")).assign(netperf_local_sd_us_per_kib=1.0, send_size=1024)
     with pytest.raises(DataError, match=r"metrics here: throughput, netperf_local_sd\Z"):
         frames.column(frame, "remote_sd")
+    several = frame.assign(local_cpu_pct=5.0)  # clients, of whom netperf's own is not added up
+    with pytest.raises(DataError, match="for 'local_cpu_util'; take local_cpu, which netlimits"):
+        frames.column(several, "local_cpu_util")
     with pytest.raises(InputError, match="did you mean throughput"):
         frames.column(frame, "troughput")
     assert frames.column(frame, "netperf_local_sd").column == "netperf_local_sd_us_per_kib"
