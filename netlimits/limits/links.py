@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from netlimits.settings.tunnel import overhead
+from netlimits.analysis.headers import layer
 from netlimits.tools import tool
 from netlimits.units import tc
 from netlimits.units.sizes import decimal_bits
@@ -70,7 +70,8 @@ class DataLinks:
         if options is None:
             return (), False, 0
         outer = ":" in (self._machines[self._sender(run)].address or "")
-        return (str(options["kind"]),), outer, overhead(options, outer)
+        kind = str(options["kind"])
+        return (kind,), outer, layer(kind).fixed("IPv6" if outer else "IPv4")
 
     def mtu(self, run: int) -> int | None:
         """The MTU of a run: what the experiment sets, else what the host had."""
