@@ -799,7 +799,7 @@ def test_the_bound_of_a_link_is_that_of_the_run_s_version_of_ip(family, address,
     assert run.bound_mbps == pytest.approx(possible / 10, abs=0.01), "as the experiment set it"
     assert run.goal_mbps is None
     setup.settings = (SimpleNamespace(name="tunnel", options={"kind": "vxlan"}),)
-    run = run_figures({"run": 1}, DataLinks(campaign))
+    run = run_figures({"run": 1}, DataLinks(campaign, [1]))
     wide = ":" in address
     stack = bound(1500, 1e9, ("vxlan",), timestamps=True, ipv6=possible < 930, outer_ipv6=wide)
     assert run.bound_mbps == pytest.approx(stack.goodput_bps / 1e6)
