@@ -54,6 +54,10 @@ class Testbed:
             listening[role] = self.servers.serve(
                 tool(specification.tool), specification.options, hosts[role], at, self.stop.check
             )
+            if other := specification.other_server:
+                self.servers.serve(
+                    tool(other), {}, hosts[role], steps.beside(specification, at), self.stop.check
+                )
         planned = steps.measurement(specification, features, self.machines, listening)
         try:
             with ExitStack() as beside:

@@ -131,7 +131,23 @@ class Specification:
         seconds = math.ceil(self.seconds)
         ways = under_load.directions(bulk)
         each = [tool(self.tool).bulk(self.options, way, seconds) for way in ways]
-        return [options for options in each if options is not None for _ in range(bulk.streams)]
+        classes = [{"dscp": dscp} for dscp in bulk.dscp] or [{}]
+        return [
+            {**options, **classes[number % len(classes)]}
+            for options in each
+            if options is not None
+            for number in range(bulk.streams)
+        ]
+
+    @property
+    def stream_tool(self) -> str:
+        """The tool of the bulk streams."""
+        return str(tool(self.tool).streams_of or self.tool)
+
+    @property
+    def other_server(self) -> str:
+        """The tool whose server the bulk streams need beside that of the test; "" for none."""
+        return self.stream_tool if self.around.bulk and self.stream_tool != self.tool else ""
 
     def roles(self) -> Iterator[tuple[str, str]]:
         """Each end with each of its roles."""

@@ -10,7 +10,7 @@ run's settings.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from netlimits.archive import raw
 from netlimits.campaign import parallel, under_load
@@ -96,10 +96,14 @@ def measurement(
     def cpus(step: str) -> tuple[Step, ...]:
         return tuple(Step(role, step, cpu.READ) for role in roles)
 
+    servers_beside = tuple(
+        Step(role, SERVER, tool(of).server({}, beside(specification, addresses[role])))
+        for of in filter(None, (specification.other_server,))
+        for role in remote
+    )
     return Steps(
-        tuple(
-            Step(role, SERVER, server(specification.options, addresses[role])) for role in remote
-        ),
+        tuple(Step(role, SERVER, server(specification.options, addresses[role])) for role in remote)
+        + servers_beside,
         tuple(
             Step(role, raw.SAMPLE, _look(specification, machines, role, addresses[remote[0]].port))
             for role in roles
@@ -178,6 +182,12 @@ def address(
     )
 
 
+def beside(specification: Specification, server: ServerAddress) -> ServerAddress:
+    """Where the server of the bulk streams listens; that of the test if it serves both."""
+    other = specification.other_server
+    return replace(server, port=tool(other).port) if other else server
+
+
 def _port(specification: Specification) -> int:
     """Where the tool's server listens, unless it has a port of its own each time."""
     return int(specification.options.get("port", tool(specification.tool).port))
@@ -236,7 +246,7 @@ def _look(
         connections=specification.connections,
         carrying=carrying,
         interface=machines[role].interface or "",
-        tools=(client, server, *_loads(specification, role)),
+        tools=(client, server, *_beside(specification), *_loads(specification, role)),
         deadline=length + LOOKS_MARGIN,
     )
 
@@ -245,6 +255,12 @@ def _drops(specification: Specification) -> Command:
     """The command that counts what a host's kernel drops."""
     seconds = specification.seconds + LOOKS_MARGIN
     return drops.command(seconds, separate=specification.one_kernel)
+
+
+def _beside(specification: Specification) -> tuple[str, ...]:
+    """The programs of the bulk streams, where they are another tool's."""
+    other = specification.other_server
+    return tool(other).processes({}) if other else ()
 
 
 def _loads(specification: Specification, role: str) -> tuple[str, ...]:
@@ -261,7 +277,8 @@ def _client(
     make = tool(specification.tool).client
     if bulk := specification.around.bulk:
         (server,) = (addresses[role] for role in specification.ends["remote"])
-        streams = [make(o, features, server) for o in specification.streams_beside()]
+        of_streams, at = tool(specification.stream_tool).client, beside(specification, server)
+        streams = [of_streams(o, features, at) for o in specification.streams_beside()]
         return under_load.beside(streams, make(specification.options, features, server), bulk)
     return parallel.together(
         [

@@ -72,8 +72,9 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
     },
     "bulk": {
         "title": "Bulk streams beside transactions",
-        "description": "Latency under load: TCP streams that run while a test of transactions "
-        "(TCP_RR) is measured, between the same hosts. Both figures are of the same seconds.",
+        "description": "Latency under load: TCP streams of netperf that run while irtt, or a test "
+        "of transactions (TCP_RR), measures between the same hosts. Both figures are of the same "
+        "seconds.",
         "type": "object",
         "additionalProperties": False,
         "required": ["streams"],
@@ -88,6 +89,14 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
                 "description": "Which way their data goes, seen from the client.",
                 "enum": ["send", "recv", "both"],
                 "default": "send",
+            },
+            "dscp": {
+                "description": "DSCP of the streams (0 to 63), which those of a direction take in "
+                "turn; read back from the sockets.",
+                "type": "array",
+                "minItems": 1,
+                "maxItems": 64,
+                "items": {"type": "integer", "minimum": 0, "maximum": 63},
             },
             "lead": {
                 "description": "Seconds that they run before the transactions begin, to fill "

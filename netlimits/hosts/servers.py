@@ -28,6 +28,8 @@ PORTS = 30
 """Number of ports below its usual one that a server may use if it needs a new one each time."""
 
 LISTENING = Command(("ss", "-Hltn"), deadline=10)
+BOUND = Command(("ss", "-Hlun"), deadline=10)
+"""The commands that list the ports of TCP and UDP servers."""
 
 
 class Program(Protocol):
@@ -37,6 +39,7 @@ class Program(Protocol):
     server_program: str
     server_lasts: Literal["campaign", "run"]
     reuses_port: bool
+    listens_on: Literal["tcp", "udp"]
 
     def server(self, options: Mapping[str, Any], ends: ServerAddress) -> Command:
         """Return the command that serves at `ends`."""
@@ -76,7 +79,7 @@ class Servers:
         if not tool.reuses_port:
             ends = self._free(host, ends, check, fixed="port" in options)
             command = tool.server(options, ends)
-        elif key not in self._running and _listens(host, ends):
+        elif key not in self._running and _listens(host, ends, tool):
             if tool.server_lasts == "campaign" and command == tool.server({}, ends):
                 return ends
             raise HostError(
@@ -87,7 +90,7 @@ class Servers:
         self._ends[key] = ends
         server = self._running[key] = host.serve(command)
         deadline = time.monotonic() + host.patience.seconds
-        while not _listens(host, ends):
+        while not _listens(host, ends, tool):
             alive = server.alive()
             if not alive or time.monotonic() > deadline:
                 completed = self._running.pop(key).stop()
@@ -141,8 +144,9 @@ class Servers:
         self._running.clear()
 
 
-def _listens(host: Host, ends: ServerAddress) -> bool:
-    return listens(must(host.run(LISTENING)), ends.address, ends.port)
+def _listens(host: Host, ends: ServerAddress, tool: Program) -> bool:
+    command = LISTENING if tool.listens_on == "tcp" else BOUND
+    return listens(must(host.run(command)), ends.address, ends.port)
 
 
 def sockets_on(first: int, last: int) -> Command:
@@ -165,7 +169,7 @@ def listens(completed: Completed, address: str, port: int) -> bool:
     anywhere = {"*", "0.0.0.0", "[::]", "::"}  # noqa: S104 - names of the wildcard, not a bind
     for line in completed.stdout.splitlines():
         fields = line.split()
-        if len(fields) < 4 or fields[0] != "LISTEN":
+        if len(fields) < 4 or fields[0] not in ("LISTEN", "UNCONN"):
             raise HostError(
                 f"`ss -Hltn` printed no sockets, but: {completed.complaint}; run it there by hand"
             )

@@ -162,13 +162,15 @@ class Profiling:
 class Bulk:
     """Background bulk streams during a test of transactions: `streams` in each direction.
 
-    They start `lead` seconds before the test and are meant to end `tail` seconds after it.
+    They start `lead` seconds before the test and are meant to end `tail` seconds after it. The
+    streams of a direction take the classes of `dscp` in turn.
     """
 
     streams: int
     direction: Literal["send", "recv", "both"] = "send"
     lead: int = 2
     tail: int = 5
+    dscp: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from netlimits.tools._base import Features, Tool, Transfer
 from netlimits.tools._programs import PROGRAMS, Installed, at_path
 from netlimits.tools._workloads import MEASURING, WORKLOADS
 from netlimits.tools.iperf3 import Iperf3
+from netlimits.tools.irtt import Irtt
 from netlimits.tools.neper import Neper
 from netlimits.tools.netperf import Netperf
 from netlimits.tools.nttcp import Nttcp
@@ -32,6 +33,7 @@ TOOLS: tuple[Tool, ...] = (
     Nuttcp(),
     Neper(),
     Nttcp(),
+    Irtt(),
 )
 
 OWN = tuple(f"{each.name}_" for each in TOOLS)

@@ -88,6 +88,8 @@ class Tool(ABC):
             then leave out.
         counts_all: True if its rate over one TCP connection covers all bytes that arrived.
         socket_pace: Its way to pace a flow, None if it has none.
+        listens_on: The protocol of the server's port.
+        streams_of: The tool whose streams run beside its test (`bulk`), "" for its own.
     """
 
     name: str
@@ -99,6 +101,8 @@ class Tool(ABC):
     separate_control: bool = False
     counts_all: bool = True
     socket_pace: SocketPace | None = None
+    listens_on: Literal["tcp", "udp"] = "tcp"
+    streams_of: str = ""
 
     @abstractmethod
     def probes(self) -> tuple[Command, ...]:

@@ -107,6 +107,11 @@ def congestion_control(description: str) -> Option:
     }
 
 
+def dscp(description: str) -> Option:
+    """Return the schema of a Differentiated Services Code Point."""
+    return {"type": "integer", "minimum": 0, "maximum": 63, "description": description}
+
+
 def wrong(tool: str, option: str, problem: str) -> InputError:
     return InputError(f"measure.{tool}.{option}: {problem}")
 

@@ -50,6 +50,8 @@ class Installed:
     ) -> Mapping[str, Any] | None:
         stream = self._tool.bulk(options, direction, seconds)
         programs = {name: options[name] for name in PROGRAMS if name in options}
+        if self._tool.streams_of:
+            return stream
         return None if stream is None else {**stream, **programs}
 
 

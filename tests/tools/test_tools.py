@@ -80,4 +80,5 @@ def test_what_limits_a_client_is_of_all_its_streams() -> None:
 def test_a_size_is_read_as_the_tool_reads_it() -> None:
     assert {of.name: of.bytes_of("1k") for of in TOOLS} == {
         "netperf": 1000, "iperf3": 1024, "nuttcp": 1024, "nttcp": 1024, "neper": 1024,
+        "irtt": 1024,
     }  # fmt: skip

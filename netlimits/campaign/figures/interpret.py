@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from netlimits.archive.raw import (
     AFTER,
@@ -125,10 +126,10 @@ def _under_load(
     when = under_load.times(client, bulk, len(options))
     of = tool(specification.tool)
     transactions = of.read(own, specification.options)
-    streams = []
+    streams, of_streams = [], tool(specification.stream_tool)
     for number, (stream, each) in enumerate(zip(others, options, strict=True), 1):
         try:
-            streams.append(of.read(stream, each))
+            streams.append(of_streams.read(stream, each))
         except ToolFailure as error:
             which = f"bulk stream {number} of {len(options)}"
             raise ToolFailure(f"{which}: {error}", status=error.status) from None
@@ -255,8 +256,9 @@ def _obeyed(
 ) -> dict[str, Scalar]:
     """`disturbed_pct`. Raises ToolFailure for a run that its interfaces or links contradict."""
     interfaces = list(_interfaces(specification, entries, streams, counts))
-    transport = specification.transfer.transport
-    mss = float(figures.get("transport_mss_bytes") or 0) if transport == "tcp" else 0.0
+    transport = _transport(specification)
+    told = (figures.get(n) for n in ("transport_mss_bytes", "local_mss_bytes", "remote_mss_bytes"))
+    mss = float(next(filter(None, told), 0)) if transport == "tcp" else 0.0
     share = physics.disturbance(
         interfaces, transport, mss, seconds, specification.ipv6, specification.gained
     )
@@ -272,6 +274,11 @@ def _obeyed(
             early = physics.WAITING if omitted else 0.0
             physics.hold(rate, cap, packet, elapsed, waits=waits, early=early)
     return disturbance
+
+
+def _transport(specification: Specification) -> Literal["tcp", "udp"]:
+    """The transport of most of the data: that of the bulk streams, where there are any."""
+    return "tcp" if specification.around.bulk else specification.transfer.transport
 
 
 def _interfaces(
@@ -308,7 +315,7 @@ def _packet(
     """What is known of the packets that an end sends."""
     roles = [role for of_end in specification.ends.values() for role in of_end]
     mtus = [mtu for role in roles if (mtu := specification.mtus.get(role))]
-    udp = specification.transfer.transport == "udp"
+    udp = _transport(specification) == "udp"
     told = (figures.get(name) for name in ("transport_mss_bytes", f"{sender}_mss_bytes"))
     mss = max((float(size) for size in told if size), default=0.0)
     seen = [c for e in entries if e.step == SAMPLE for look in parse_snapshots(e.completed)

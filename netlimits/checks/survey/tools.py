@@ -43,7 +43,7 @@ def inventory(
     are no findings about the tools of a client's host that did not answer.
     """
     left_out = dict(skipped or {})
-    names = [name for name in experiment.measure if name not in left_out]
+    names = [name for name in _tools_of(experiment) if name not in left_out]
     reached = experiment.ends["local"][0] in hosts
     probed = at_once(lambda name: _probe(experiment, hosts, name), names, 4)
     answers = dict(zip(names, probed, strict=True))
@@ -54,7 +54,11 @@ def inventory(
             if build:
                 features[name] = build
                 findings.append(_version_note(experiment, name, build))
-        elif skipped is None and resolution.may_be_missing(experiment, name):
+        elif (
+            skipped is None
+            and name in experiment.measure
+            and resolution.may_be_missing(experiment, name)
+        ):
             left_out[name] = "; ".join(
                 f"{finding.host}: {'; '.join(filter(None, (finding.problem, finding.advice)))}"
                 for finding in missing
@@ -71,10 +75,18 @@ def inventory(
     return features, left_out, findings
 
 
+def _tools_of(experiment: Experiment) -> list[str]:
+    """Return the tools that measure, and those whose streams run beside them."""
+    names = [*experiment.measure]
+    if "bulk" in experiment.around:
+        names += [tool(name).streams_of for name in names]
+    return [*dict.fromkeys(filter(None, names))]
+
+
 def _version_note(experiment: Experiment, name: str, features: Features) -> Finding:
     has = f" with {', '.join(sorted(features.names))}" if features.names else ""
     client = experiment.ends["local"][0]
-    program = experiment.measure[name].get("program", name)
+    program = experiment.measure.get(name, {}).get("program", name)
     return Finding(client, NAME, "note", f"{program} {features.version}{has}")
 
 
@@ -86,7 +98,7 @@ def _probe(
         [role for role in experiment.ends[end] if role in hosts] for end in ("local", "remote")
     )
     features, missing = None, []
-    program = experiment.measure[name].get("program")
+    program = experiment.measure.get(name, {}).get("program")
     for role in clients[:1]:
         try:
             probes = [
@@ -97,7 +109,7 @@ def _probe(
         except NetlimitsError as error:
             which = f"{program}: " if program else ""
             missing.append(_base.error(role, NAME, f"{which}{error}"))
-    server = experiment.measure[name].get("server_program", tool(name).server_program)
+    server = experiment.measure.get(name, {}).get("server_program", tool(name).server_program)
     if experiment.mesh:
         servers = [role for role in experiment.roles if role in hosts]
     command = Command(("sh", "-c", 'command -v "$1"', "sh", server), deadline=10)

@@ -70,6 +70,9 @@ REPEATED = frozenset(("confidence", "iterations"))
 GUARDS = ("THROUGHPUT", "THROUGHPUT_UNITS", "SD_UNITS", "ELAPSED_TIME", "PROTOCOL")
 """Keys that every run requests, to verify its result."""
 
+TOS = ("LOCAL_SOCKET_TOS", "REMOTE_SOCKET_TOS")
+"""The IP_TOS of both ends' sockets, read back."""
+
 _OF_CPU = re.compile(r"CPU|_SD$")
 _UNTIMED = re.compile(r"REMOTE_(CPU_(UTIL|PEAK_UTIL|PERCENT_.+)|SD)")
 """Figures that are wrong in a TCP_CRR (up to 500 %), whose server waits longer than the test."""
@@ -150,6 +153,7 @@ class Netperf(Tool):
             *("-p", str(ends.port), "-t", options.get("test", "omni")),
             *("-l", f"{run_seconds(options):g}"),
             *_commands.flags(options, GLOBAL),
+            *(("-Y", f"{4 * options['dscp']},{4 * options['dscp']}") if "dscp" in options else ()),
             # a binding is verified by the number of CPUs, which only -c -C reports
             *(("-c", "-C") if options.get("cpu", True) or "cpu_bind" in options else ()),
             # without a second -H netserver opens its data port on every address of its host
@@ -231,6 +235,8 @@ class Netperf(Tool):
             guards += ["LOCAL_CPU_BIND", "REMOTE_CPU_BIND", "LOCAL_CPU_COUNT", "REMOTE_CPU_COUNT"]
         if "congestion_control" in options:
             guards += ["LOCAL_CONG_CONTROL", "REMOTE_CONG_CONTROL"]
+        if "dscp" in options:
+            guards += TOS
         if "burst" in options:
             guards.append("BURST_SIZE")
         if "result_brand" in options:

@@ -69,6 +69,7 @@ SCHEMA: Mapping[str, Any] = {
             "another one each run.",
         },
         "nodelay": _options.switch("TCP_NODELAY (-D)"),
+        "dscp": _options.dscp("DSCP of both ends' packets (-Y); read back from the sockets."),
         "route": {
             "type": "boolean",
             "default": True,

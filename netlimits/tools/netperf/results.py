@@ -187,6 +187,14 @@ def _refuse_ignored(options: Mapping[str, Any], keys: Mapping[str, str]) -> None
                     f"({end}_CPU_BIND is {keys[f'{end}_CPU_BIND']})",
                     status="invalid",
                 )
+    if "dscp" in options:
+        for end in ("LOCAL", "REMOTE"):
+            tos = keys[f"{end}_SOCKET_TOS"]
+            if _dscp(tos) != options["dscp"]:
+                raise ToolFailure(
+                    f"DSCP {options['dscp']} did not take ({end}_SOCKET_TOS is {tos})",
+                    status="invalid",
+                )
     if "congestion_control" in options:
         for end in ("LOCAL", "REMOTE"):
             got_name = keys[f"{end}_CONG_CONTROL"]
@@ -216,3 +224,11 @@ def _integer(keys: Mapping[str, str], name: str) -> int:
     if not re.fullmatch("-?[0-9]{1,18}", keys[name]):
         raise OutputError(f"netperf printed {name}={keys[name][:60]}, which is not a whole number")
     return int(keys[name])
+
+
+def _dscp(tos: str) -> int | None:
+    """Return the DSCP of an IP_TOS as netperf prints it: 0x2e in hexadecimal or in decimal."""
+    try:
+        return int(tos, 0) >> 2
+    except ValueError:
+        return None
