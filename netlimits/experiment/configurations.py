@@ -126,7 +126,7 @@ class Configurations:
         """The configuration of factors' values, which may be others than the file's."""
         values: dict[str, Any] = dict(given)
         self._compute(values, frozenset(self.columns))
-        values = {name: values[name] for name in self.columns}
+        values = {name: values[name] for name in self.columns if name in values}
         return Configuration(identity(values), values, ",".join(map(cell, values.values())))
 
     def kind(self, number: int, name: str) -> int:
