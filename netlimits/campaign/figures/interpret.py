@@ -258,7 +258,8 @@ def _obeyed(
     interfaces = list(_interfaces(specification, entries, streams, counts))
     transport = _transport(specification)
     told = (figures.get(n) for n in ("transport_mss_bytes", "local_mss_bytes", "remote_mss_bytes"))
-    mss = float(next(filter(None, told), 0)) if transport == "tcp" else 0.0
+    sizes = [float(size) for size in told if size]
+    mss = sizes[0] if sizes and transport == "tcp" else 0.0
     share = physics.disturbance(
         interfaces, transport, mss, seconds, specification.ipv6, specification.gained
     )
