@@ -132,6 +132,8 @@ _OF_BOTH_ENDS: tuple[Metric, ...] = (
     _metric("tcp_timeouts", "", "TCP timeouts", "", "lower"),
     _metric("tcp_recoveries", "", "TCP recoveries from loss", "", "lower"),
     _metric("tcp_backlog_drops", "", "TCP backlog drops", "", "lower"),
+    _metric("mptcp_connections", "", "MPTCP connections begun"),
+    _metric("mptcp_fallbacks", "", "MPTCP connections that fell back to TCP", "", "lower"),
     _metric("tcp_rcvq_drops", "", "TCP receive queue drops", "", "lower"),
     _metric("udp_in_datagrams", "", "UDP datagrams in"),
     _metric("udp_out_datagrams", "", "UDP datagrams out"),

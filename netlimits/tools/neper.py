@@ -35,7 +35,7 @@ _NEEDED = ("--iostat-ms", _NO_FILE)
 _PERCENTILES = (50, 90, 99)
 _LATENCIES = ("min", "mean", "max", "stddev", *(f"p{number}" for number in _PERCENTILES))
 _OF_RR = ("request_size", "response_size")
-_OF_STREAMS = ("send_size", "reverse")
+_OF_STREAMS = ("send_size", "reverse", "zerocopy", "rx_zerocopy", "skip_rx_copy")
 _FLAGS = {
     "parallel": "-F",
     "threads": "-T",
@@ -44,6 +44,13 @@ _FLAGS = {
     "send_size": "-B",
     "congestion_control": "--congestion-control",
 }
+_SWITCHES = {
+    "zerocopy": "--zerocopy",
+    "rx_zerocopy": "--rx-zerocopy",
+    "skip_rx_copy": "--skip-rx-copy",
+}
+"""Option of a stream -> its flag, which a build may lack."""
+
 _ECHOED = {
     "parallel": "num_flows",
     "threads": "num_threads",
@@ -77,15 +84,21 @@ class Neper(Tool):
         },
         reverse=_options.switch("The server sends (tcp_stream -M)."),
         nodelay=_options.switch("TCP_NODELAY (--no-delay)"),
+        zerocopy=_options.switch(
+            "MSG_ZEROCOPY (-Z). neper does not tell whether the kernel copied all the same."
+        ),
+        rx_zerocopy=_options.switch("TCP_ZEROCOPY_RECEIVE (-z)."),
+        skip_rx_copy=_options.switch("Discard received data without a copy (--skip-rx-copy)."),
         congestion_control=_options.congestion_control("On both ends (--congestion-control)."),
     )
 
     def probes(self) -> tuple[Command, ...]:
         versions = (Command((name, _NO_FILE, "--version")) for name in TESTS)
-        return (Command(("tcp_rr", _NO_FILE, "--help")), *versions)
+        usages = (Command((name, _NO_FILE, "--help")) for name in ("tcp_rr", "tcp_stream"))
+        return (*usages, *versions)
 
     def features(self, completed: tuple[Completed, ...]) -> Features:
-        options, *versions = completed
+        options, of_streams, *versions = completed
         numbers = [re.fullmatch(r"(\d+(\.\d+)+)\s*", each.stdout) for each in versions]
         present = [name for name, number in zip(TESTS, numbers, strict=True) if number]
         first = next(filter(None, numbers), None)
@@ -93,6 +106,8 @@ class Neper(Tool):
             advice = "no distribution has it: build it from its source, or leave neper out"
             raise _output.absent("neper's tcp_rr", versions[0], advice)
         _output.check_features(f"neper {first[1]}", _NEEDED, options.stdout, "build a newer one")
+        usage = of_streams.stdout + of_streams.stderr
+        present += [flag for flag in _SWITCHES.values() if flag in usage]
         return Features(first[1], frozenset(present))
 
     def check(self, options: Mapping[str, Any], features: Features) -> None:
@@ -101,6 +116,11 @@ class Neper(Tool):
         wrong = partial(_options.wrong, self.name)
         if features.names and test not in features.names:
             raise wrong("test", f"there is no {test} on this host; build all of neper")
+        for option, flag in _SWITCHES.items():
+            if options.get(option):
+                _options.check_feature(self.name, option, flag, features)
+        if options.get("rx_zerocopy") and options.get("skip_rx_copy"):
+            raise wrong("rx_zerocopy", "it does not go with skip_rx_copy; leave one of them out")
         for option in _OF_STREAMS if test.endswith("rr") else _OF_RR:
             if options.get(option):
                 raise wrong(option, f"it is not for {test}; leave it out")
@@ -234,6 +254,7 @@ def _flags(options: Mapping[str, Any], ends: ServerAddress, seconds: float) -> I
         yield "-M"
     if options.get("nodelay"):
         yield "--no-delay"
+    yield from (flag for option, flag in _SWITCHES.items() if options.get(option))
 
 
 def _in_bytes(options: Mapping[str, Any]) -> dict[str, Any]:

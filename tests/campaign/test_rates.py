@@ -182,3 +182,12 @@ def test_the_tolerance_is_the_experiment_s():
 
 def test_a_few_drops_among_many_packets_are_within_the_tolerance():
     assert held(local_qdisc_drops=900, local_tx_packets=100_000)["paced_by"] == "tbf"
+
+
+def test_mptcp_that_is_tcp_is_no_run_of_mptcp():
+    counted = {"local_mptcp_connections": 1.0, "remote_mptcp_connections": 1.0}
+    rates.kept("iperf3", {"mptcp": True}, 1, counted)
+    with pytest.raises(ToolFailure, match="1 connections fell back to TCP"):
+        rates.kept("iperf3", {"mptcp": True}, 1, {**counted, "remote_mptcp_fallbacks": 1.0})
+    with pytest.raises(ToolFailure, match="no host counted any"):
+        rates.kept("iperf3", {"mptcp": True}, 1, {})

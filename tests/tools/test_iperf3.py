@@ -20,7 +20,10 @@ from netlimits.tools.iperf3 import Iperf3
 CAPTURES = Path(__file__).parents[1] / "captures" / "iperf3"
 iperf3 = Iperf3()
 ENDS = ServerAddress("198.19.0.2", 5999)
-ALL = Features("3.12", frozenset({"congestion", "zerocopy", "dont-fragment", "bidirectional"}))
+ALL = Features(
+    "3.12",
+    frozenset(("congestion", "zerocopy", "dont-fragment", "bidirectional", "--dscp", "--fq-rate")),
+)
 TCP = {"seconds": 1}
 UDP = {"seconds": 1, "protocol": "udp", "send_size": 1024, "rate": 0}
 MSS = {"seconds": 1, "mss": 1036}
@@ -53,6 +56,9 @@ def edited(name: str, *path, value=None) -> Completed:
     return done(json.dumps(document))
 
 
+GIVEN = pairs.about("iperf3", "tcp-312")["given"]["options"]
+
+
 def features(build: str) -> Features:
     return iperf3.features(
         (done(text(f"builds/version-{build}.txt")), done(text(f"builds/help-{build}.txt")))
@@ -65,6 +71,27 @@ def test_features_of_both_builds():
     assert old.names == ALL.names
     assert new.version == "3.18"
     assert new.names == ALL.names | {"json-stream", "threads"}
+    newest = {"--mptcp", "--skip-rx-copy", "--gsro", "--cntl-ka"}
+    assert features("321").names == new.names | newest
+
+
+@pytest.mark.parametrize("option", ["mptcp", "skip_rx_copy", "gsro", "cntl_ka"])
+def test_what_came_with_later_versions_is_refused_before_and_reaches_the_client(option):
+    flag = f"--{option.replace('_', '-')}"
+    options = {option: True, "protocol": "udp" if option == "gsro" else "tcp", "rate": 0}
+    with pytest.raises(InputError, match=rf"iperf3\.{option}: iperf3 3\.18 .*built without it"):
+        iperf3.check(options, features("318"))
+    iperf3.check(options, features("321"))
+    ends = ServerAddress("198.19.0.2", 5201)
+    assert flag in iperf3.client(options, features("321"), ends).argv
+    assert (flag in iperf3.server(options, ends).argv) is (option == "mptcp")
+
+
+def test_the_dscp_is_read_back():
+    read = iperf3.read(pairs.completed("iperf3", "tcp-312"), {"dscp": 0, **GIVEN})
+    assert read.figures["throughput_mbps"] > 0
+    with pytest.raises(ToolFailure, match="DSCP 46 was asked for, and a ToS of 0 used"):
+        iperf3.read(pairs.completed("iperf3", "tcp-312"), {"dscp": 46, **GIVEN})
 
 
 def test_no_iperf3_is_said_with_the_package():

@@ -19,7 +19,9 @@ def done(stdout: str = "", status: int = 0, stderr: str = "") -> Completed:
     return Completed("sender", Command(("tcp_rr",), deadline=16), status, stdout, stderr, 1.0)
 
 
-HELP, VERSION = (done(pairs.text("neper/builds", name)) for name in ("help-110", "version-110"))
+BUILDS = ("help-110", "help-stream-110", "version-110")
+HELP, STREAM_HELP, VERSION = (done(pairs.text("neper/builds", name)) for name in BUILDS)
+ZEROCOPY = {"--zerocopy", "--rx-zerocopy", "--skip-rx-copy"}
 
 
 @pytest.mark.parametrize("name", pairs.names("neper"))
@@ -30,22 +32,36 @@ def test_captures(name: str) -> None:
 def test_the_version_and_the_programs_that_are_there() -> None:
     missing = done(stderr="sh: 1: udp_rr: not found", status=127)
     versions = [missing if name == "udp_rr" else VERSION for name in TESTS]
-    features = neper.features((HELP, *versions))
-    assert features == Features("1.1.0", frozenset(TESTS) - {"udp_rr"})
+    features = neper.features((HELP, STREAM_HELP, *versions))
+    assert features == Features("1.1.0", frozenset(TESTS) - {"udp_rr"} | ZEROCOPY)
     with pytest.raises(InputError, match=r"measure\.neper\.test: there is no udp_rr on this host"):
         neper.check({"test": "udp_rr"}, features)
     neper.check({"test": "tcp_rr"}, features)
-    assert len(neper.probes()) == 1 + len(TESTS)
+    assert len(neper.probes()) == 2 + len(TESTS)
     assert all("--nolog" in probe.argv for probe in neper.probes())
 
 
 def test_no_neper_or_an_old_one_is_said_with_what_to_do() -> None:
     absent = done(stderr="sh: 1: tcp_rr: not found", status=127)
     with pytest.raises(ToolFailure, match=r"tcp_rr: not found.*build it from its source"):
-        neper.features((absent,) * (1 + len(TESTS)))
-    old = (done("--nolog"), *[done("1.0.0\n")] * len(TESTS))
+        neper.features((absent,) * (2 + len(TESTS)))
+    old = (done("--nolog"), done(), *[done("1.0.0\n")] * len(TESTS))
     with pytest.raises(ToolFailure, match=r"neper 1\.0\.0 has no --iostat-ms; build a newer"):
         neper.features(old)
+
+
+def test_zero_copy_is_refused_where_the_build_lacks_it() -> None:
+    old = neper.features((HELP, HELP, *[VERSION] * len(TESTS)))
+    with pytest.raises(InputError, match=r"neper\.zerocopy: neper 1\.1\.0 .* without it"):
+        neper.check({"zerocopy": True}, old)
+    new = neper.features((HELP, STREAM_HELP, *[VERSION] * len(TESTS)))
+    neper.check({"zerocopy": True, "skip_rx_copy": True}, new)
+    with pytest.raises(InputError, match="does not go with skip_rx_copy"):
+        neper.check({"rx_zerocopy": True, "skip_rx_copy": True}, new)
+    with pytest.raises(InputError, match="not for tcp_rr"):
+        neper.check({"test": "tcp_rr", "zerocopy": True}, new)
+    flags = neper.client({"zerocopy": True, "skip_rx_copy": True}, new, ENDS).argv
+    assert {"--zerocopy", "--skip-rx-copy"} <= {*flags}
 
 
 def test_every_option_reaches_both_ends() -> None:

@@ -177,6 +177,9 @@ NO_MEASUREMENT = {
     "congestion control not taken": (
         done(edited("omni-tcp-k.txt", LOCAL_CONG_CONTROL="bbr", REMOTE_CONG_CONTROL="bbr")),
         {**TCP, "congestion_control": "nosuch"}, "nosuch did not take"),
+    "DSCP not taken": (
+        done(edited("omni-tcp-k.txt", LOCAL_SOCKET_TOS="0xb8", REMOTE_SOCKET_TOS="0x0")),
+        {**TCP, "dscp": 46}, "DSCP 46 did not take .REMOTE_SOCKET_TOS is 0x0"),
     "confidence missed": (
         done(edited("omni-tcp-k.txt", THROUGHPUT_CONFID="18.805", CONFIDENCE_INTERVAL="5.000000",
                     CONFIDENCE_ITERATION="3")),
@@ -195,7 +198,8 @@ def test_what_netperf_says_in_silence_is_a_failed_run_with_its_reason(case):
         netperf.read(completed, options)
     expected = {"hung": "timeout", "ended early (SIGALRM)": "invalid", "mss not taken": "invalid",
                 "cpu that does not exist": "invalid", "congestion control not taken": "invalid",
-                "burst not taken": "invalid", "confidence missed": "invalid"}  # fmt: skip
+                "burst not taken": "invalid", "confidence missed": "invalid",
+                "DSCP not taken": "invalid"}  # fmt: skip
     assert error.value.status == expected.get(case, "failed")
 
 
@@ -244,6 +248,7 @@ def test_of_tcp_crr_the_servers_own_cpu_is_not_asked_for():
             },
             {"cpu_bind": 1},
         ),
+        ({"LOCAL_SOCKET_TOS": "0xb8", "REMOTE_SOCKET_TOS": "0xba"}, {"dscp": 46}),
         (
             {"LOCAL_CONG_CONTROL": "reno", "REMOTE_CONG_CONTROL": "reno"},
             {"congestion_control": "reno"},

@@ -68,9 +68,13 @@ def kept(
 ) -> None:
     """Raise ToolFailure (`invalid`) for a run that sent above the rate in the tool's own options.
 
+    So is one that asked for MPTCP and fell back to TCP, as the kernels count.
+
     netperf's `pacing` (bytes/s of frames) does nothing for datagrams where no fq is at the egress,
     and says nothing. A rate of a tool is the most that it sends: below it other things limit.
     """
+    if options.get("mptcp"):
+        _refuse_fallback(figures)
     limit = tool(name).limit(options)
     if limit is None:
         return
@@ -86,6 +90,21 @@ def kept(
             f"{name}'s `{option}` asked for {most / 1e6:g} Mbit/s at most, and {sent:.6g} were "
             "sent: for UDP the kernel paces a socket only under `fq` (setting `qdisc: {kind: fq}`; "
             "or let `pace:` choose what the hosts can do)",
+            status="invalid",
+        )
+
+
+def _refuse_fallback(figures: Mapping[str, Scalar]) -> None:
+    """Raise ToolFailure (`invalid`) for MPTCP that was not there, or ended in a fallback."""
+    begun, fallbacks = (
+        sum(float(figures.get(f"{end}_{name}") or 0) for end in ("local", "remote"))
+        for name in ("mptcp_connections", "mptcp_fallbacks")
+    )
+    if fallbacks or not begun:
+        what = f"{fallbacks:g} connections fell back to TCP" if fallbacks else "no host counted any"
+        raise ToolFailure(
+            f"MPTCP was asked for, and {what}: is net.mptcp.enabled 1 on both hosts, and nothing "
+            "on the path that removes the option?",
             status="invalid",
         )
 

@@ -30,7 +30,7 @@ INTERRUPTS = "/proc/interrupts"
 PRESSURE = {"cpu_pressure_ms": "/proc/pressure/cpu", "memory_pressure_ms": "/proc/pressure/memory"}
 
 _LINES = (
-    "^(Ip|IpExt|Tcp|TcpExt|Udp): |^(Ip6|Udp6)[A-Z][A-Za-z0-9]+[[:space:]]"
+    "^(Ip|IpExt|Tcp|TcpExt|Udp|MPTcpExt): |^(Ip6|Udp6)[A-Z][A-Za-z0-9]+[[:space:]]"
     "|^[0-9a-f]{8} |^[0-9]+$|^some "
 )
 """The lines to keep, four times a run; the others are a third more."""
@@ -88,6 +88,12 @@ PROTOCOLS = {
     "tcp_zero_windows_ended": ("TcpExt.TCPFromZeroWindowAdv",),
     "tcp_zero_windows_wanted": ("TcpExt.TCPWantZeroWindowAdv",),
     "tcp_rcvq_pruned": ("TcpExt.PruneCalled",),
+    "mptcp_connections": ("MPTcpExt.MPCapableSYNTX", "MPTcpExt.MPCapableSYNRX"),
+    "mptcp_fallbacks": (
+        "MPTcpExt.MPCapableFallbackACK",
+        "MPTcpExt.MPCapableFallbackSYNACK",
+        "MPTcpExt.MPFallbackTokenInit",
+    ),
     "tcp_rcvq_collapsed": ("TcpExt.TCPRcvCollapsed",),
     "ip_congestion_marks": ("IpExt.InCEPkts", "Ip6InCEPkts"),
     "udp_in_datagrams": ("Udp.InDatagrams", "Udp6InDatagrams"),

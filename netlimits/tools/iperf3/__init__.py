@@ -36,8 +36,17 @@ _NEEDS = {
     "zerocopy": "zerocopy",
     "dont_fragment": "dont-fragment",
     "bidirectional": "bidirectional",
+    "dscp": "--dscp",
+    "fq_rate": "--fq-rate",
+    "mptcp": "--mptcp",
+    "skip_rx_copy": "--skip-rx-copy",
+    "gsro": "--gsro",
+    "cntl_ka": "--cntl-ka",
 }
-_ONLY_TCP = ("mss", "nodelay", "congestion_control", "zerocopy")
+_IN_USAGE = ("--dscp", "--fq-rate", "--mptcp", "--skip-rx-copy", "--gsro", "--cntl-ka")
+"""Features that are options of the usage text."""
+
+_ONLY_TCP = ("mss", "nodelay", "congestion_control", "zerocopy", "mptcp")
 
 _FLAGS = {
     "send_size": "-l",
@@ -47,6 +56,8 @@ _FLAGS = {
     "parallel": "-P",
     "congestion_control": "-C",
     "omit": "-O",
+    "fq_rate": "--fq-rate",
+    "dscp": "--dscp",
 }
 _SWITCHES = {
     "reverse": "-R",
@@ -54,6 +65,10 @@ _SWITCHES = {
     "nodelay": "-N",
     "zerocopy": "-Z",
     "dont_fragment": "--dont-fragment",
+    "mptcp": "--mptcp",
+    "skip_rx_copy": "--skip-rx-copy",
+    "gsro": "--gsro",
+    "cntl_ka": "--cntl-ka",
 }
 
 
@@ -92,6 +107,18 @@ class Iperf3(Tool):
         nodelay=_options.switch("TCP_NODELAY (-N)"),
         zerocopy=_options.switch("sendfile (-Z)"),
         dont_fragment=_options.switch("Set Don't Fragment on UDP over IPv4 (--dont-fragment)."),
+        dscp=_options.dscp("DSCP of both ends' packets (--dscp); read back."),
+        fq_rate={
+            **RATE,
+            "description": "Pace each socket at this rate of frames, bit/s (--fq-rate); UDP needs "
+            "the qdisc fq. A run that is faster is invalid.",
+        },
+        mptcp=_options.switch("MPTCP (--mptcp); a run that fell back to TCP is invalid."),
+        skip_rx_copy=_options.switch(
+            "The receiver discards data without copying it (--skip-rx-copy)."
+        ),
+        gsro=_options.switch("UDP segmentation and GRO offload of both sockets (--gsro)."),
+        cntl_ka=_options.switch("TCP keepalive on the control connection (--cntl-ka)."),
         omit={
             "type": "integer",
             "minimum": 0,
@@ -118,12 +145,13 @@ class Iperf3(Tool):
             )
         names = {name for name, text in _OPTIONAL.items() if text in version.stdout}
         flags = {"bidirectional": "--bidir", "json-stream": "--json-stream"}
+        flags |= {flag: flag for flag in _IN_USAGE}
         names |= {name for name, flag in flags.items() if flag in usage.stdout + usage.stderr}
         return Features(number, frozenset(names))
 
     def check(self, options: Mapping[str, Any], features: Features) -> None:
         _options.check_cpus(self.name, options)
-        _options.check_transport(self.name, options, tcp=_ONLY_TCP, udp=("dont_fragment",))
+        _options.check_transport(self.name, options, tcp=_ONLY_TCP, udp=("dont_fragment", "gsro"))
         if options.get("reverse") and options.get("bidirectional"):
             problem = "bidirectional sends both ways already; leave one of them out"
             raise _options.wrong(self.name, "reverse", problem)
@@ -135,6 +163,7 @@ class Iperf3(Tool):
         argv = (
             *("iperf3", "-s", "-1", "-J", "-B", ends.address, "-p", str(ends.port)),
             *("-i", f"{_server_interval(options):g}"),
+            *(("--mptcp",) if options.get("mptcp") else ()),
         )
         return _commands.server(argv, options)
 
@@ -166,7 +195,10 @@ class Iperf3(Tool):
 
     def limit(self, options: Mapping[str, Any]) -> tuple[str, float] | None:
         rate = decimal_bits(options.get("rate", 0)) * int(options.get("parallel", 1))
-        return ("rate", rate) if rate > 0 else None
+        if rate > 0:
+            return "rate", rate
+        paced = decimal_bits(options.get("fq_rate", 0)) * int(options.get("parallel", 1))
+        return ("fq_rate", paced) if paced > 0 else None
 
     def read(self, completed: Completed, options: Mapping[str, Any]) -> Measurement:
         return measurement(completed, options, self.seconds(options))

@@ -248,6 +248,13 @@ def _refuse_ignored(options: Mapping[str, Any], document: Any) -> None:
                 f"sends of {options['send_size']} were asked for, of {size:g} used",
                 status="invalid",
             )
+    if "dscp" in options:
+        tos = _number(document, "start", "test_start", "tos")
+        if tos != options["dscp"] << 2:
+            raise ToolFailure(
+                f"DSCP {options['dscp']} was asked for, and a ToS of {tos:g} used",
+                status="invalid",
+            )
     if "congestion_control" in options:
         name = _at(document, "end", "sender_tcp_congestion")
         if name != options["congestion_control"]:
