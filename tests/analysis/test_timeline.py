@@ -83,3 +83,10 @@ def test_the_table_has_a_row_for_each_second_and_end():
     far = table[table["end"] == "remote"]
     assert set(far["throughput_mbps (Mbit/s)"]) == {50.0}
     assert "within 3 ms" in table.attrs["notes"][0]
+
+
+def test_the_interim_results_of_irtt_are_the_latency_over_time() -> None:
+    rows = timeline.interim(
+        [{"ending_s": 12.5, "interval_s": 0.5, "latency_p50_us": 400.0, "loss_pct": 0.0}], 10.0, 1
+    )
+    assert rows == [{"time_s": 2.5, "interval_s": 0.5, "latency_us": 400.0}]

@@ -74,6 +74,9 @@ PANELS: Mapping[str, Panel] = {
 COUNTED = ("retrans_segs", "ce_marked_segs", "qdisc_drops", "socket_drops", "udp_rcvbuf_errors")
 """Columns that count within an interval; charts draw them per second."""
 
+MEDIAN = "latency_p50_us"
+"""The latency in the interim results of a tool that measures it itself (irtt)."""
+
 DEFAULT = ("throughput", "latency", "rtt", "cwnd", "retransmits", "cpu_peak")
 """The panels of a chart without `of`, as far as there is something to draw."""
 
@@ -118,7 +121,7 @@ def interim(
 
     Returns:
         `time_s`, `interval_s`, and `transaction_rate_tps` with `latency_us`, the mean of the
-        interval, or `throughput_mbps`, the sum of the streams.
+        interval, or the median of irtt's round trips; or `throughput_mbps`, the sum of the streams.
     """
     rows: dict[tuple[str, float], dict[str, Any]] = {}
     for result in results:
@@ -128,6 +131,9 @@ def interim(
                 length = float(result.get("interval_s") or 0.0)
                 empty = {"time_s": at, "interval_s": length, name: 0.0}
                 rows.setdefault((name, at), empty)[name] += rate
+        if latency := float(result.get(MEDIAN) or 0.0):  # irtt's round trips
+            length = float(result.get("interval_s") or 0.0)
+            rows[MEDIAN, at] = {"time_s": at, "interval_s": length, "latency_us": latency}
     for row in rows.values():
         if "transaction_rate_tps" in row:
             row["latency_us"] = 1e6 * outstanding / row["transaction_rate_tps"]
