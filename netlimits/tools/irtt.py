@@ -37,6 +37,9 @@ WAIT = 4.0
 OPEN = 15.0
 """Seconds that irtt takes to give up if no server answers (1 + 2 + 4 + 8)."""
 
+LEAST_SENT = 0.8
+"""Share of a run's packets that have to be sent: irtt leaves out those that it is late for."""
+
 MOST = 20_000
 """Most packets of a run: irtt prints some 900 bytes for each."""
 
@@ -176,6 +179,13 @@ def _measurement(document: Mapping[str, Any], options: Mapping[str, Any]) -> Mea
     elapsed = max(duration / 1e9 + _interval(options), _interval(options))
     _output.check_length(elapsed, run_seconds(options))
     _refuse_ignored(document, options)
+    wanted = elapsed / _interval(options)
+    if sent < LEAST_SENT * wanted:
+        raise ToolFailure(
+            f"irtt sent {sent:.0f} packets where an interval of {_interval(options):g} s makes "
+            f"{wanted:.0f}: the host is too slow or too busy for it",
+            status="invalid",
+        )
     trips = [*_round_trips(document["round_trips"])]
     latencies = [trip.latency for trip in trips if trip.latency is not None]
     if not latencies:

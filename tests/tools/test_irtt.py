@@ -40,6 +40,13 @@ def test_lost_packets_have_no_latency_but_count():
     assert figures["loss_pct"] == 5
 
 
+def test_packets_that_were_not_sent_are_no_measurement():
+    good = pairs.completed("irtt", "good")
+    few = good.stdout.replace('"packets_sent": 20', '"packets_sent": 10')
+    with pytest.raises(ToolFailure, match="irtt sent 10 packets where an interval of 0.01 s"):
+        irtt.read(Completed("a", good.command, 0, few, "", 1.0), {"seconds": 0.2, "dscp": 46})
+
+
 def test_what_cannot_be_measured_is_refused():
     with pytest.raises(InputError, match=r"irtt\.interval: makes 100,000 packets"):
         irtt.check({"seconds": 1, "interval": 0.00001}, BUILD)
