@@ -43,7 +43,7 @@ def test_lost_packets_have_no_latency_but_count():
 def test_packets_that_were_not_sent_are_no_measurement():
     good = pairs.completed("irtt", "good")
     few = good.stdout.replace('"packets_sent": 20', '"packets_sent": 10')
-    with pytest.raises(ToolFailure, match="irtt sent 10 packets where an interval of 0.01 s"):
+    with pytest.raises(ToolFailure, match="irtt sent 10 packets where an interval"):
         irtt.read(Completed("a", good.command, 0, few, "", 1.0), {"seconds": 0.2, "dscp": 46})
 
 
