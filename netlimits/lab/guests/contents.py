@@ -24,9 +24,9 @@ _NEEDED = """
 """Required programs. Some of them are in _PACKAGES too, in case dpkg lists no files."""
 
 _WHERE_INSTALLED = """
-    bridge gawk iperf3 iptables iptables-legacy less lspci lsof mawk nft nstat nttcp numactl nuttcp
-    perf ping ping6 scp ssh stress-ng strace tcp_crr tcp_rr tcp_stream tcpdump tracepath udp_rr
-    udp_stream visudo wg
+    bridge gawk iperf3 iptables iptables-legacy irtt less lspci lsof mawk nft nstat nttcp numactl
+    nuttcp perf ping ping6 scp ssh stress-ng strace tcp_crr tcp_rr tcp_stream tcpdump tracepath
+    udp_rr udp_stream visudo wg
 """
 """Programs that are copied if they are installed here: measuring tools and utilities."""
 
