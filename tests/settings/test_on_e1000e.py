@@ -16,7 +16,7 @@ pytestmark = pytest.mark.lab
 E1000E = """\
 experiment: e1000e
 settings:
-  - roles: [sender, receiver]
+  - roles: [sender]
     ring: {rx: 512, tx: 1024}
     coalesce: {rx-usecs: 50}
 pace: {rate: 4e6, frame_rate: 4.05e6, tolerance_pct: 15}
@@ -27,10 +27,9 @@ repeat: {replicates: 1, order: listed}
 
 
 def set_up(now: dict[str, set[str]]) -> dict[str, set[str]] | None:
-    """Return the changed lines of both hosts once every setting is there."""
-    common = {"RX: 512", "TX: 1024", "rx-usecs: 50"}
+    """Return the changed lines once every setting is there."""
     paced = any("qdisc fq " in line for line in now["sender"])
-    return now if paced and all(lines >= common for lines in now.values()) else None
+    return now if paced and now["sender"] >= {"RX: 512", "TX: 1024", "rx-usecs: 50"} else None
 
 
 def test_rings_coalescing_and_fq_of_e1000e(intel, tmp_path):
@@ -44,7 +43,7 @@ def test_rings_coalescing_and_fq_of_e1000e(intel, tmp_path):
             channels.state(shown)
 
         with on.begun("run", text, *on.hosts, "--out", on.out) as process:
-            now = wait(lambda: set_up(on.changed()), "both hosts have their settings")
+            now = wait(lambda: set_up(on.changed()), "the sender has its settings")
             assert any("maxrate 4050Kbit" in line for line in now["sender"])
             on.ended(process, 0)
         on.as_found()
