@@ -111,8 +111,9 @@ _OF_MACHINES = (
         "lab/test_link.py",
     ),
     ("faults/test_late.py", "faults/test_attacks_on_hosts.py"),
+    ("campaign/test_cluster_lab.py", "campaign/test_mesh_schedule_lab.py"),
 )
-"""Groups of files that share a worker, since building machines takes longer than the tests."""
+"""Groups of files that share a worker, since building their labs takes longer than the tests."""
 
 
 class _ByMachines(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types

@@ -123,6 +123,7 @@ def others() -> Iterator[tuple[str, Figure]]:
     yield "goodput", charts.goodput(bounds)
 
 
+@pytest.mark.long
 def test_labels_of_every_kind_of_chart_stand_at_their_curves_ends() -> None:
     kinds = set()
     for kind, figure in (*shipped(), *others()):
@@ -136,6 +137,7 @@ def test_labels_of_every_kind_of_chart_stand_at_their_curves_ends() -> None:
     assert kinds == {*charts.KINDS, "goodput"} - without
 
 
+@pytest.mark.long
 def test_labels_of_the_published_charts_stand_at_their_curves_ends() -> None:
     drawn = dict(published())
     assert "transport-send-sd-percentiles" in drawn

@@ -41,6 +41,7 @@ def test_it_is_in_percent_of_one_cpu_of_the_busiest_host(samples, figures):
     assert others.figures(samples) == figures
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("perl"), reason="needs Perl")
 @pytest.mark.parametrize("kept", [True, False], ids=["kept Perl", "own Perl"])
 @pytest.mark.parametrize("tools", [("netperf",), ("netperf", "hog")], ids=["a hog", "a tool"])
