@@ -133,7 +133,7 @@ STREAM = "stream"
 def intervals(archive: Archive, experiment: Experiment, *, streams: bool = False) -> pd.DataFrame:
     """Return one row per interim result: `run`, `attempt`, `status`, factors and its figures.
 
-    With `streams` those of single streams, else the others.
+    With `streams` those of single streams that a run has beside their sums, else the others.
     """
     known_parts = archive.parts()
     labels = [*_factors(experiment), *experiment.derive]
@@ -152,9 +152,13 @@ def intervals(archive: Archive, experiment: Experiment, *, streams: bool = False
     of_rows = [name for name in columns.names(of_interim) if name not in KEY]
     rows, place = assembled(of_interim, [*KEY, *of_rows])
     if STREAM in of_rows and STREAM not in varied:
-        chosen = rows[STREAM].notna() == streams
-        rows, place = rows[chosen], place[chosen.to_numpy()]
+        # an imported run has sums beside its streams; one of several clients has only streams
+        summed = rows[STREAM].isna().groupby([rows[key] for key in KEY]).transform("any")
+        chosen = summed & (rows[STREAM].notna() == streams)
         if not streams:
+            chosen |= ~summed
+        rows, place = rows[chosen], place[chosen.to_numpy()]
+        if rows[STREAM].isna().all():
             rows, of_rows = rows.drop(columns=STREAM), [n for n in of_rows if n != STREAM]
     elif streams:
         rows, place = rows[:0], place[:0]
