@@ -132,13 +132,14 @@ def test_strict_ends_with_5_where_something_is_unclear(compare):
 def test_strict_of_a_gate_is_about_the_gates_own_conditions(compare, tmp_path: Path):
     """What a gate does not name, or is narrow enough for its threshold, is none of its business."""
     many = GALLERY / "cpu-stress"  # many runs, so its intervals are narrow
+    of = ("--of", "throughput")
     gate = tmp_path / "gate.yaml"
     gate.write_text("gate: [{of: throughput, threshold: 90%}]\n")
-    outcome = compare(many, many, "--threshold", "0.1%", "--strict", "--gate", gate)
+    outcome = compare(many, many, *of, "--threshold", "0.1%", "--strict", "--gate", gate)
     assert "unclear" in outcome.output.splitlines()[0]
     assert outcome.exit_code == 0
     gate.write_text("gate: [{of: throughput, threshold: 0.1%}]\n")
-    outcome = compare(many, many, "--threshold", "90%", "--strict", "--gate", gate)
+    outcome = compare(many, many, *of, "--threshold", "90%", "--strict", "--gate", gate)
     assert "unclear" not in outcome.output.splitlines()[0]
     assert outcome.exit_code == 5
 
