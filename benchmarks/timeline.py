@@ -18,6 +18,7 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import yaml
 from in_turn import carried_out
 
@@ -34,9 +35,6 @@ repeat: {{replicates: {runs}, order: listed, seed: 1}}
 """
 RATES = (10_000_000, 14_000_000, 20_000_000, 30_000_000)
 DELAY = 0.002
-SAMPLE = 0.2
-"""Seconds between two samples."""
-
 Planted = tuple[float, float, int, int]
 """Before and after the moment of a change, epoch seconds, and the rates in bit/s."""
 
@@ -44,8 +42,8 @@ Planted = tuple[float, float, int, int]
 class Planter:
     """Sets the link's rate before each run, and changes it during every second one."""
 
-    def __init__(self, lab: labs.Lab, seconds: int, chance: random.Random) -> None:
-        self.lab, self.seconds, self.chance = lab, seconds, chance
+    def __init__(self, lab: labs.Lab, seconds: int, chance: random.Random, runs: int) -> None:
+        self.lab, self.seconds, self.chance, self.runs = lab, seconds, chance, runs
         self.planted: dict[int, Planted] = {}
         self._timer: threading.Thread | None = None
 
@@ -57,7 +55,7 @@ class Planter:
             self._timer = None
         first, second = self.chance.sample(RATES, 2)
         self._shape(first)
-        if done % 2 == 0:
+        if done % 2 == 0 and done < self.runs:
             wait = self.chance.uniform(1.5, self.seconds - 1.0)
             self._timer = threading.Thread(
                 target=self._change, args=(done + 1, wait, first, second)
@@ -71,7 +69,7 @@ class Planter:
         self.planted[run] = since, time.time(), first, second
 
     def _shape(self, rate: int) -> None:
-        labs.shape_link(self.lab.name, self.lab.hosts[0], labs.Shape(rate=rate, delay=DELAY))
+        labs.shape_link(self.lab.name, self.lab.hosts[0], labs.Shape(rate, DELAY))
 
 
 def main() -> None:
@@ -80,15 +78,18 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--seconds", type=int, default=6)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", help="a folder to keep")
     arguments = parser.parse_args()
     lab = labs.up(f"tl{os.getpid()}", hosts=3)
     try:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = arguments.out or temporary
             given = yaml.safe_load(lab.hosts_file.read_text())
-            own = dict(zip(("sender", "receiver"), list(given.values())[:2], strict=True))
+            own = dict(zip(("sender", "receiver"), (given[h] for h in lab.hosts[:2]), strict=True))
             hosts = Path(folder) / "hosts.yaml"
-            hosts.write_text(yaml.safe_dump(own))
-            planter = Planter(lab, arguments.seconds, random.Random(arguments.seed))
+            hosts.write_text(yaml.safe_dump({"ssh_config": given["ssh_config"], **own}))
+            chance = random.Random(arguments.seed)
+            planter = Planter(lab, arguments.seconds, chance, arguments.runs)
             text = EXPERIMENT.format(seconds=arguments.seconds, runs=arguments.runs)
             carried_out(text, lab, Path(folder), planter.between, hosts)
             judge(Path(folder) / "results", planter.planted)
@@ -110,12 +111,19 @@ def judge(results: Path, planted: dict[int, Planted]) -> None:
             continue
         since, until, first, second = planted[run]
         judged += 1
-        near = [at for at in changes if since - SAMPLE <= at <= until + SAMPLE]
+        far = frame[frame["throughput_mbps"].notna()]
+        times = (far["time_s"] + frame.attrs["begin_s"]).to_numpy()
+        first_sample, last_sample = np.searchsorted(times, [since, until])
+        near = [
+            at for at in changes
+            if first_sample - 1 <= np.searchsorted(times, at - 1e-6) <= last_sample + 1
+        ]  # fmt: skip
         hits += bool(near)
         others += bool(set(changes) - set(near))
         off = ", ".join(f"{at - until:+.2f}" for at in changes) or "none"
-        print(f"run {run}: {first / 1e6:g} to {second / 1e6:g} Mbit/s in "
-              f"{until - since:.2f} s; found, s after it: {off}")  # fmt: skip
+        apart = float(far["interval_s"].median())
+        print(f"run {run}, samples {apart:.2f} s apart: {first / 1e6:g} to {second / 1e6:g} Mbit/s "
+              f"in {until - since:.2f} s; found, s after it: {off}")  # fmt: skip
     print(f"changes within one sample of their place: {hits} of {judged}")
     print(f"runs with another one besides: {others}; runs without a change that show one: "
           f"{alarms} of {plain}")  # fmt: skip

@@ -260,6 +260,7 @@ def runs(results: Campaign | pd.DataFrame, run: int | None = None) -> pd.DataFra
             **{heading(name): frame[name][index] for name in names},
             **_row(verdict, tested=False),
             **_known([evidence[index]], evidence[index]),
+            "over_time": over_time.sentence(results, frame.loc[[index]], evidence, index),
         }
         for index, verdict in rows.items()
     ]

@@ -90,7 +90,8 @@ def _of_run(run: RunFigures, frame: pd.DataFrame, number: int | None) -> str:
         f"{_moved(early, late)}."
     )
     if names[0] == names[1]:
-        return f"{told} Both parts by themselves: {names[0]}."
+        alike = f" Both parts by themselves: {names[0]}." if names[0] != UNDETERMINED else ""
+        return told + alike
     tail = "" if names[1] == UNDETERMINED else f" {limits[1].sentence}"
     return f"{told} By itself the part before is {names[0]}, that after {names[1]}.{tail}"
 

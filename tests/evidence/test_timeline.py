@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from netlimits.evidence import sample
@@ -81,6 +83,14 @@ def test_a_sender_has_windows_times_and_what_limited_it():
     assert row["busy_pct"] == pytest.approx(50)
     assert row["sent_mbps"] == pytest.approx(10)
     assert "throughput_mbps" not in row
+
+
+def test_a_sample_that_follows_at_once_begins_no_interval():
+    lines = host("receiver", [0, 20, 40]).stdout.replace(f"look {BEGAN + 2 * STEP:.9f}", "LAST")
+    again = lines.replace("LAST", f"look {BEGAN + STEP + 0.0003:.9f}")
+    both = replace(host("receiver", []), stdout=again)
+    (row,) = series(both)
+    assert row["throughput_mbps"] == pytest.approx(100)
 
 
 def test_what_a_connection_carried_that_ended_is_unknown():

@@ -8,7 +8,6 @@ connections carried is unknown. Several connections are added up (rates, bytes) 
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -68,8 +67,11 @@ _THREAD = re.compile(r"^thread ([0-9]{1,9}) ([0-9]{1,18}) [0-9]{1,18}$", re.MULT
 _MHZ = re.compile(r"^mhz ([0-9 ]{1,20000})$", re.MULTILINE)
 _UDP = re.compile(r"^/proc/net/snmp:Udp: ((?:[0-9]{1,20} ?){5,12})$", re.MULTILINE)
 
-_NO_QUOTA = 32
+_BITS = 32
 """Bits of a qdisc's counters."""
+
+SHORTEST = 0.02
+"""Seconds of the shortest interval: on a busy host a late sample is followed by another at once."""
 
 
 def series(completed: Completed) -> list[Row]:
@@ -94,14 +96,16 @@ def series(completed: Completed) -> list[Row]:
     if not len(seen) == len(texts) == len(read):
         return []
     rows = []
-    for before, after in itertools.pairwise(zip(seen, texts, read, strict=True)):
+    before, *others = zip(seen, texts, read, strict=True)
+    for after in others:
         seconds = (after[0].at or 0.0) - (before[0].at or 0.0)
-        if seconds > 0:
+        if seconds >= SHORTEST:
             row = {"at_s": after[0].at or 0.0, "interval_s": seconds}
             row |= _carried(before[0], after[0], seconds)
             row |= _momentary(after[0].connections)
             row |= _host(before[1:], after[1:], seconds)
             rows.append(row)
+            before = after
     return rows
 
 
@@ -174,7 +178,7 @@ def _host(
         row |= {"qdisc_packets": float(queue[1]), "qdisc_bytes": float(queue[2])}
         if first := _QUEUE.search(early):
             for column, at in (("qdisc_drops", 3), ("qdisc_overlimits", 4)):
-                row[column] = float((int(queue[at]) - int(first[at])) % 2**_NO_QUOTA)
+                row[column] = float((int(queue[at]) - int(first[at])) % 2**_BITS)
     if ran := list(_threads(early, late)):
         row["thread_cpu_pct"] = min(100.0, max(ran) / 1e7 / seconds)
         row["process_cpu_pct"] = sum(ran) / 1e7 / seconds
