@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import click
@@ -11,8 +11,8 @@ from netlimits.cli import echo
 from netlimits.cli.shared.outputs import refuse_file
 from netlimits.cli.shared.results import Needed, Results, opened
 from netlimits.cli.shared.table_options import TableOptions, table_options
-from netlimits.errors import InputError
-from netlimits.export import BESIDE, FORMATS
+from netlimits.errors import DataError, InputError
+from netlimits.export import BESIDE, FORMATS, OF_PROFILES
 
 
 @click.command()
@@ -36,7 +36,8 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
     (FILE.template.json). csv is the frame itself, with every attempt, which a campaign of more
     than some thousand runs has no results.csv of. parquet is one campaign's, the same in files of
     some thousand attempts, for other machines: --out is their folder, or a URL that fsspec knows,
-    and `netlimits.relation` reads them there.
+    and `netlimits.relation` reads them there. folded and speedscope are the stacks of profiles,
+    for flame graph programs.
 
     \b
     Examples:
@@ -44,6 +45,7 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
       netlimits export runs.csv --format influx --out runs.lp
       netlimits export results/nightly-* --format otava --out nightly.csv
       netlimits export results/nightly-* --format opensearch --out runs.ndjson
+      netlimits export results/profiled --format speedscope --out profile.json
       netlimits export results/a-million-runs --format csv --out results.csv
       netlimits export results/a-million-runs --format parquet --out s3://bucket/a-million-runs
     """
@@ -70,7 +72,9 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
     pieces = source.campaign.frames if source.campaign and source.narrow else None
     tools = list(campaign.experiment.measure) if campaign else []
     tool = tools[0] if len(tools) == 1 else ""
-    runs = Runs(name, source.frame, factors, pieces, _campaigns(source), tool)
+    frame = source.frame if form == "csv" else frames.counted(source.frame)
+    stacks = _stacks(source) if form in OF_PROFILES else {}
+    runs = Runs(name, frame, factors, pieces, _campaigns(source), tool, stacks)
     if out is None:
         for line in FORMATS[form](runs):
             echo(line, nl=False)
@@ -79,6 +83,19 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
     if form in BESIDE:
         suffix, lines = BESIDE[form]
         _write(str(Path(out).with_suffix(suffix)), lines(runs, out))
+
+
+def _stacks(source: Results) -> dict[str, Mapping[str, int]]:
+    """Return the folded stacks of each profiled end. Raises DataError if there are none."""
+    from netlimits.evidence.profiles.stacks import folded
+    from netlimits.report.profiles import profiles
+
+    every = list(profiles(source.campaign)) if source.campaign else []
+    if not every:
+        raise DataError(
+            f"{source.path}: no run recorded a profile; measure with `profile:` or run --profile"
+        )
+    return {each.title: folded(each.profile) for each in every}
 
 
 def _campaigns(source: Results) -> dict[str, tuple[str, int]]:

@@ -83,6 +83,7 @@ class Runs:
         campaigns: Name of each joined campaign -> its unique id, and the number of runs before
             its first; a single campaign has the name "".
         tool: The tool of all runs, "" if they differ or it is unknown.
+        stacks: Profiled end and configuration in words -> folded stack -> its samples.
     """
 
     name: str
@@ -91,6 +92,7 @@ class Runs:
     pieces: Callable[[], Iterable[pd.DataFrame]] | None = None
     campaigns: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     tool: str = ""
+    stacks: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:

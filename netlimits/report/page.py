@@ -87,6 +87,7 @@ class Page:
     tables: Sequence[Exhibit] = ()
     figures: Sequence[Exhibit] = ()
     timelines: Sequence[Exhibit] = ()
+    flames: Sequence[Exhibit] = ()
     missing: Sequence[str] = ()
     failures: Sequence[Failure] = ()
     more_failures: int = 0

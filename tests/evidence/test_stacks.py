@@ -44,7 +44,7 @@ def test_figures_are_shares_of_busy_samples_and_name_the_busiest_cpu():
 
 def test_stacks_of_all_cpus_are_one_in_the_folded_format():
     text = "3 0 a;f;g_[k]\n4 1 a;f;g_[k]\n1 1 a;h_[tun]\n"
-    assert [*stacks.folded(stacks.parse(text))] == ["a;f;g_[k] 7", "a;h_[tun] 1"]
+    assert stacks.folded(stacks.parse(text)) == {"a;f;g_[k]": 7, "a;h_[tun]": 1}
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,7 @@ def _page(results: Results) -> Page:
         tables=[_exhibit(title, table) for title, table in [*summaries, *_dropped(results)]],
         figures=list(_figures(drawing.marked(results), missing)),
         timelines=list(_timelines(results, missing)),
+        flames=list(_flames(campaign, missing)),
         missing=missing,
         failures=failures,
         more_failures=more,
@@ -88,6 +89,22 @@ def _page(results: Results) -> Page:
         files=files,
         made_by=f"netlimits {__version__}",
     )
+
+
+def _flames(campaign: Campaign, missing: list[str]) -> Iterator[Exhibit]:
+    """The flame graph of each profiled end and configuration."""
+    from markupsafe import Markup
+
+    from netlimits.report.flame import flame_graph
+    from netlimits.report.page import Exhibit
+    from netlimits.report.profiles import profiles
+
+    try:
+        for each in profiles(campaign):
+            # Markup: flame_graph escapes every name
+            yield Exhibit(each.title, Markup(), Markup(flame_graph(each.profile)))  # noqa: S704
+    except NetlimitsError as error:
+        missing.append(f"Flame graphs are missing: {error}.")
 
 
 def _compared(results: Results, missing: list[str]) -> list[Answer]:

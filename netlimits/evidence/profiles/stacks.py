@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from netlimits.errors import ToolFailure
@@ -153,9 +153,9 @@ def together(profiles: Sequence[Profile]) -> Profile:
     return Profile([stack for profile in profiles for stack in profile.stacks], about, programs)
 
 
-def folded(profile: Profile) -> Iterator[str]:
-    """Yield the stacks of all CPUs in the format of flame graph programs: `a;b;c 12`."""
+def folded(profile: Profile) -> Counter[str]:
+    """Count the stacks of all CPUs, as flame graph programs write them: `a;b;c`."""
     counts: Counter[str] = Counter()
     for stack in profile.stacks:
         counts[";".join((stack.process, *map(_name, stack.frames)))] += stack.count
-    yield from (f"{names} {count}" for names, count in sorted(counts.items()))
+    return counts

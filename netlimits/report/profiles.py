@@ -1,0 +1,71 @@
+"""The stacks of a campaign's profiles: those of all profiled runs of a configuration, by end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from netlimits.analysis import wording
+from netlimits.archive import raw
+from netlimits.archive.reader import Campaign
+from netlimits.evidence.profiles import stacks
+from netlimits.evidence.profiles.stacks import Profile
+from netlimits.model import Record
+from netlimits.tools import tool
+
+
+@dataclass(frozen=True, slots=True)
+class RoleProfile:
+    """The profiles of a role in one configuration.
+
+    Attributes:
+        role: The role.
+        about: The configuration in words, "" if there is only one.
+        profile: The stacks of all profiled runs that are ok.
+    """
+
+    role: str
+    about: str
+    profile: Profile
+
+    @property
+    def title(self) -> str:
+        """The role and the configuration: "sender, send size 1024"."""
+        return ", ".join(filter(None, (self.role, self.about)))
+
+
+def profiles(campaign: Campaign) -> Iterator[RoleProfile]:
+    """Yield the profiles of each configuration and role, in the order of their first runs.
+
+    Raises ArchiveError if raw output is damaged.
+    """
+    last = {r.run.number: r for r in campaign.records() if r.run.profiled}
+    by_config: dict[str, list[Record]] = {}
+    for record in last.values():
+        if record.status == "ok":
+            by_config.setdefault(record.run.config, []).append(record)
+    factors = [
+        name
+        for name in (next(iter(last.values())).run.values if last else ())
+        if name not in campaign.experiment.derived
+        and len({str(record.run.values.get(name)) for record in last.values()}) > 1
+    ]
+    for records in by_config.values():
+        parsed: dict[str, list[Profile]] = {}
+        for record in records:
+            for role, text in _printed(campaign, record).items():
+                parsed.setdefault(role, []).append(stacks.parse(text, _programs(campaign, record)))
+        values = records[0].run.values
+        about = ", ".join(wording.phrases([values[name] for name in factors], factors))
+        for role, every in parsed.items():
+            yield RoleProfile(role, about, stacks.together(every))
+
+
+def _printed(campaign: Campaign, record: Record) -> Mapping[str, str]:
+    entries = campaign.archive.raw.read(record.run.number, record.attempt, record.raw)
+    return {entry.host: entry.stdout for entry in entries if entry.step == raw.PROFILE}
+
+
+def _programs(campaign: Campaign, record: Record) -> tuple[str, str]:
+    setup = campaign.plan.setup(record.run.values)
+    return tool(setup.tool).processes(setup.options)
