@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from netlimits.analysis import frames, wording
+from netlimits.analysis.profile import sentences
 from netlimits.errors import DataError
 from netlimits.limits import bounds, calibration, imported, known, over_time, proof
 from netlimits.limits.base import OPEN, PROVEN, REFUTED
@@ -47,6 +48,7 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
         results if isinstance(results, pd.DataFrame) else results.frame(frames.TELLING)
     )
     bad = every[every["status"] != "ok"] if "status" in every.columns else every[:0]
+    marked, direction = _profiled(results), frames.direction(frame)
     rows_of = []
     for part in configurations(frame):
         values = {heading(name): part[name].iloc[0] for name in factors}
@@ -57,6 +59,8 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
         row["proof"] = " ".join([row["proof"], *proof.unmade(part, rest)]).strip()
         row["over_time"] = over_time.sentence(results, proof.bare(part), evidence, row["of_run"])
         row |= _of_runs(part, row["of_run"], evidence)
+        if spent := [*sentences.clauses(_alike(marked, part), direction)]:
+            row["known"] = f"{row['known'].removesuffix('.') or 'Known:'}; {'; '.join(spent)}."
         if row["state"] == PROVEN:  # the change moved what bounded these runs
             row["bounds"] = ""
         rows_of.append(row)
@@ -67,6 +71,16 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
         row = values | _row(verdict, tested=proof.tested(frame))
         rows_of.append(row | {"not_ok": wording.outcomes(part)})
     return pd.DataFrame(rows_of).astype({"of_run": "Int64"})
+
+
+def _profiled(results: Campaign | pd.DataFrame) -> pd.DataFrame:
+    """Return the ok runs that recorded a profile."""
+    import pandas as pd
+
+    if isinstance(results, pd.DataFrame):
+        return sentences.runs(results)
+    whole = "profile" in results.experiment.around
+    return sentences.runs(results.frame(None if whole else frames.TELLING))
 
 
 def _ok_runs(part: pd.DataFrame, judged: int) -> int:

@@ -83,7 +83,16 @@ def _document(
         for program, options in data["measure"].items():
             if "interim_seconds" in tool(program).schema["properties"]:
                 options.setdefault("interim_seconds", 1)
-    for section in ("factors", "zip", "derive", "exclude", "include", "dummies", "report"):
+    for section in (
+        "factors",
+        "zip",
+        "derive",
+        "exclude",
+        "include",
+        "dummies",
+        "report",
+        "profile",
+    ):
         data.pop(section, None)
     measuring = {resolution.tool_of(experiment, each.values) for each in planned}
     data["measure"] = {name: part for name, part in data["measure"].items() if name in measuring}

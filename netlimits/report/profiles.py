@@ -11,7 +11,6 @@ from netlimits.archive.reader import Campaign
 from netlimits.evidence.profiles import stacks
 from netlimits.evidence.profiles.stacks import Profile
 from netlimits.model import Record
-from netlimits.tools import tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ def profiles(campaign: Campaign) -> Iterator[RoleProfile]:
         parsed: dict[str, list[Profile]] = {}
         for record in records:
             for role, text in _printed(campaign, record).items():
-                parsed.setdefault(role, []).append(stacks.parse(text, _programs(campaign, record)))
+                parsed.setdefault(role, []).append(stacks.parse(text))
         values = records[0].run.values
         about = ", ".join(wording.phrases([values[name] for name in factors], factors))
         for role, every in parsed.items():
@@ -64,8 +63,3 @@ def profiles(campaign: Campaign) -> Iterator[RoleProfile]:
 def _printed(campaign: Campaign, record: Record) -> Mapping[str, str]:
     entries = campaign.archive.raw.read(record.run.number, record.attempt, record.raw)
     return {entry.host: entry.stdout for entry in entries if entry.step == raw.PROFILE}
-
-
-def _programs(campaign: Campaign, record: Record) -> tuple[str, str]:
-    setup = campaign.plan.setup(record.run.values)
-    return tool(setup.tool).processes(setup.options)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from netlimits.analysis import frames, profile
+from netlimits.analysis.comparisons import profiles
 from netlimits.analysis.statistics.intervals import Interval
 from netlimits.errors import DataError
 from netlimits.model.cpu_categories import CATEGORIES
@@ -106,3 +107,13 @@ def test_a_difference_of_the_same_holds_zero():
 def test_without_a_profile_the_error_names_the_key():
     with pytest.raises(DataError, match="add `profile:`"):
         profile.profile(runs().drop(columns="profiled"))
+
+
+def test_a_comparison_names_the_categories_that_its_difference_lies_in():
+    first = profile.profile(runs(copies=((20, 21), (20, 21))))
+    second = profile.profile(runs(copies=((60, 62), (20, 21))))
+    (note,) = profiles.notes(first, second)
+    assert note.startswith("the sender's CPU time at TSO on differs in ")
+    assert "copying data +0.29 [" in note
+    assert "TCP/IP -0.29 [" in note
+    assert not [*profiles.notes(first, first)]

@@ -19,7 +19,8 @@ from netlimits.analysis.profile.shares import Dispersion, counts_of, difference,
 from netlimits.analysis.statistics import intervals
 from netlimits.analysis.statistics.intervals import Interval
 from netlimits.errors import DataError
-from netlimits.metrics import PROFILED, Direction
+from netlimits.metrics import PROFILED
+from netlimits.metrics import Direction as Direction
 from netlimits.model.cpu_categories import CATEGORIES as CATEGORIES
 
 ENDS = ("local", "remote")

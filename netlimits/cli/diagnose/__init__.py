@@ -48,6 +48,7 @@ def _seconds(_: click.Context, __: click.Parameter, text: str) -> float:
 @click.option("--time", "seconds", default="3m", show_default=True, metavar="TIME",
               callback=_seconds, help="How long it may take (90s, 5m).")  # fmt: skip
 @click.option("--no-changes", is_flag=True, help="Observe only: nothing is changed, or proven.")
+@click.option("--profile", is_flag=True, help="Profile both ends' CPUs in a run of each workload.")
 @click.option("--plan", "plan_only", is_flag=True, help="Print what it would run and change.")
 @click.option("--from", "kept", type=click.Path(path_type=Path), metavar="RESULTS",
               help="Print the answer of RESULTS again, after `extend` or `resume`.")  # fmt: skip
@@ -69,6 +70,7 @@ def diagnose(
     both: bool,
     seconds: float,
     no_changes: bool,
+    profile: bool,
     plan_only: bool,
     kept: Path | None,
     interface: str,
@@ -138,7 +140,7 @@ def diagnose(
             folder = _folder(out, title, number)
             stages = Stages(ends, conduct, stop, Budget(seconds / directions), folder, title)
             stages.left_out += lacking
-            able, row = direction.answer(stages, wanted, tool, no_changes)
+            able, row = direction.answer(stages, wanted, tool, no_changes, profile)
             failed, rows = failed or not able, [*rows, row]
             if not as_json:
                 _print([row], as_json)

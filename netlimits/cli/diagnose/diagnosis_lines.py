@@ -91,6 +91,8 @@ def lines(answer: Mapping[str, Any]) -> Iterator[str]:
         if row["state"] == "open":
             yield from _open(row)
     yield from _ladder(answer["ladder"], transactions)
+    for line in answer.get("profile", ()):
+        yield f"CPU time of {line}"
     for line in answer["left_out"]:
         yield f"Left out: {line}"
     folder = quoted(answer["results"])

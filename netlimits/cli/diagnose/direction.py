@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ Text = Callable[[Sequence[str], int, Sequence[Mapping[str, Any]]], str]
 
 
 def answer(
-    stages: Stages, wanted: Sequence[str], tool: str, no_changes: bool
+    stages: Stages, wanted: Sequence[str], tool: str, no_changes: bool, profile: bool = False
 ) -> tuple[bool, dict[str, Any]]:
     """Carry out one direction; return True if all its runs are ok, and the answer as JSON."""
     from netlimits.cli.shared import page
@@ -38,14 +38,19 @@ def answer(
 
     def text(names: Sequence[str], blocks: int, kept: Sequence[Mapping[str, Any]]) -> str:
         return workloads.observation(
-            names, stages.title, question, tool=tool, replicates=blocks, settings=kept
+            *(names, stages.title, question),
+            tool=tool,
+            replicates=blocks,
+            settings=kept,
+            profiled=profile and not kept,
         )
 
     folder = stages.folder
     say(f"{len(names)} workload{'s' if len(names) > 1 else ''} as the hosts are")
     if no_changes:
         fit = int(stages.budget.left / (len(names) * A_RUN))
-        campaign = stages.observe(text(names, max(2, min(OBSERVED_BLOCKS, fit)), ()), folder)
+        observed = stages.observe(text(names, max(2, min(OBSERVED_BLOCKS, fit)), ()), folder)
+        campaign = observed
         stages.left_out.append("--no-changes: nothing was changed, so nothing is proven")
     else:
         observed = stages.observe(text(names, 2, ()), beside(folder, "observed"))
@@ -54,7 +59,21 @@ def answer(
     ladder = [] if no_changes else _ladder(stages, campaign, text)
     say(f"report: {quoted(page.write(campaign.path))}")
     state = campaign.state()
-    return state["ok"] == state["planned"], row(campaign, names, ladder, stages.left_out)
+    answered = row(campaign, names, ladder, stages.left_out)
+    answered["profile"] = list(_profiles(observed)) if profile else []
+    return state["ok"] == state["planned"], answered
+
+
+def _profiles(observed: Campaign) -> Iterator[str]:
+    """Yield a line for each workload: what the busiest CPU of either end did."""
+    from netlimits.analysis import frames
+    from netlimits.analysis.profile import sentences
+    from netlimits.limits.ladder.sensitivity import WORKLOAD
+    from netlimits.limits.ladder.workloads import TITLES
+
+    for name, rows in sentences.runs(observed.frame()).groupby(WORKLOAD, sort=False):
+        spent = "; ".join(sentences.clauses(rows, frames.direction(rows)))
+        yield f"{TITLES.get(str(name), name)}: {spent}"
 
 
 def row(

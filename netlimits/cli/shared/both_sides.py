@@ -62,8 +62,30 @@ class BothSides:
             table = comparison.duet(
                 self.before.having(of), of, threshold, among=among, called=self.sides
             )
-        table.attrs["notes"] = (*self._unfinished(), *table.attrs["notes"])
+        table.attrs["notes"] = (*self._unfinished(), *self._profiles(), *table.attrs["notes"])
         return table
+
+    def _profiles(self) -> Iterator[str]:
+        """Yield in which categories of CPU time the sides differ, where both have profiles."""
+        from netlimits.analysis import profile
+        from netlimits.analysis.comparisons import profiles
+        from netlimits.errors import DataError
+        from netlimits.model import SIDE
+
+        campaigns = [side.campaign for side in (self.before, self.after) if side]
+        if any(each is None or "profile" not in each.experiment.around for each in campaigns):
+            return
+        try:
+            tables = [profile.profile(each) for each in campaigns if each]
+        except DataError:
+            return  # no profile is ok, which `explain` says
+        if not self.after:
+            (table,) = tables
+            factors = {k: v for k, v in table.attrs["factors"].items() if k != SIDE}
+            tables = [table[table[SIDE] == side].drop(columns=SIDE) for side in self.sides]
+            for each in tables:
+                each.attrs = {**table.attrs, "factors": factors}
+        yield from profiles.notes(*tables)
 
     def _unfinished(self) -> Iterator[str]:
         for results in each_part(self.before, self.after):

@@ -39,6 +39,7 @@ def observation(
     tool: str,
     replicates: int = 2,
     settings: Sequence[Any] = (),
+    profiled: bool = False,
 ) -> str:
     """Return the text of an experiment that measures workloads as the hosts are.
 
@@ -49,6 +50,7 @@ def observation(
         tool: One of MEASURING.
         replicates: Runs of each workload.
         settings: Entries of `settings:` that hold in every run.
+        profiled: True for a run with a CPU profile of each workload.
     """
     how = MEASURING[tool]
     rows = [(w.name, *w.values[tool]) for w in WORKLOADS if w.name in names]
@@ -60,6 +62,7 @@ def observation(
         **({"settings": list(settings)} if settings else {}),
         "measure": {tool: {"seconds": SECONDS, **how.options}},
         **how.around,
+        **({"profile": {"runs": 1}} if profiled else {}),
         "repeat": {"replicates": replicates, "order": "blocked"},
         "report": [{"table": "summary", "of": ["throughput"], "rows": WORKLOAD}],
     }

@@ -1,0 +1,55 @@
+"""In which categories of CPU time the service demand of two sides differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+import pandas as pd
+
+from netlimits.analysis import profile, wording
+from netlimits.metrics import Direction
+from netlimits.model.cpu_categories import CATEGORIES
+
+AT_MOST = 3
+"""Maximum number of categories that a note names."""
+
+
+def notes(before: pd.DataFrame, after: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence for each configuration and end whose costs differ beyond their intervals.
+
+    Args:
+        before: The first side's table of `analysis.profile.profile`.
+        after: The second side's, of the same factors.
+    """
+    keys = [key for key in before.attrs["factors"] if key in after.attrs["factors"]]
+    direction = cast(Direction, before.attrs["direction"])
+    for values, first in _parts(before, keys):
+        second = after
+        for key, value in zip(keys, values, strict=True):
+            second = second[second[key].map(wording.text) == wording.text(value)]
+        changes = profile.differences(first, second)
+        clear = changes[(changes["low"] > 0) | (changes["high"] < 0)]
+        where = ", ".join(wording.phrases(list(values), keys))
+        for end, rows in clear.groupby("end", sort=False):
+            each = [
+                f"{CATEGORIES[str(row['category'])]} {row['change_us']:+.2g} "
+                f"[{row['low']:+.2g}, {row['high']:+.2g}]"
+                for _, row in rows.head(AT_MOST).iterrows()
+            ]
+            more = f" and {len(rows) - AT_MOST} more" if len(rows) > AT_MOST else ""
+            party = profile.party(str(end), direction)
+            yield (
+                f"the {party}'s CPU time{' at ' + where if where else ''} differs in "
+                f"{', '.join(each)}{more} (µs per {rows['per'].iloc[0]}, from profiles)"
+            )
+
+
+def _parts(
+    table: pd.DataFrame, keys: Sequence[str]
+) -> Iterator[tuple[tuple[object, ...], pd.DataFrame]]:
+    if not keys:
+        yield (), table
+        return
+    for values, part in table.groupby(list(keys), sort=False, dropna=False):
+        yield values if isinstance(values, tuple) else (values,), part
