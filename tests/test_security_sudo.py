@@ -16,7 +16,7 @@ from hypothesis import settings as budget
 from hypothesis import strategies as st
 
 from netlimits.errors import SettingError
-from netlimits.evidence import trace
+from netlimits.evidence import profile, trace
 from netlimits.model import Command, Trace
 from netlimits.settings import SETTINGS, Setting
 
@@ -43,7 +43,7 @@ def allowed(argv: tuple[str, ...]) -> bool:
 
 
 def test_every_command_of_the_snippet_is_read_here():
-    assert len(RULES) == SNIPPET.count("$, \\\n") + SNIPPET.count("$\n\n") == 35
+    assert len(RULES) == SNIPPET.count("$, \\\n") + SNIPPET.count("$\n\n") == 39
 
 
 # -- what is to be allowed ------------------------------------------------------------------
@@ -170,6 +170,23 @@ def test_a_route_with_other_metrics():
             (target,) = re.findall(r"default|\S+/\d+", to)[:1]
             wanted = {"to": target, "quickack": 1, "cwnd": 10, "rto_min": "5ms", "mtu": 1400}
             assert held(route.change("data0", state, wanted))
+
+
+def test_a_profile():
+    every = (profile.record("x", 999, 3), profile.trial(4000), profile.fold("x", 999))
+    lines = [
+        shlex.split(re.sub(r"[12]?[<>].*", "", line.strip().removesuffix("|")).replace('"', ""))
+        for command in every
+        for line in command.argv[2].replace("\\\n", "").splitlines()
+        if "$root perf" in line
+    ]
+    filled = {"$frequency": "999", "${size}M": "128M"}
+    for words in lines:
+        words = words[next(at for at, word in enumerate(words) if word.endswith("root")) + 1 :]
+        assert allowed(tuple(filled.get(word, word) for word in words)), words
+    assert len(lines) == 4
+    assert not allowed(("perf", *"record -a -g -F 9 -N -B -o - -- sh".split()))
+    assert not allowed(("perf", *"script -i - -F event -o /etc/passwd".split()))
 
 
 def test_a_trace():
