@@ -185,8 +185,10 @@ def test_a_profile():
         words = words[next(at for at, word in enumerate(words) if word.endswith("root")) + 1 :]
         assert allowed(tuple(filled.get(word, word) for word in words)), words
     assert len(lines) == 4
-    assert not allowed(("perf", *"record -a -g -F 9 -N -B -o - -- sh".split()))
-    assert not allowed(("perf", *"script -i - -F event -o /etc/passwd".split()))
+    assert not allowed(
+        ("perf", *["record", "-a", "-g", "-F", "9", "-N", "-B", "-o", "-", "--", "sh"])
+    )
+    assert not allowed(("perf", *["script", "-i", "-", "-F", "event", "-o", "/etc/passwd"]))
 
 
 def test_a_trace():
