@@ -191,9 +191,12 @@ def test_every_kind_of_chart_is_of_a_shipped_experiment() -> None:
     """That they and their tables are in their pages is seen in the browser."""
     shipped = [load.load(file).report for file in EXPERIMENTS.glob("*.yaml")]
     drawn = {entry["chart"] for report in shipped for entry in report if "chart" in entry}
-    assert (
-        set(charts.KINDS) - {"sensitivities", "history"} == drawn
-    )  # of a diagnosis, of several campaigns
+    others = {
+        "sensitivities",
+        "history",
+        "profile",
+    }  # of a diagnosis, of several campaigns, of --profile
+    assert set(charts.KINDS) - others == drawn
 
 
 def test_what_limited_a_configuration_is_told_with_its_evidence() -> None:
