@@ -1,0 +1,156 @@
+"""Profiles against the truth: changes that are known to move one category of CPU time.
+
+    sudo .venv/bin/python benchmarks/profile.py RESULTS [--blocks 4] [--seconds 4]
+        [--change zerocopy …]
+
+Two of the lab's machines measure one TCP stream of iperf3, as they are and with one change at a
+time, in the same blocks: sendfile in place of copying (`zerocopy`), GRO off at the receiver, TX
+checksums off at the sender, 1,000 iptables rules at the receiver, WireGuard. The table has, for
+each change, the category that it should move and at which end: its costs without and with the
+change, and the difference with its interval. A campaign in the folder RESULTS is not run again.
+
+Exits with 1 where an interval holds 0, the difference has the wrong sign, or more than 5 % of
+kernel samples are in functions without a category.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+import yaml
+
+import netlimits as nl
+from netlimits.analysis import profile
+from netlimits.lab import labs
+
+UNSORTED_PCT = 5.0
+NONE = "none"
+
+
+class Truth(NamedTuple):
+    """What a change moves: a category at an end, up (1) or down (-1)."""
+
+    category: str
+    end: str
+    sign: int
+
+
+TRUTHS = {
+    "zerocopy": Truth("copy", "local", -1),
+    "gro-off": Truth("tcpip", "remote", 1),
+    "checksum-off": Truth("checksum", "local", 1),
+    "iptables": Truth("netfilter", "remote", 1),
+    "wireguard": Truth("crypto", "remote", 1),
+}
+RULES = (
+    "{ echo '*filter'; for n in $(seq 1000); do "
+    'echo "-A INPUT -p tcp --dport $((20000 + n)) -j DROP"; '
+    "done; echo COMMIT; } >/tmp/rules; "
+    "exec -a iptables-legacy-restore iptables-legacy -n /tmp/rules"
+)
+COUNT = 'if [ "$(iptables-legacy -S INPUT | wc -l)" -gt 1000 ]; then echo many; else echo few; fi'
+SWITCH = {
+    "verify": ["bash", "-c", COUNT],
+    "command": {"few": ["iptables-legacy", "-F", "INPUT"], "many": ["bash", "-c", RULES]},
+    "to": "many",
+}
+BOTH = ["sender", "receiver"]
+SETTINGS: dict[str, dict[str, Any]] = {
+    "gro-off": {"roles": BOTH[1:], "offload": {"gro": "off", "rx-gro-hw": "off"}},
+    "checksum-off": {"roles": BOTH[:1], "offload": {"tx": "off"}},
+    "iptables": {"roles": BOTH[1:], "switch": SWITCH},
+    "wireguard": {"roles": BOTH, "tunnel": {"kind": "wireguard"}},
+}
+
+
+def experiment(changes: list[str], seconds: int, blocks: int) -> str:
+    """Return the experiment's text."""
+    return yaml.safe_dump(
+        {
+            "experiment": "profiles",
+            "factors": {"change": [NONE, *changes]},
+            "derive": {"zerocopy": 'change == "zerocopy"'},
+            "settings": [
+                {"when": f'change == "{change}"', **SETTINGS[change]}
+                for change in changes
+                if change in SETTINGS
+            ],
+            "measure": {"iperf3": {"seconds": seconds, "zerocopy": "${zerocopy}"}},
+            "profile": {"roles": BOTH, "runs": blocks},
+            "repeat": {"replicates": blocks, "seed": 1},
+        },
+        sort_keys=False,
+    )
+
+
+def lines(table: pd.DataFrame) -> Iterator[tuple[str, bool]]:
+    """Yield a line for each change, and whether it agrees with the truth."""
+    bare = table[table["change"] == NONE]
+    for change, truth in TRUTHS.items():
+        own = table[table["change"] == change]
+        if own.empty:
+            continue
+        changes = profile.differences(bare, own).set_index(["end", "category"])
+        row = changes.loc[truth.end, truth.category]
+        before, after = (
+            part[(part["end"] == truth.end) & (part["category"] == truth.category)].iloc[0]
+            for part in (bare, own)
+        )
+        good = truth.sign * (row["low"] if truth.sign > 0 else row["high"]) > 0
+        yield (
+            f"{change:13} {truth.end:7} {truth.category:11} {before['cost_us']:7.3f} "
+            f"{after['cost_us']:7.3f}  {row['change_us']:+.3f} "
+            f"[{row['low']:+.3f}, {row['high']:+.3f}]  {before['share_pct']:5.1f} "
+            f"{after['share_pct']:5.1f}",
+            bool(good),
+        )
+
+
+def main() -> None:
+    """Run what is not there, print a line for each change, and say what is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--blocks", type=int, default=4)
+    parser.add_argument("--seconds", type=int, default=4)
+    parser.add_argument("--change", nargs="+", choices=TRUTHS, default=list(TRUTHS))
+    given = parser.parse_args()
+    given.results.mkdir(parents=True, exist_ok=True)
+    folder = given.results / "profiles"
+    if not folder.exists():
+        lab = labs.up(f"p{os.getpid()}", guest=labs.Guest())
+        try:
+            file = given.results / "profiles.yaml"
+            file.write_text(experiment(given.change, given.seconds, given.blocks))
+            words = ["run", file, "--hosts", lab.hosts_file, "--out", folder, "--quiet"]
+            subprocess.run([sys.executable, "-m", "netlimits", *map(str, words)], check=False)
+        finally:
+            labs.down(lab.name)
+    campaign = nl.open(folder)
+    table = nl.profile(campaign)
+    print(
+        f"{'change':13} {'end':7} {'category':11} {'without':>7} {'with':>7}  "
+        f"{'difference, us/KiB':26} {'share %, both':>11}"
+    )
+    missed = []
+    for line, good in lines(table):
+        print(line)
+        missed += [] if good else [line]
+    runs = profile.profiled(campaign.frame())
+    unsorted = float(runs.filter(like="unsorted_pct").max().max())
+    print(f"unsorted: at most {unsorted:.1f} % of a run's kernel samples")
+    print(*table.attrs["notes"], sep="\n")
+    if unsorted > UNSORTED_PCT:
+        missed.append(f"unsorted: {unsorted:.1f} %, bound {UNSORTED_PCT:g} %")
+    if missed:
+        sys.exit("\n".join(["missed:", *missed]))
+
+
+if __name__ == "__main__":
+    main()
