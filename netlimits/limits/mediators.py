@@ -158,6 +158,13 @@ def _delay(changed: Runs, without: Runs) -> str:
     return ""
 
 
+def _transactions(changed: Runs, without: Runs) -> str:
+    """A stream follows the round trip, whichever window or losses limit it."""
+    if any(run.transactions for run in (*changed, *without)):
+        return ""
+    return "no transactions were measured, and a stream's window has it follow the round trip"
+
+
 CHECKS: Mapping[str, tuple[Check, ...]] = {
     "streams": (_connections,),
     "arrived": (_kept, _losses),
@@ -177,6 +184,7 @@ OF_CLASSES: Mapping[str, tuple[Check, ...]] = {
     "slow-reader": (_own_server,),
     "path-cap": (_reader,),
     "link": (_reader,),
+    "latency": (_transactions,),
 }
 """Class -> what has to hold beside, for the change to tell something of it."""
 

@@ -318,6 +318,13 @@ def test_what_is_refuted_limits_nothing_in_charts_and_answers():
     assert not [answer for answer in limited(told, (), "x") if "path-cap" in answer.text]
 
 
+def test_a_stream_that_follows_the_round_trip_proves_no_latency():
+    """A window of 30,000 bytes at 22 ms: twice the round trip halved what arrived."""
+    longer = {"throughput_mbps": 400.0, "local_rtt_us": 9000.0}
+    (row,) = explain(campaign(FULL, latency=longer)).to_dict("records")
+    assert (row["class"], row["state"]) != ("latency", "proven")
+
+
 def test_an_open_verdict_is_no_headline():
     told = explain(campaign(FULL, sender_cpu={}))
     assert [*told["class"], *told["state"]] == ["path-cap", "open"]
