@@ -36,7 +36,7 @@ SEED_BITS = 48
 OVERHEAD = 0.1
 """Seconds between the measured seconds of two runs: settings read back, netperf's own start."""
 TRIALS = 8
-"""Trials that a search takes about: the median of benchmarks/search.py."""
+"""Trials that a search takes about; benchmarks/search.py prints them."""
 _KEPT = 10_000
 """Configurations up to which they are kept rather than made anew for each replicate."""
 
