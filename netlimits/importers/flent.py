@@ -20,8 +20,8 @@ from netlimits.importers.documents import JsonDocument
 from netlimits.model import Scalar
 
 _COMPUTED = ("AverageRunner", "SumRunner", "DiffRunner")
-_DERIVED = re.compile(r" (sum|avg|total|totals)$")
-_STREAM = re.compile(r"(TCP|UDP) (upload|download)(?:::\d+| [\w+-]+)?$")
+_DERIVED = re.compile(r" (sum|avg|totals?|fairness)$")
+_STREAM = re.compile(r"(TCP|UDP) (upload|download)(?:::\d+| (?!.*::).{1,80})?$")
 _PING = re.compile(r"Ping \(ms\)")
 _UNITS = {"Mbits/s": "mbps", "ms": "ms", "s": "s", "us": "us", "Kbits/s": "kbps", "%": "pct"}
 _FACTS = {

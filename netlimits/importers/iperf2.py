@@ -39,7 +39,6 @@ _CONGESTION = re.compile(
     r"TCP congestion control using (\S{1,40}).*|TCP congestion control set to (\S{1,40}).*"
 )
 _MSS = re.compile(r"icwnd/mss/irtt=\d+/(\d{2,6})/")
-_HEADER = re.compile(r"\[ ID\] Interval +Transfer +Bandwidth.*")
 _ERROR = re.compile(
     r"(?:\[ *\d+\] )?(?:tcp |udp )?((?:connect|write|read|bind|recvn?) failed: .*"
     r"|WARNING: did not receive ack of last datagram.*)|error: (.*)"
@@ -93,11 +92,12 @@ class Iperf2Run:
 
 
 def claims(source: SourceText) -> bool:
-    """Return True if a line is iperf 2's: where a test begins, or a header with its results."""
+    """Return True if a line is iperf 2's: where a test begins, or a result."""
     lines = [line.strip() for line in source.lines if len(line) <= LINE_LIMIT]
-    if any(_CLIENT.fullmatch(line) or _SERVER.fullmatch(line) for line in lines):
-        return True
-    return any(map(_HEADER.fullmatch, lines)) and any(map(_LINE.fullmatch, lines))
+    return any(
+        _CLIENT.fullmatch(line) or _SERVER.fullmatch(line) or _LINE.fullmatch(line)
+        for line in lines
+    )
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:

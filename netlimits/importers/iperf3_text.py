@@ -124,6 +124,8 @@ def claims(source: SourceText) -> bool:
     """Return True if a line is iperf3's: where a test begins, an error, or `sender`/`receiver`."""
     return any(
         _CLIENT.fullmatch(line)
+        or _SERVER.fullmatch(line)
+        or _CONNECTED.match(line)
         or _ERROR.fullmatch(line)
         or (
             (match := _LINE.fullmatch(line))

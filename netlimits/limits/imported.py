@@ -36,6 +36,9 @@ def known(runs: Sequence[RunFigures]) -> str:
 def _rate(runs: Sequence[RunFigures]) -> Iterator[str]:
     rate, mss = (_median(runs, name) for name in ("throughput_mbps", "transport_mss_bytes"))
     if rate is None:
+        sent = _median(runs, f"{runs[0].sender}_send_throughput_mbps")
+        if sent is not None:
+            yield f"{mbps(sent)} sent"
         return
     mss = mss or _median(runs, "mss")
     udp = any(run.figures.get("protocol") == "udp" for run in runs)

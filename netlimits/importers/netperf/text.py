@@ -182,10 +182,12 @@ class _Reading:
         """Return True for a line of another program: it looks like no row of what is expected."""
         if _TRANSCRIPT.fullmatch(line):
             return True
-        fields = len(self._columns or ())
-        if self._headed or len(line.split()) == fields or line.count(",") >= max(1, fields // 2):
+        if self._headed:
             return False
-        words = line.split()
+        fields = len(self._columns or ())
+        if fields and (len(line.split()) == fields or line.count(",") >= max(1, fields // 2)):
+            return False
+        words = line.replace(",", " ").split()
         numbers = sum(_NUMBER.fullmatch(word) is not None for word in words)
         return numbers < _NUMBERS * len(words)
 
