@@ -15,12 +15,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
-
-import pandas as pd
+from typing import TYPE_CHECKING, Literal
 
 from netlimits.analysis.headers import BYTES, MINIMUM_FRAME, Layer, layer
 from netlimits.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MTU_RANGE = (68, 65535)
 
@@ -79,6 +80,8 @@ class Bound:
 
     def frame(self) -> pd.DataFrame:
         """Return the headers from the wire inward, and the data: `header`, `bytes`, `counts`."""
+        import pandas as pd
+
         rows = [
             (h.name, h.bytes, "inside MTU" if h.inside_mtu else "outside MTU") for h in self.headers
         ]
@@ -234,6 +237,8 @@ def curve(
     Raises:
         DataError: Every MTU is too small, or as `bound`.
     """
+    import pandas as pd
+
     rows = []
     for stack in stacks:
         name = ", ".join(stack) or "plain Ethernet"
