@@ -328,3 +328,18 @@ def test_all_options_that_cannot_take_their_value_are_told(tmp_path: Path):
     complaint = str(done.exception)
     assert [line.split(":")[1] for line in complaint.split("\n")] == ["3", "4"]
     assert "(where mtu = 10)" in complaint
+
+
+def test_profiled_runs_are_counted_and_marked():
+    arguments = (
+        "--set",
+        "profile={runs: 3}",
+        "--set",
+        "repeat.replicates=4",
+        "--set",
+        "repeat.seed=1",
+    )
+    answer = json.loads(run(*arguments, "--json", "--rows", "100").output)
+    assert answer["profiled"] == 3 * answer["configurations"]
+    assert f" and {answer['profiled']} profiled, " in run(*arguments).output
+    assert sum(row["profiled"] for row in answer["first"]) == answer["profiled"]

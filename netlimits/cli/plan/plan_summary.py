@@ -28,6 +28,7 @@ def summary_of(
         "excluded": _excluded(experiment_plan),
         "included": sum(len(side.include) for side in experiment.sides.values() or [experiment]),
         "configurations": len(experiment_plan.configurations),
+        **({"profiled": count} if (count := experiment_plan.profiled_runs()) else {}),
         "replicates": None if experiment.repeat.runs else experiment_plan.replicates[1],
         "replicates_least": None if experiment.repeat.runs else experiment_plan.replicates[0],
         "runs": len(experiment_plan),
@@ -106,6 +107,8 @@ def print_summary(summary: Mapping[str, Any]) -> None:
     if summary["replicates"]:
         least, most = summary["replicates_least"], summary["replicates"]
         times = f" = {count} × {most:,}" if least == most else f", {least:,} to {most:,} of each"
+    if profiled := summary.get("profiled"):
+        times += f" and {profiled:,} profiled"
     what = _count(summary["runs"], "run")
     if searches := summary.get("searches"):
         what = f"{searches:,} search{'' if searches == 1 else 'es'} of some {TRIALS} runs"
