@@ -2,14 +2,13 @@
 
 A driver may take a value and ignore it, and a kernel may refuse one only when it is written. So the
 hosts go through the plan's configurations as the runs will, without measuring, until every setting
-of `TRIED` was set once with all of its values. Settings that take long (`load`) or run commands of
-the experiment (`switch`) are not set for that. What is set stays for the first run, and is restored
-like everything else.
+of `TRIED` was set once with all of its values, and are restored. Settings that take long (`load`)
+or run commands of the experiment (`switch`) are not set for that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from netlimits.archive import standing
@@ -38,8 +37,8 @@ def before_first_run(session: Session, stop: Stopping) -> None:
 def tried(session: Session, stop: Stopping) -> tuple[Finding, ...]:
     """Set every setting of `TRIED` once on the hosts of an open session, and read it back.
 
-    Returns an error for each that does not take. The hosts are left as the last configuration
-    wants them; the session restores them at its end. A mesh is not tried: its pairs are many.
+    Returns an error for each that does not take. The hosts are as found after it, so that the first
+    run's record has what it sets. A mesh is not tried: its pairs are many.
     """
     experiment = session.plan.experiment
     seen: set[tuple[str, str, str]] = set()
@@ -52,17 +51,22 @@ def tried(session: Session, stop: Stopping) -> tuple[Finding, ...]:
             continue
         seen |= fresh
         session.guards.keep(0.0)
-        for turn in session.preparation.turns(_only_tried(setup), experiment.all_ends):
+        for turn in session.preparation.turns(_only(setup, TRIED), experiment.all_ends):
             try:
                 attempt.take(session, stop, turn)
             except SettingError as problem:
                 finding = _finding(problem, setup, experiment.path)
                 wrong[str(finding)] = finding
+    if seen and not wrong:  # else the session restores all at once
+        for turn in session.preparation.turns(_only(setup, ()), experiment.all_ends):
+            attempt.take(session, stop, turn)
     return tuple(wrong.values())
 
 
-def _only_tried(setup: Setup) -> Setup:
-    return replace(setup, settings=tuple(use for use in setup.settings if use.name in TRIED))
+def _only(setup: Setup, names: Collection[str]) -> Setup:
+    """Return a setup with the settings of these names, and without a pace."""
+    settings = tuple(use for use in setup.settings if use.name in names)
+    return replace(setup, settings=settings, around=replace(setup.around, pace=None))
 
 
 def _uses(setup: Setup) -> Iterator[tuple[str, str, str]]:
