@@ -93,7 +93,7 @@ def series(completed: Completed) -> list[Row]:
         return []
     texts = _LOOK.split(completed.stdout)[1:]
     read = readings(completed)
-    if not len(seen) == len(texts) == len(read):
+    if not seen or not len(seen) == len(texts) == len(read):
         return []
     rows = []
     before, *others = zip(seen, texts, read, strict=True)
