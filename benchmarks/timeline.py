@@ -2,6 +2,8 @@
 
 Runs over the shaped link of a lab of namespaces. In half of them the link's rate changes once, to
 another one, at a time of chance; the moment is this process's clock, which is that of the hosts.
+The change is one of a tbf of the switch, which is made at once, or with `--by link` another `lab
+link`, which lets the traffic pass freely for some 0.4 s in between.
 Printed: the share of the changes that are found within one sample of their place, and of the runs
 without a change that show one.
 
@@ -13,6 +15,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import subprocess
 import tempfile
 import threading
 import time
@@ -30,7 +33,7 @@ EXPERIMENT = """\
 experiment: planted-changes
 roles: [sender, receiver]
 measure:
-  netperf: {{test: TCP_STREAM, seconds: {seconds}}}
+  netperf: {{test: TCP_STREAM, seconds: {seconds}, congestion_control: cubic}}
 repeat: {{replicates: {runs}, order: listed, seed: 1}}
 """
 RATES = (10_000_000, 14_000_000, 20_000_000, 30_000_000)
@@ -42,8 +45,10 @@ Planted = tuple[float, float, int, int]
 class Planter:
     """Sets the link's rate before each run, and changes it during every second one."""
 
-    def __init__(self, lab: labs.Lab, seconds: int, chance: random.Random, runs: int) -> None:
-        self.lab, self.seconds, self.chance, self.runs = lab, seconds, chance, runs
+    def __init__(
+        self, lab: labs.Lab, seconds: int, chance: random.Random, runs: int, by: str
+    ) -> None:
+        self.lab, self.seconds, self.chance, self.runs, self.by = lab, seconds, chance, runs, by
         self.planted: dict[int, Planted] = {}
         self._timer: threading.Thread | None = None
 
@@ -69,7 +74,13 @@ class Planter:
         self.planted[run] = since, time.time(), first, second
 
     def _shape(self, rate: int) -> None:
-        labs.shape_link(self.lab.name, self.lab.hosts[0], labs.Shape(rate, DELAY))
+        if self.by == "link":
+            labs.shape_link(self.lab.name, self.lab.hosts[0], labs.Shape(rate, DELAY))
+            return
+        port = self.lab.data_port(self.lab.hosts[1])
+        words = ["tc", "-n", self.lab.switch, "qdisc", "replace", "dev", port, "root", "tbf"]
+        words += ["rate", str(rate), "burst", "16kb", "limit", "64kb"]
+        subprocess.run(words, check=True)
 
 
 def main() -> None:
@@ -78,6 +89,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--seconds", type=int, default=6)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--by", choices=("link", "tbf"), default="tbf")
     parser.add_argument("--out", help="a folder to keep")
     arguments = parser.parse_args()
     lab = labs.up(f"tl{os.getpid()}", hosts=3)
@@ -89,7 +101,7 @@ def main() -> None:
             hosts = Path(folder) / "hosts.yaml"
             hosts.write_text(yaml.safe_dump({"ssh_config": given["ssh_config"], **own}))
             chance = random.Random(arguments.seed)
-            planter = Planter(lab, arguments.seconds, chance, arguments.runs)
+            planter = Planter(lab, arguments.seconds, chance, arguments.runs, arguments.by)
             text = EXPERIMENT.format(seconds=arguments.seconds, runs=arguments.runs)
             carried_out(text, lab, Path(folder), planter.between, hosts)
             judge(Path(folder) / "results", planter.planted)
