@@ -30,6 +30,9 @@ TRACE_MARGIN = 3.0
 PROFILE_MARGIN = 30.0
 """Seconds that a profile may last beyond its run, whose client ends it."""
 
+COUNTED_FROM = 3.0
+"""Seconds of the shortest run of which drops are counted: to begin takes a second on slow hosts."""
+
 SERVER, SETTINGS = "server", "settings"
 
 PROFILE_BEGIN, PROFILE_END = "profile begins", "profile ends"
@@ -111,7 +114,7 @@ def measurement(
         tuple(
             Step(role, raw.DROPS, _drops(specification))
             for role in roles
-            if role in specification.drops
+            if role in specification.drops and specification.seconds >= COUNTED_FROM
         ),
         tuple(_traces(specification, machines)),
         watched(raw.WATCH_BEFORE, watch.BEGIN) + evidence(raw.BEFORE) + cpus(raw.BEFORE),
