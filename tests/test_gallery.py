@@ -13,6 +13,8 @@ EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 TEXT = (EXPERIMENTS / "README.md").read_text()
 SECTIONS = dict(re.findall(r"^## ([a-z-]+)\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL))
 FILES = sorted(EXPERIMENTS.glob("*.yaml"))
+WITHOUT_CHART = ("highest-rate", "rrul")
+"""Experiments of no report, which the gallery does not keep."""
 
 
 def test_there_is_a_section_for_each_experiment_and_for_nothing_else():
@@ -25,6 +27,8 @@ def test_a_section_has_the_question_the_command_and_the_chart(path: Path):
     assert f"netlimits run experiments/{path.name}" in section
     if path.stem != "stateless-offloads-gro-hw":  # the same question, and it says so
         assert " ".join(load.load(path).question.split()) in " ".join(section.split())
+    if path.stem in WITHOUT_CHART:
+        return
     (chart,) = re.findall(r"!\[[^\]]+\]\((figures/[^)]+)\)", section)
     assert (EXPERIMENTS / chart).stat().st_size > 1000
     assert (EXPERIMENTS / chart).read_bytes().startswith(b"\x89PNG")

@@ -51,7 +51,8 @@ def test_what_is_kept_says_all_that_the_campaign_said(gallery: ModuleType, tmp_p
 
 
 def test_every_experiment_has_its_form(gallery: ModuleType):
-    assert set(gallery.FORMS) == {p.stem for p in (TOP / "experiments").glob("*.yaml")}
+    experiments = {p.stem for p in (TOP / "experiments").glob("*.yaml")}
+    assert set(gallery.FORMS) == experiments - {"highest-rate", "rrul"}, "these are of no report"
 
 
 @pytest.mark.parametrize("short", [False, True])
