@@ -74,7 +74,7 @@ RECIPES = (
         ],
         [
             (("describe", "tools"), r"toynet.*toyserver.*4242"),
-            (("describe", "metrics"), r"netperf_, .*toynet_ in front"),
+            (("describe", "metrics"), r"netperf_, .*toynet_, .* in front"),
             (("plan", "toys.yaml"), r"2 configurations"),
             (RUN, r"run 2: ok"),
             (("table", "results", "--of", "toynet_local_process_cpu"), r"by toynet(?s:.*)25"),

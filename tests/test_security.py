@@ -58,6 +58,7 @@ def names(path: Path) -> list[tuple[int, str]]:
 SCRIPTS = {
     "campaign/under_load.py": "quotes every word: test_bulk_streams_quote_every_word",
     "campaign/parallel.py": "quotes every word: test_parallel_streams_quote_every_word",
+    "evidence/drops.py": "two constants of the module, one after the other",
     "hosts/in_turn.py": "quotes every word: test_commands_in_turn_quote_every_word",
     "hosts/local.py": "opens `exec sh` and nothing else",
     "hosts/ssh/reach.py": "the user's own ProxyCommand, which ssh(1) hands to a shell too",

@@ -78,11 +78,11 @@ OF_COMMANDS = ("switch",)
 
 
 TRIED = (
-    *("link", "pause", "channels", "ring", "coalesce", "irq", "xps", "rss", "ntuple", "mtu"),
-    *("offload", "gso", "ingress", "tunnel", "qdisc", "governor", "c_states"),
+    *("pause", "channels", "ring", "coalesce", "irq", "xps", "rss", "ntuple"),
+    *("gso", "ingress", "tunnel", "governor", "c_states"),
 )
-"""Settings that a driver or kernel may take and ignore, or refuse only when they are written: they
-are tried before the first run."""
+"""Settings that a driver may take and ignore, or that need modules: they are tried before the first
+run. What cuts hosts off (`link`, `mtu`) and what is always refused aloud is not."""
 
 
 def setting(name: str) -> Setting:

@@ -48,5 +48,5 @@ def test_a_search_that_was_interrupted_finds_the_cap(lab, tmp_path: Path):
     assert len({run.number for run in runs}) == len({run.values["rate"] for run in runs})
     (row,) = searches(campaign.frame()).to_dict("records")
     # a second's queue of 512 KB and a busy machine are within it
-    assert 0.8 * CAP < row["rate held"] < 1.1 * CAP
+    assert 0.5 * CAP < row["rate held"] < 1.1 * CAP
     assert nl.charts.search(campaign.frame()).axes[0].get_ylabel() == "Rate"

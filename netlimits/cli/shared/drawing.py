@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from netlimits.charts import KINDS, REQUIRED, SOURCES, ChartKind
 from netlimits.cli.shared import entries
 from netlimits.cli.shared.results import Results
-from netlimits.errors import DataError
+from netlimits.errors import ArchiveError, DataError
 from netlimits.experiment.report_schema import VERDICTS
 
 if TYPE_CHECKING:
@@ -244,7 +244,10 @@ def _timelines(
     ok = campaign.ok_runs() if run is None else []
     for number, suffix in alone.items():
         same = [n for n in ok if campaign.runs[n].config == campaign.runs[number].config]
-        frame = campaign.timelines(same[:FAINT_RUNS] or [number])
+        try:
+            frame = campaign.timelines(same[:FAINT_RUNS] or [number])
+        except ArchiveError as error:
+            raise DataError(str(error)) from None
         run_name, _, about = _about(campaign, number).partition(", ")
         limit = f"limited by {limits[number]}" if number in limits else ""
         words = [run_name if len(same) < 2 else "", about, limit]

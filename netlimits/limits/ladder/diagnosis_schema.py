@@ -86,6 +86,7 @@ SCHEMA: Mapping[str, Any] = {
             )
         ),
         left_out={"description": "Changes that could not be made, and why.", **_list(_TEXT)},
+        profile={"description": "What the CPU did, of --profile.", **_list(_TEXT)},
         restored={"type": "boolean"},
         results={"description": "The campaign's folder.", **_TEXT},
     ),

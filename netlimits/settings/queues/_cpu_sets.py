@@ -129,9 +129,9 @@ class CpuSets:
         try:
             cpus = _wanted(wanted)
             targets = self._targets(state, wanted)
+            missing = cpus - members(state[ONLINE]) if ONLINE in state else ()
         except ValueError as error:
             raise SettingError(str(error), setting=self.name) from None
-        missing = cpus - members(state[ONLINE]) if ONLINE in state else ()
         if missing:
             raise SettingError(
                 f"CPU {min(missing)} is not there; online are {state[ONLINE]}", setting=self.name
