@@ -37,7 +37,7 @@ ORDER = ("error", "warning", "note")
     "--try",
     "write",
     is_flag=True,
-    help="Write each setting, read it back and restore it, as `run` does before its first run.",
+    help="Write settings that a driver may ignore, read them back and restore them, as `run` does.",
 )
 @PATIENCE
 @JSON

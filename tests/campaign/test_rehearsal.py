@@ -24,6 +24,12 @@ def pair(sender=SimulatedMachine):
             "receiver": SimulatedMachine("receiver", "192.0.2.2")}  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def tries_offloads(monkeypatch):
+    """The simulated machines have no other setting that a driver may ignore."""
+    monkeypatch.setattr(rehearsal, "TRIED", ("offload",))
+
+
 def rehearsed(work: Work) -> None:
     work.campaign.archive.lock()
     try:
