@@ -108,12 +108,12 @@ def test_a_sound_lab_has_no_errors_and_says_what_was_looked_at(check):
 
 
 def test_settings_are_written_and_restored_only_where_it_may_try_them(check):
-    text = SMALL.replace("offload: {tso: off}", "qdisc: {kind: pfifo, limit: 7}")
+    text = SMALL.replace("offload: {tso: off}", "gso: {max: 32768}")
     note = severe(check(text), "note")["sender", "settings"]
-    assert "available: qdisc; not tried: qdisc (--try writes them)" in note
+    assert "available: gso; not tried: gso (--try writes them)" in note
     tried = json.loads(check.run("check", check.experiment(text), "--json", "--try").stdout)
-    assert severe(tried["findings"], "note")["sender", "settings"] == "available: qdisc; tried; "
-    check.inside("sender", "sh", "-c", "! tc qdisc show dev data0 | grep pfifo")
+    assert severe(tried["findings"], "note")["sender", "settings"] == "available: gso; tried; "
+    check.inside("sender", "sh", "-c", "! ip -d link show dev data0 | grep 'gso_max_size 32768'")
 
 
 def test_one_host_that_cannot_be_reached_does_not_hide_the_others_faults(check):
