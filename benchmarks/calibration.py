@@ -103,10 +103,10 @@ def main() -> None:
             print(f"| {place} | {edge:g} | {right + wrong} | {right} |")
             bins.append({"place": place, "least": edge, "right": right, "labelled": right + wrong})
     if given["write"]:
-        made = ", ".join(name for name in sources if given[name])
+        names = ", ".join(name for name in sources if given[name])
         source = {
             "what": "undetermined runs of known cause, by place and score of the class named",
-            "benchmarks": f"benchmarks/calibration.py, of labelled {made}",
+            "benchmarks": f"benchmarks/calibration.py, of labelled {names}",
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
             "runs": runs,
             "undetermined": undetermined,

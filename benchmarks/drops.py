@@ -171,10 +171,10 @@ def counted(host: Host, act: Callable[[], None]) -> drops.CountedDrops:
         time.sleep(0.02)
     act()
     completed = server.stop()
-    found = drops.read(completed)
-    if found is None:
+    counted_drops = drops.read(completed)
+    if counted_drops is None:
         raise ToolFailure(f"{host.name} counts no drops: {completed.complaint}")
-    return found
+    return counted_drops
 
 
 def sent(host: Host, to: str, count: int, cause: Cause) -> float:
@@ -199,9 +199,11 @@ def planted(
             take = hosts["receiver"].serve(Command(("perl", "-e", TAKE, *words)))
             time.sleep(0.5)
         before = cause.counter(host, interface) if cause.counter else 0
-        found = counted(host, lambda: (sent(hosts["sender"], to, count, cause), time.sleep(0.5))[1])
+        counted_drops = counted(
+            host, lambda: (sent(hosts["sender"], to, count, cause), time.sleep(0.5))[1]
+        )
         after = cause.counter(host, interface) if cause.counter else None
-        return found, None if after is None else after - before
+        return counted_drops, None if after is None else after - before
     finally:
         if take:
             take.stop()
@@ -239,16 +241,16 @@ def main() -> None:
         labs.down(lab.name)
 
 
-def report(name: str, found: drops.CountedDrops, counter: int | None) -> None:
+def report(name: str, counted_drops: drops.CountedDrops, counter: int | None) -> None:
     """Print one line on what was counted."""
-    lost = [drop for drop in found.drops if drop.reason not in drops.NO_LOSS]
+    lost = [drop for drop in counted_drops.drops if drop.reason not in drops.NO_LOSS]
     total = sum(drop.count for drop in lost)
-    right = sum(drop.count for drop in found.drops if drop.reason in CAUSES[name].reasons)
+    right = sum(drop.count for drop in counted_drops.drops if drop.reason in CAUSES[name].reasons)
     share = f"{100 * right / total:.1f} %" if total else "–"
     ratio = f"{right / counter:.4f}" if counter else "–"
-    places = ", ".join(f"{d.reason} at {d.place} {d.count}" for d in found.drops[:3])
+    places = ", ".join(f"{d.reason} at {d.place} {d.count}" for d in counted_drops.drops[:3])
     print(f"{name}: {total} drops, right reason {share}, over the counter {ratio} of {counter}; "
-          f"elsewhere {found.elsewhere}; {places}", flush=True)  # fmt: skip
+          f"elsewhere {counted_drops.elsewhere}; {places}", flush=True)  # fmt: skip
 
 
 def cost(

@@ -247,7 +247,7 @@ class SecondSide(TypedDict):
 
 
 class ClockOffset(TypedDict):
-    """How far a host's clock was ahead of the controller's when the campaign began."""
+    """The offset of a host's clock from the controller's when the campaign began, in seconds."""
 
     offset_s: float
     bound_s: float

@@ -51,7 +51,7 @@ class Specification:
 
     @property
     def profiling(self) -> Profiling | None:
-        """What to profile in this run; None for a run that records no profile."""
+        """Return what to profile in this run; None for a run that records no profile."""
         return self.around.profile if self.profiled else None
 
     @property

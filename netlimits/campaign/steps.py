@@ -186,13 +186,13 @@ def address(
 
 
 def beside(specification: Specification, server: ServerAddress) -> ServerAddress:
-    """Where the server of the bulk streams listens; that of the test if it serves both."""
+    """Return the address of the bulk streams' server: that of the test's if it serves both."""
     other = specification.other_server
     return replace(server, port=tool(other).port) if other else server
 
 
 def _port(specification: Specification) -> int:
-    """Where the tool's server listens, unless it has a port of its own each time."""
+    """Return the server's port, unless it has another one each time."""
     return int(specification.options.get("port", tool(specification.tool).port))
 
 

@@ -41,21 +41,21 @@ def _profiling(site: Site, role: str) -> Iterator[Profiling]:
 
 def _problem(site: Site, role: str, answer: Completed) -> tuple[str, str]:
     """Return what is wrong and what to do, empty if nothing is."""
-    told = dict(_ANSWER.findall(answer.stdout))
+    values = dict(_ANSWER.findall(answer.stdout))
     without = f"or leave {role} out of `profile`"
-    if "perf" not in told:
+    if "perf" not in values:
         return "there is no perf", f"install it there (Debian: linux-perf), {without}"
-    if not told.get("version"):
-        return "perf does not run", f"install the package of its kernel {told.get('kernel')}"
-    limit, frequency = told.get("limit", ""), max(p.frequency for p in _profiling(site, role))
+    if not values.get("version"):
+        return "perf does not run", f"install the package of its kernel {values.get('kernel')}"
+    limit, frequency = values.get("limit", ""), max(p.frequency for p in _profiling(site, role))
     if limit.isdigit() and int(limit) < frequency:
         advice = "lower `frequency`, or raise kernel.perf_event_max_sample_rate"
         return f"the kernel takes at most {limit} samples/s, not {frequency}", advice
-    if not told.get("event"):
+    if not values.get("event"):
         why = answer.complaint or "it recorded nothing"
         advice = f"allow perf as SECURITY.md's sudoers does, log in as root, {without}"
         return f"perf may not record all CPUs: {why}", advice
-    if told.get("names") != "yes":
+    if values.get("names") != "yes":
         advice = "set kernel.kptr_restrict to 0 or 1 there, or log in as root"
         return "the kernel hides the names of its functions", advice
     return "", ""

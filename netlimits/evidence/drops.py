@@ -140,7 +140,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class CountedDrops:
-    """What one host's kernel dropped.
+    """The packets that one host's kernel dropped.
 
     Attributes:
         drops: By reason and place, the most frequent first.

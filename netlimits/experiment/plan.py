@@ -127,7 +127,7 @@ class Plan:
         self._profiled = profile.get("runs", PROFILED_RUNS) if profile else 0
 
     def __len__(self) -> int:
-        """How many runs there are; of searches, those that are known."""
+        """Return the number of runs; of searches, of those that are known."""
         if self.experiment.searched:
             return len(self._trials)
         added = sum(
@@ -234,7 +234,7 @@ class Plan:
             )
 
     def with_trials(self, trials: Iterable[Run]) -> Plan:
-        """The same plan, with the trials of its searches that were made."""
+        """Return the same plan with the trials that its searches have so far."""
         plan = copy.copy(self)
         plan._trials = tuple(trials)
         return plan

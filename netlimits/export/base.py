@@ -117,15 +117,17 @@ class Runs:
                 number += len(table)
 
     def _last_attempts(self) -> Iterator[pd.DataFrame]:
+        last = frames.last_attempts(self.frame)
         key = ["run", "attempt"]
-        if not {*key} <= {*self.frame.columns}:
-            yield self.frame
-            return
-        last = self.frame[key].sort_values(key).drop_duplicates("run", keep="last")
-        wanted = pd.MultiIndex.from_frame(last)
-        for piece in self.pieces() if self.pieces else (self.frame,):
-            rows = piece[pd.MultiIndex.from_frame(piece[key]).isin(wanted)]
-            yield rows.sort_values(key).drop_duplicates("run", keep="last")
+        if not {*key} <= {*last.columns}:
+            yield last
+        elif self.pieces is None:
+            yield last.sort_values(key)
+        else:
+            wanted = pd.MultiIndex.from_frame(last[key])
+            for piece in self.pieces():
+                rows = piece[pd.MultiIndex.from_frame(piece[key]).isin(wanted)]
+                yield rows.sort_values(key)
 
     def _runs(self, table: pd.DataFrame, first: int) -> Iterator[ExportedRun]:
         identity = [name for name in IDENTITY if name in table.columns]

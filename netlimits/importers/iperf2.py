@@ -77,7 +77,7 @@ class Result:
 
 @dataclass(slots=True)
 class Iperf2Run:
-    """What was read of a run so far."""
+    """A run while its lines are read."""
 
     line: int
     server: bool

@@ -92,7 +92,7 @@ class _Result:
 
 @dataclass(slots=True)
 class _Run:
-    """What was read of a run so far."""
+    """A run while its lines are read."""
 
     line: int
     server: bool

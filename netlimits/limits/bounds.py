@@ -42,7 +42,7 @@ def _link(run: RunFigures) -> Ceiling | None:
 
 
 def _pcie(run: RunFigures) -> Ceiling | None:
-    """What the narrower end's slot carries; headers of PCIe's own packets take some of it."""
+    """Return the rate of the narrower end's PCIe slot, part of which its packets' headers take."""
     if not run.pcie_mbps:
         return None
     end = min(run.pcie_mbps, key=run.pcie_mbps.__getitem__)

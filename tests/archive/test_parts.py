@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from recorded import EXPERIMENT, begun, recorded, rewritten
 
 import netlimits
-from netlimits.archive import parts, reader
+from netlimits.archive import parts, reader, records
 from netlimits.archive.formats import digest
 from netlimits.archive.reader import Campaign
 from netlimits.archive.records import end_fields, run_fields, unfinished
@@ -25,6 +25,7 @@ from netlimits.cli import group
 from netlimits.cli.shared import logins
 from netlimits.errors import ArchiveError
 from netlimits.model import Record
+from netlimits.report import contents
 
 EXAMPLE = Path(__file__).parents[2] / "notebooks" / "example-campaign"
 MANY = EXPERIMENT.replace("replicates: 2", "replicates: 12")
@@ -510,6 +511,59 @@ def test_csv_comes_in_pieces(out, tmp_path):
     reader.open(out).frame().to_csv(tmp_path / "whole.csv", index=False)
     mine, whole = pd.read_csv(tmp_path / "c"), pd.read_csv(tmp_path / "whole.csv")
     pd.testing.assert_frame_equal(mine, whole)
+
+
+def test_chosen_attempts_are_rows_of_the_frame(out):
+    campaign = reader.open(out)
+    wanted = campaign.frame().iloc[[20, 3, 9]]
+    rows = campaign.attempts(wanted[["run", "attempt"]])
+    pd.testing.assert_frame_equal(rows, wanted, check_dtype=False)
+
+
+def test_an_attempt_that_was_parsed_again_is_in_one_piece(tmp_path):
+    campaign = with_raw_output(tmp_path / "out")
+    for _ in range(2):
+        campaign = reader.open(campaign.path)
+        campaign.archive.lock()
+        reparse.reparse(campaign)
+        campaign.archive.compaction.roll_all()
+        campaign.archive.close()
+    pieces = pd.concat(reader.open(campaign.path).frames())
+    assert not pieces.duplicated(["run", "attempt"]).any()
+    assert len(pieces) == len(campaign.frame())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "OUT"),
+        *(("export", "--format", form) for form in ("json", "influx", "openmetrics", "opensearch")),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_campaign_with_parts_is_printed_as_one_without(out, tmp_path, words):
+    """Its commands read only some columns, or a part at a time."""
+
+    def printed(folder: Path) -> str:
+        argv = [words[0], str(folder), *(str(folder) if w == "OUT" else w for w in words[1:])]
+        done = CliRunner().invoke(group, argv)
+        assert done.exit_code == 0, done.output
+        text = done.output.replace(str(folder), "OUT")
+        return text.replace('_s": 4.0,', '_s": 4,')  # a part of integers keeps them
+
+    assert printed(out) == printed(bare(out, tmp_path / "bare").path)
+
+
+def test_a_page_of_parts_is_that_of_records(out, tmp_path):
+    campaign = reader.open(out)
+    first = records.example(campaign.archive)
+    assert first == next(record for record in campaign.records() if record.status == "ok")
+    attempts = campaign.frame(contents.ATTEMPT)
+    failures, more = contents.failures(attempts)
+    assert more == 0
+    failed = [r for r in campaign.records() if r.status != "ok"]
+    assert sum(failure.count for failure in failures) == len(failed)
+    assert {(f.status, f.reason) for f in failures} == {(r.status, r.reason) for r in failed}
 
 
 def test_results_of_before_there_were_parts_go(out):

@@ -42,9 +42,9 @@ def counts_of(runs: pd.DataFrame, end: str) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Dispersion:
-    """How much more shares vary between runs than independent samples do, at one end.
+    """The variance of shares between runs over that of independent samples, at one end.
 
-    `factors` and `degrees` are those of each category.
+    `factors` and `degrees` (of freedom) have a value for each category.
     """
 
     factors: np.ndarray

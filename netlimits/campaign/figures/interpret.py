@@ -206,7 +206,7 @@ def _sampled(
 
 
 def _profiled(specification: Specification, entries: Entries, end: str) -> dict[str, Scalar]:
-    """What an end's CPUs did in a profiled run. Raises ToolFailure for one without samples."""
+    """Return what an end's CPUs did in a profiled run. Raises ToolFailure without samples."""
     programs = tool(specification.tool).processes(specification.options)
     texts = [e.stdout for e in entries if e.step == PROFILE and e.host in specification.ends[end]]
     if not texts:
@@ -257,8 +257,8 @@ def _obeyed(
     """`disturbed_pct`. Raises ToolFailure for a run that its interfaces or links contradict."""
     interfaces = list(_interfaces(specification, entries, streams, counts))
     transport = _transport(specification)
-    told = (figures.get(n) for n in ("transport_mss_bytes", "local_mss_bytes", "remote_mss_bytes"))
-    sizes = [float(size) for size in told if size]
+    names = ("transport_mss_bytes", "local_mss_bytes", "remote_mss_bytes")
+    sizes = [float(size) for name in names if (size := figures.get(name))]
     mss = sizes[0] if sizes and transport == "tcp" else 0.0
     share = physics.disturbance(
         interfaces, transport, mss, seconds, specification.ipv6, specification.gained
@@ -317,8 +317,8 @@ def _packet(
     roles = [role for of_end in specification.ends.values() for role in of_end]
     mtus = [mtu for role in roles if (mtu := specification.mtus.get(role))]
     udp = _transport(specification) == "udp"
-    told = (figures.get(name) for name in ("transport_mss_bytes", f"{sender}_mss_bytes"))
-    mss = max((float(size) for size in told if size), default=0.0)
+    names = ("transport_mss_bytes", f"{sender}_mss_bytes")
+    mss = max((float(size) for name in names if (size := figures.get(name))), default=0.0)
     seen = [c for e in entries if e.step == SAMPLE for look in parse_snapshots(e.completed)
             for c in look.connections]  # fmt: skip
     return physics.Framing(

@@ -40,8 +40,8 @@ def findings(site: Site, host: PromptHost, role: str, states: States) -> Iterato
     if seen and not refused:
         names = ", ".join(dict.fromkeys(seen))
         untried = ", ".join(name for name in dict.fromkeys(seen) if name in TRIED)
-        told = f"; not tried: {untried} (--try writes them)" if untried else ""
-        yield Finding(role, SETTINGS_READ, "note", f"available: {names}{told}")
+        note = f"; not tried: {untried} (--try writes them)" if untried else ""
+        yield Finding(role, SETTINGS_READ, "note", f"available: {names}{note}")
 
 
 def never(site: Site, role: str) -> Iterator[Finding]:

@@ -234,7 +234,7 @@ def _comparisons(
 def _judged(
     comparison: BothSides, conditions: Sequence[gates.Condition]
 ) -> Iterator[tuple[Sequence[gates.Judged], pd.DataFrame]]:
-    """What each condition finds in its rows, and the rows."""
+    """Yield the results of each condition, and the rows that it is about."""
     for condition in conditions:
         rows = condition.rows(comparison.table([condition.of], condition.threshold))
         yield list(condition.judged(rows)), rows

@@ -22,7 +22,7 @@ READER = ("sep", "decimal", "thousands", "encoding", "skiprows", "comment", "hea
 
 @dataclass(frozen=True)
 class TableOptions:
-    """What the user says of a table's columns."""
+    """The metrics, units and factors that the user gives for a table's columns."""
 
     metric: tuple[str, ...] = ()
     unit: tuple[str, ...] = ()

@@ -126,7 +126,7 @@ class HtbClass:
 
 @dataclass(slots=True)
 class Tree:
-    """What an experiment asks for: the root first, each after its parent."""
+    """The qdiscs that an experiment sets: the root first, each after its parent."""
 
     nodes: list[Node] = field(default_factory=list)
     classes: list[HtbClass] = field(default_factory=list)
