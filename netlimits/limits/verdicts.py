@@ -140,6 +140,9 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
     told = counts[likely[0]]
     first = [verdict for verdict in verdicts if likely[0] in (verdict.limit, verdict.points_to)]
     nearest = len(first) - told
+    # the class that most runs have evidence of may be the first of none
+    nearest_class = next(each for each in CLASSES if each.name == likely[0])
+    decide = first[0].decide if first else nearest_class.intervention.decides(likely[0])
     more = f", and the nearest class of {nearest} more" if nearest else ""
     return Verdict(
         UNDETERMINED,
@@ -147,7 +150,7 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
         {},
         likely[0],
         f"it is the verdict of only {told} of {len(verdicts)} runs{more}",
-        first[0].decide,
+        decide,
         share,
         len(verdicts),
         leading[:LEADING],

@@ -935,3 +935,16 @@ def test_a_wrong_choice_is_one_line(csv, capsys, words, why):
     assert status == 2
     assert why in err
     assert err.count("\n") == 1
+
+
+def test_the_likeliest_class_may_be_the_second_of_every_run():
+    runs = [
+        Verdict("receiver-cpu", "Busy.", {}, likely=("receiver-cpu", "sender-cpu")),
+        Verdict("path-cap", "Full.", {}, likely=("path-cap", "sender-cpu")),
+        Verdict("loss", "Lost.", {}, likely=("loss", "sender-cpu")),
+    ]
+    verdict = of_configuration(runs)
+    assert verdict.limit == UNDETERMINED
+    assert verdict.likely[0] == "sender-cpu"
+    assert verdict.why_not == "it is the verdict of only 0 of 3 runs"
+    assert "proves sender-cpu" in verdict.decide
