@@ -90,7 +90,6 @@ def _window(seconds: int, *entries: int) -> list[str]:
     return [f"report.{entry}.window_s={seconds}" for entry in entries]
 
 
-LINK = 100_000_000
 ROOM = "settings.1.sysctl={net.core.rmem_default: {want: 33554432, if_fixed: accept}}"
 """What a machine of 400 MB has: a receiver that falls behind would fill the report's 2 GiB, and the
 kernel would kill it."""
@@ -133,7 +132,7 @@ FORMS = {
         sets=["derive.link=40000000", "derive.burst=65536", "factors.mss=[1460]"],
     ),
     "rr-bursts": Form("first_bursts", seconds=2, sets=["trace.packets=200"], traces=True),
-    "latency-under-load": Form("boxes-latency_p99", seconds=2, link=LINK),
+    "latency-under-load": Form("boxes-latency_p99", seconds=2, link=turin_lab.LINK),
     "mtu-aggregate": Form("highest_average", seconds=8, sets=_window(5, 0, 1), hosts=3),
     "mtu-aggregate-capped": Form(
         "highest_average",
@@ -147,7 +146,7 @@ FORMS = {
         ],
         hosts=3,
     ),
-    "tool-comparison": _turin(12, SIZES, tools="iperf3 nuttcp netperf", link=LINK),
+    "tool-comparison": _turin(12, SIZES, tools="iperf3 nuttcp netperf", link=turin_lab.LINK),
     "tso": _turin(40, DECADES, TOOLS),
     "jumbo": _turin(40, DECADES, TOOLS),
     # a link that large sends fill also beside the load, as they fill the report's

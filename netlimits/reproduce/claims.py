@@ -24,7 +24,10 @@ from netlimits.analysis.statistics import contrasts
 from netlimits.analysis.statistics.intervals import ENOUGH
 
 Verdict = Literal["holds", "does not hold", "undecided", "too few blocks", "cannot show it"]
+Measure = Callable[[pd.DataFrame], "Sample"]
 INFINITE = float("inf")
+FULL = 0.95
+"""The share of the fastest configuration's rate from which on a link counts as full."""
 
 
 class Sample(NamedTuple):
@@ -50,15 +53,15 @@ class Assertion:
         measure: Makes the sample from its runs.
         low: Lower end of the range.
         high: Upper end of the range.
-        statement: Id in data/statements.csv, "" for none.
+        statements: Ids in data/statements.csv that it stands for.
     """
 
     words: str
     experiment: str
-    measure: Callable[[pd.DataFrame], Sample]
+    measure: Measure
     low: float = 0.0
     high: float = INFINITE
-    statement: str = ""
+    statements: tuple[str, ...] = ()
 
     def judge(self, frame: pd.DataFrame) -> Judgement:
         sample = self.measure(frame)
@@ -125,7 +128,7 @@ class Judgement:
 
 def ratio(
     of: str, factor: str, over: str, under: str, where: str = "", conditions: Sequence[str] = ()
-) -> Callable[[pd.DataFrame], Sample]:
+) -> Measure:
     """Return a measure: the metric at one value of a factor over another, in blocks."""
 
     def sample(frame: pd.DataFrame) -> Sample:
@@ -151,7 +154,7 @@ def gain(
     conditions: Sequence[str],
     first: str,
     second: str,
-) -> Callable[[pd.DataFrame], Sample]:
+) -> Measure:
     """Return a measure: how many times greater a ratio is in one query's runs than in another's."""
 
     def sample(frame: pd.DataFrame) -> Sample:
@@ -169,9 +172,7 @@ def gain(
     return sample
 
 
-def between(
-    of: str, first: str, second: str, conditions: Sequence[str] = ()
-) -> Callable[[pd.DataFrame], Sample]:
+def between(of: str, first: str, second: str, conditions: Sequence[str] = ()) -> Measure:
     """Return a measure: the metric's geometric mean over one query's runs, over another's."""
 
     def sample(frame: pd.DataFrame) -> Sample:
@@ -189,9 +190,60 @@ def between(
     return sample
 
 
-def not_shown(why: str) -> Callable[[pd.DataFrame], Sample]:
-    """Return a measure for a claim that the experiment's runs cannot show."""
-    return lambda frame: Sample(np.empty(0), 0, why)
+def of_blocks(
+    figure: Callable[[pd.DataFrame], float],
+    over: float | Callable[[pd.DataFrame], float],
+    where: str,
+) -> Measure:
+    """Return a measure: a figure of each block's runs, over another one or over a constant."""
+
+    def sample(frame: pd.DataFrame) -> Sample:
+        runs = frames.usable(frame.query(where))
+        blocks = frames.blocks(runs)
+        parts = [] if blocks is None else [part for _, part in runs.groupby(blocks)]
+        ratios = np.array([figure(p) / (over(p) if callable(over) else over) for p in parts])
+        return Sample(np.log(ratios[np.isfinite(ratios) & (ratios > 0)]), len(runs))
+
+    return sample
+
+
+def needs(condition: Callable[[pd.DataFrame], str], measure: Measure) -> Measure:
+    """Return a measure that has a sample only where the runs meet a condition of the claim.
+
+    `condition` returns what the runs lack, "" for nothing.
+    """
+
+    def sample(frame: pd.DataFrame) -> Sample:
+        lacking = condition(frame)
+        return Sample(np.empty(0), 0, lacking) if lacking else measure(frame)
+
+    return sample
+
+
+def full_link(
+    by: Sequence[str], where: str = "", *, of: str = "throughput", share: float = FULL
+) -> Callable[[pd.DataFrame], str]:
+    """Return a condition: each configuration's mean rate is near that of the fastest.
+
+    Args:
+        by: Columns that tell configurations from each other.
+        where: Query that chooses runs.
+        of: Metric or column of the rate.
+        share: Least share of the fastest configuration's rate.
+    """
+
+    def lacking(frame: pd.DataFrame) -> str:
+        runs = frames.usable(frame.query(where) if where else frame)
+        rates = runs.groupby(list(by))[_column(frame, of)].mean()
+        least = float(rates.min() / rates.max())
+        if least >= share:
+            return ""
+        return (
+            "needs a full link, and the slowest configuration carried "
+            f"{100 * least:.0f} % of the fastest's rate"
+        )
+
+    return lacking
 
 
 def _column(frame: pd.DataFrame, of: str) -> str:

@@ -120,7 +120,7 @@ def stated(report: Report, statements: Statements | None = None) -> Iterator[Com
             measures = {i.name: f"; {i.experiment} measures it" for i in report.items}
             remark = why + measures.get(item, "")
             judgement = turin_lab.judgements().get(key)
-            in_the_lab = str(judgement) if judgement else "–"
+            in_the_lab = f"{judgement.claim.words}: {judgement}" if judgement else "–"
             known_as = (report.name, item, key, what, figure.written, in_the_lab)
             yield Comparison(*known_as, "stated", "no data", remark)
         elif key in report.conditions:

@@ -246,10 +246,7 @@ def turin(number: str, title: str) -> Chart:
     runs = turin_lab.runs(figure.experiment)
     remarks = ["curves: the lab's machines", "dashed: printed in the report"]
     if figure.only:
-        tool = turin_lab.reports_tool() if figure.only == "nttcp" else figure.only
-        runs = runs[runs["tool"] == tool]
-        if tool != figure.only:
-            remarks.append(f"{tool} stands in for {figure.only}")
+        runs = runs[runs["tool"] == figure.only]
     if figure.of == RANGE:
         chart = _ranges(runs)
     else:

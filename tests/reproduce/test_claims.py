@@ -6,7 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from netlimits.reproduce.claims import Assertion, Judgement, between, gain, not_shown, ratio
+from netlimits.reproduce.claims import (
+    Assertion,
+    Judgement,
+    between,
+    full_link,
+    gain,
+    needs,
+    of_blocks,
+    ratio,
+)
 
 
 def runs(gains: dict[str, float], blocks: int = 6, noise: float = 0.02) -> pd.DataFrame:
@@ -58,10 +67,31 @@ def test_a_gain_among_some_runs_over_that_among_others() -> None:
 def test_what_was_not_measured_cannot_show_it() -> None:
     judgement = Assertion("", "", ON).judge(runs({"a": 1.5}).query("tso == 'on'"))
     assert str(judgement) == "cannot show it: tso was never off"
-    assert (
-        str(Assertion("", "", not_shown("no link")).judge(pd.DataFrame()))
-        == "cannot show it: no link"
+
+
+def test_a_claim_about_a_full_link_is_judged_only_where_every_configuration_fills_it() -> None:
+    needy = Assertion("", "", needs(full_link(("size", "tso")), ON), 0.9, 1.1)
+    slow = needy.judge(runs({"a": 1.5}))
+    assert slow.verdict == "cannot show it"
+    assert slow.unfit.startswith("needs a full link, and the slowest configuration carried 6")
+    full = needy.judge(runs({"a": 1.02}))
+    assert full.verdict == "holds", "the data show it, so it is judged"
+    some = full_link(("size", "tso"), "tso == 'on'")
+    assert Assertion("", "", needs(some, ON), 0.9, 1.1).judge(runs({"a": 1.5})).verdict == (
+        "does not hold"
     )
+
+
+def test_a_figure_of_each_block_is_held_against_a_constant_or_another() -> None:
+    def mean(frame: pd.DataFrame) -> float:
+        return float(frame["throughput_mbps"].mean())
+
+    frame = runs({"a": 1.5}, noise=0)
+    constant = Assertion("", "", of_blocks(mean, 100, "tso == 'off'")).judge(frame)
+    assert (constant.units, constant.runs) == (6, 6)
+    assert constant.value == pytest.approx(1.25, rel=0.03)  # blocks drift from 1.0 to 1.5
+    other = of_blocks(lambda f: 2 * mean(f), mean, "tso == 'off'")
+    assert Assertion("", "", other).judge(frame).value == pytest.approx(2)
 
 
 def test_runs_without_blocks_are_two_samples() -> None:
