@@ -1,4 +1,4 @@
-"""What bounds the data of a run beforehand: a link's speed, a qdisc that an experiment sets.
+"""Upper bounds of a run's data rate that are known beforehand: its link and its qdiscs.
 
 `figures.physics` holds what was measured against it.
 """
@@ -52,7 +52,7 @@ class Cap:
 
 
 def speed(of: Mapping[str, Any]) -> float | None:
-    """The bit rate of a host's data link, from its facts; None where it is not known.
+    """Return the bit rate of a host's data link, from its facts; None where it is not known.
 
     What a virtual link says (veth: 10000 Mb/s) is not its rate, nor is what a guest's NIC says:
     its host carries as much as it can. A virtual function's traffic need not leave the card.
@@ -68,7 +68,7 @@ def speed(of: Mapping[str, Any]) -> float | None:
 
 
 def caps(settings: Iterable[SettingUse]) -> dict[str, Cap]:
-    """The rate that an experiment's own htb, netem or cake gives each role.
+    """Return the rate that an experiment's own htb, netem or cake gives each role.
 
     `tc qdisc` does not show the first one's.
     """
@@ -97,7 +97,7 @@ def caps(settings: Iterable[SettingUse]) -> dict[str, Cap]:
 
 
 def _of_options(kind: str, option: str, options: Mapping[str, Any]) -> Cap:
-    """The cap of a netem or cake; cake counts its `overhead` in place of Ethernet's header."""
+    """Return the cap of a netem or cake (cake's `overhead` replaces Ethernet's header)."""
     bps = float(tc.rate(options[option]))
     what = f"{kind} of {bps / 1e6:g} Mbit/s"
     if kind == "netem":
@@ -108,7 +108,7 @@ def _of_options(kind: str, option: str, options: Mapping[str, Any]) -> Cap:
 
 
 def shaper(qdiscs: Sequence[Mapping[str, Any]], role: str) -> Cap | None:
-    """The cap of a tbf at the root of an interface, as `tc -j` prints it; None where none is."""
+    """Return the cap of a tbf at an interface's root, as `tc -j` prints it, or None without one."""
     for qdisc in qdiscs:
         options = qdisc.get("options") or {}
         rate = options.get("rate")

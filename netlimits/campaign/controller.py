@@ -1,4 +1,4 @@
-"""What a run cost here: this process, and how busy the machine that it runs on was.
+"""The controller's own cost of a run: time and memory of this process, and load of its machine.
 
 A controller that is busy is late with what it does around a run, never with the run itself; but
 where it is a test host too, what it takes is in that host's CPU. So each run says it.
@@ -25,7 +25,7 @@ class Controller:
         self._begin = self._times()
 
     def cost(self) -> ControllerCost:
-        """What both used since then."""
+        """Return the cost since this meter was created."""
         seconds, cpu, idle = (
             round(now - then, 6) for now, then in zip(self._times(), self._begin, strict=True)
         )
@@ -56,7 +56,7 @@ def controller_figures(cost: ControllerCost | None) -> dict[str, Scalar]:
 
 
 def kept_cost(entries: Sequence[RawEntry]) -> ControllerCost | None:
-    """The cost in the raw output of an archive whose journal does not have it; None without."""
+    """Return the cost from raw output, for archives whose journal lacks it, or None."""
     for entry in entries:
         if entry.step == CONTROLLER:
             try:

@@ -25,7 +25,7 @@ def create(
     path: Path,
     register: Callable[[Folder, Registration], None] | None = None,
 ) -> Logbook:
-    """A new campaign's folder, with the plan, ready to be run.
+    """Return a new campaign's folder, with the plan, ready to be run.
 
     The plan's experiment has its seed; `register` writes the folder down as the user's own
     (archive.registry).
@@ -84,7 +84,7 @@ def changed_hosts(campaign: Logbook, survey: Survey) -> tuple[str, ...]:
 
 
 def _against(experiment: Experiment) -> dict[str, Any]:
-    """What makes the second side of a duet again, beside its file; nothing without one."""
+    """Return the record from which a duet's second side is rebuilt; empty without one."""
     if not experiment.sides:
         return {}
     first, second = experiment.sides

@@ -1,4 +1,4 @@
-"""What runs would have hosts do, in order, without a host: for `netlimits plan --commands`."""
+"""The commands of runs in order, without contacting a host, for `netlimits plan --commands`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from netlimits.tools import Features
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What a host is to do by commands that only its own state tells."""
+    """A step whose commands depend on the host's own state."""
 
     role: str
     name: str
@@ -35,7 +35,7 @@ class Planned:
 
     @property
     def shown(self) -> bool:
-        """Whether it is what a person checks: a setting, the tool, or a trace."""
+        """True for a step that a person reviews: a setting, the tool or a trace."""
         named = self.step.name in (steps.SERVER, raw.CLIENT, raw.TRACE)
         return named or bool(self.sets) or isinstance(self.step, Remark)
 
@@ -57,7 +57,7 @@ class DryRun:
         self._preparation = Preparation(self._machines)
 
     def commands(self, setup: Setup, ends: Ends, *, profiled: bool = False) -> Iterator[Planned]:
-        """The steps of the next run, of this configuration, between these ends."""
+        """Yield the steps of the next run, of this configuration, between these ends."""
         use, options = None, setup.options
         if setup.around.pace:
             best = pacing.ways(setup.tool, self._features)[0]

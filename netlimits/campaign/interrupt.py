@@ -124,10 +124,9 @@ def _alarm(seconds: float) -> None:
 
 
 def _holds_locks(frame: FrameType | None) -> bool:
-    """Whether what a signal interrupts is code that takes locks and lets them go.
+    """Return True if the interrupted code, or a caller of it, takes and releases locks.
 
-    Or is called by such code: what a garbage collection runs, ours too, comes in the middle of
-    anything.
+    Callers count because a garbage collection can run our code in the middle of anything.
     """
     while frame:
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]

@@ -1,4 +1,4 @@
-"""One measurement: the tool's client between two readings of the evidence on every host.
+"""A measurement: the tool's client between two readings of the evidence on every host.
 
 Nothing of ours runs on a host during the measured seconds but the tool itself, a few looks at
 sockets and processes, and a packet trace where the experiment asks for one (`steps`).
@@ -31,7 +31,7 @@ BEGIN = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Testbed:
-    """What a measurement needs: hosts and machines by role, servers, and the flag of Ctrl-C."""
+    """The hosts and machines by role, the servers, and the flag of Ctrl-C."""
 
     hosts: Mapping[str, Recorder]
     machines: Mapping[str, Machine]
@@ -41,7 +41,7 @@ class Testbed:
     def measure(
         self, specification: Specification, features: Features, last: Mapping[str, Command]
     ) -> dict[str, Completed]:
-        """The client between two readings of the evidence on every host, and what it needs.
+        """Return the client between two readings of the evidence on every host, and what it needs.
 
         `last` is asked of the hosts of those roles in one go with the evidence after the client;
         returns the answers to it.
@@ -117,7 +117,7 @@ def _take(planned: Sequence[Step], hosts: Mapping[str, Recorder]) -> dict[str, l
 
 @contextmanager
 def _looked_at(step: Step, host: Recorder) -> Iterator[Server]:
-    """Looks at the sockets and processes of a host during the run, or counts its drops."""
+    """Sample the sockets and processes of a host during the run, or count its drops."""
     look = host.background(step.command)
     try:
         yield look
@@ -135,7 +135,7 @@ def _wait_until_counted(counting: Sequence[Server]) -> None:
 
 @contextmanager
 def _profiled(step: Step, host: Recorder) -> Iterator[None]:
-    """A CPU profile of a host, from before the client starts."""
+    """Yield a CPU profile of a host, from before the client starts."""
     with _begun(step, host, profile.records, "perf does not record"):
         yield
 
@@ -153,7 +153,7 @@ def _folded(step: Step, host: Recorder) -> None:
 
 @contextmanager
 def _traced(step: Step, host: Recorder) -> Iterator[None]:
-    """A packet trace of a host's data link, from before the client starts."""
+    """Yield a packet trace of a host's data link, from before the client starts."""
     with _begun(step, host, trace.listens, "tcpdump does not listen"):
         yield
 
@@ -162,7 +162,7 @@ def _traced(step: Step, host: Recorder) -> Iterator[None]:
 def _begun(
     step: Step, host: Recorder, begun: Callable[[str], bool], problem: str
 ) -> Iterator[None]:
-    """A program on a host, which has `begun` by what it prints. Raises HostError if it has not."""
+    """Yield a program once its output satisfies `begun`. Raises HostError if it never does."""
     server = host.serve(step.command)
     deadline = time.monotonic() + host.patience.seconds
     while not begun(server.stderr):

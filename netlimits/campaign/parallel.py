@@ -55,7 +55,7 @@ SETUP = (
 
 
 def together(commands: Sequence[Command]) -> Command:
-    """One command that runs all of them at the same time. One command stays what it is.
+    """Return a command that runs all of these at the same time; a single one is returned as it is.
 
     Raises InputError when there are too many for one script.
     """
@@ -87,7 +87,7 @@ def showing(numbers: Iterable[int]) -> str:
 
 
 def split(completed: Completed, count: int) -> tuple[Completed, ...]:
-    """What each stream of `together` printed, and its exit status.
+    """Return the output and exit status of each stream of `together`.
 
     Raises ToolFailure when not all are there: the script itself was ended.
     """
@@ -110,7 +110,7 @@ def split(completed: Completed, count: int) -> tuple[Completed, ...]:
 
 
 def _whole(text: str) -> str:
-    """The text between two markers, without the line breaks that the script added."""
+    """Return the text between two markers, without the line breaks that the script added."""
     return text.removeprefix("\n").removesuffix("\n")
 
 
@@ -131,7 +131,7 @@ class _Curve:
 
 
 def merged(measurements: Sequence[Measurement]) -> Measurement:
-    """The streams as one measurement; its rate is that of the window which all of them share.
+    """Merge the streams into one measurement, with the rate of the window that all of them share.
 
     Figures: the rate, over all the time where the interim results are the senders', and else over
     `window_s`; `elapsed_s` from the first start to the last end, and the rates of TOTALS over it,
@@ -195,7 +195,7 @@ def merged(measurements: Sequence[Measurement]) -> Measurement:
 
 
 def together_done(works: Sequence[Work | None]) -> Work | None:
-    """The work of several clients; None where it is not known of one."""
+    """Return the work of several clients; None where it is not known of one."""
     parts = [work for work in works if work is not None]
     if not parts or len(parts) < len(works):
         return None
@@ -231,7 +231,7 @@ def arrived(
 
 
 def _curve(measured: Measurement, rate: str, stream: int) -> _Curve:
-    """A stream's data over time, by its interim results: as it arrived, or as it was sent."""
+    """Return a stream's data over time from its interim results, as arrived or as sent."""
     rows = sorted(measured.interim, key=lambda row: row["ending_s"])
     if not rows:
         raise ToolFailure(
@@ -245,12 +245,12 @@ def _curve(measured: Measurement, rate: str, stream: int) -> _Curve:
 
 
 def _volume(figures: Sequence[Mapping[str, Scalar]], rate: str) -> float:
-    """The data of all streams, each at its rate for its own time."""
+    """Return the data of all streams, each at its rate for its own time."""
     return sum(number(f, rate) * number(f, "elapsed_s") for f in figures)
 
 
 def number(figures: Mapping[str, Scalar], name: str) -> float:
-    """A stream's figure. Raises ToolFailure where it has none, which is not 0."""
+    """Return a stream's figure. Raises ToolFailure where it has none, which is not 0."""
     value = figures.get(name)
     if value is None:
         raise ToolFailure(f"a stream reports no {name}: the streams cannot be added up")

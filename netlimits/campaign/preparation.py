@@ -18,10 +18,10 @@ from netlimits.settings import MADE_ANEW, options_of
 
 @dataclass(frozen=True, slots=True)
 class SettingStep:
-    """What is done with a setting of one host.
+    """An action on a setting of one host.
 
-    `look`: its state is read, for another setting is about to change it too. `leave`: it is brought
-    to how it was found. `reach`: it is brought to `options`.
+    `look` reads its state, because another setting is about to change it too; `leave` restores it
+    to how it was found; `reach` sets it to `options`.
     """
 
     act: Literal["look", "leave", "reach"]

@@ -71,7 +71,7 @@ class Recorder:
     def begin_in_turn(
         self, commands: Sequence[Command], steps: Sequence[str] = ()
     ) -> Callable[[], list[Completed]]:
-        """The same as the host's; each is kept as a step of its own where `steps` names them."""
+        """Begin commands as the host does; keep each as a step of its own if `steps` names it."""
         self._refuse_lost()
         with self._noticing():
             wait = self._host.begin_in_turn(commands)
@@ -101,7 +101,7 @@ class Recorder:
             return self._host.serve(command)
 
     def background(self, command: Command) -> Server:
-        """The same as the host's; what came of it is for `keep`."""
+        """Start a background command on the host; `keep` records its outcome."""
         self._refuse_lost()
         with self._noticing():
             return self._host.background(command)

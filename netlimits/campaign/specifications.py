@@ -1,4 +1,4 @@
-"""What a run is to measure: with which tool, around what, between whom, over what."""
+"""Specification of a run: its tool, what goes on around it, its ends and its data path."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOOPBACK = "lo"
 
 @dataclass(frozen=True, slots=True)
 class Specification:
-    """What a run is to measure: what its configuration sets up, between whom, over what.
+    """All that a run's commands depend on: its resolved setup, its ends and its data path.
 
     `one_stack` says that both ends are one network stack (`run --local`), whose counters count
     every packet at both ends at once. `machines`, `speeds` (bit/s) and `mtus`, where these are
@@ -61,12 +61,12 @@ class Specification:
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """What the tool is told."""
+        """Options of the tool."""
         return self.setup.options
 
     @property
     def around(self) -> Around:
-        """What goes on around the tool."""
+        """Options of what goes on around the tool."""
         return self.setup.around
 
     @property
@@ -89,11 +89,11 @@ class Specification:
 
     @property
     def ipv6(self) -> bool:
-        """Whether the data goes over IPv6."""
+        """True if the data goes over IPv6."""
         return ":" in (self.address(self.ends["remote"][0]) or "")
 
     def address(self, role: str) -> str | None:
-        """The address at which a role's data goes: of its tunnel, else of its data interface."""
+        """Return the address of a role's data: its tunnel's, or its data interface's."""
         return self.inner.get(role) or self.machines[role].over(self.around.family).address
 
     @property
@@ -121,11 +121,11 @@ class Specification:
 
     @property
     def transfer(self) -> Transfer:
-        """What the tool sends."""
+        """Kind of traffic that the tool sends."""
         return tool(self.tool).transfer(self.options)
 
     def streams_beside(self) -> list[Mapping[str, Any]]:
-        """The options of each bulk stream, those that the client sends first; none without bulk."""
+        """Return the options of each bulk stream, with the client's sending ones first."""
         if not (bulk := self.around.bulk):
             return []
         seconds = math.ceil(self.seconds)
@@ -163,7 +163,7 @@ def specified(
     *,
     profiled: bool = False,
 ) -> Specification:
-    """The specification of a configuration on machines; `known` are each role's facts."""
+    """Return the specification of a configuration on machines; `known` are each role's facts."""
     stacks = {machines[role].address for roles in ends.values() for role in roles}
     speeds = {role: speed(of) for role, of in (known or {}).items()}
     mtus = {role: (facts.value(of, "link") or {}).get("mtu") for role, of in (known or {}).items()}

@@ -43,7 +43,7 @@ WATCHED = ("mtu", "offload")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One command of a run on the host of a role; `name` is what raw output calls it."""
+    """A command of a run on the host of a role; `name` is its step in the raw output."""
 
     role: str
     name: str
@@ -79,7 +79,7 @@ def measurement(
     machines: Mapping[str, Machine],
     servers: Mapping[str, ServerAddress] | None = None,
 ) -> Steps:
-    """The steps of a specification; `servers` has the addresses of servers that are known."""
+    """Return the steps of a specification; `servers` has addresses that are known already."""
     (client, *_), remote = specification.ends["local"], specification.ends["remote"]
     roles = (client, *remote)
     addresses = {role: address(machines, specification, role) for role in remote}
@@ -135,7 +135,7 @@ def profiled(specification: Specification) -> tuple[str, ...]:
 
 
 def _profiles(specification: Specification) -> Iterator[Step]:
-    """The recording of a profile on each role, which ends by itself if nothing else ends it."""
+    """Yield a command for each role that records a profile and ends by itself if not stopped."""
     seconds = specification.seconds + PROFILE_MARGIN
     if profiling := specification.profiling:
         for role in profiling.roles:
@@ -150,7 +150,7 @@ def _folds(specification: Specification) -> Iterator[Step]:
 
 
 def settings(specification: Specification) -> Iterator[tuple[str, Command]]:
-    """The reading of each setting of a run, by role, in the order of the experiment.
+    """Yield the reading of each setting of a run, by role, in the order of the experiment.
 
     What `evidence.watch` reads before and after a run is not read twice.
     """
@@ -164,7 +164,7 @@ def settings(specification: Specification) -> Iterator[tuple[str, Command]]:
 
 
 def _watch(specification: Specification, act: str, role: str) -> Command:
-    """The reading of what others change on a host."""
+    """Return the reading of what others change on a host."""
     ends = specification.ends
     others = ends["remote"] if role in ends["local"] else ends["local"]
     family, machines = specification.around.family, specification.machines
@@ -197,7 +197,7 @@ def _port(specification: Specification) -> int:
 
 
 def _traces(specification: Specification, machines: Mapping[str, Machine]) -> Iterator[Step]:
-    """A packet trace of each data link that the experiment asks for, of data alone."""
+    """Yield a packet trace of each data link that the experiment asks for, of data alone."""
     if not specification.around.trace:
         return
     seconds = specification.seconds + TRACE_MARGIN
@@ -211,7 +211,7 @@ def _traces(specification: Specification, machines: Mapping[str, Machine]) -> It
 def _look(
     specification: Specification, machines: Mapping[str, Machine], role: str, port: int
 ) -> Command:
-    """The command that looks at a host during a run.
+    """Return the command that looks at a host during a run.
 
     At the receiver, where it is to tell what arrives, for each interim result at least once.
     """
@@ -255,19 +255,19 @@ def _look(
 
 
 def _drops(specification: Specification) -> Command:
-    """The command that counts what a host's kernel drops."""
+    """Return the command that counts what a host's kernel drops."""
     seconds = specification.seconds + LOOKS_MARGIN
     return drops.command(seconds, separate=specification.one_kernel)
 
 
 def _beside(specification: Specification) -> tuple[str, ...]:
-    """The programs of the bulk streams, where they are another tool's."""
+    """Return the programs of the bulk streams, where they are another tool's."""
     other = specification.other_server
     return tool(other).processes({}) if other else ()
 
 
 def _loads(specification: Specification, role: str) -> tuple[str, ...]:
-    """The programs that load a host's CPUs because the experiment asks for it."""
+    """Return the programs that load a host's CPUs because the experiment asks for it."""
     uses = specification.setup.settings
     loaded = any(use.name == "load" and role in use.roles for use in uses)
     return ("stress-ng",) if loaded else ()
@@ -276,7 +276,7 @@ def _loads(specification: Specification, role: str) -> tuple[str, ...]:
 def _client(
     specification: Specification, features: Features, addresses: Mapping[str, ServerAddress]
 ) -> Command:
-    """The client, or all of them at the same time: `streams` to each server."""
+    """Return the client, or all of them at the same time: `streams` to each server."""
     make = tool(specification.tool).client
     if bulk := specification.around.bulk:
         (server,) = (addresses[role] for role in specification.ends["remote"])

@@ -79,13 +79,13 @@ def directions(bulk: Bulk) -> tuple[str, ...]:
 
 
 def receivers(bulk: Bulk | None) -> tuple[str, ...]:
-    """The ends at which the streams' data arrives."""
+    """Return the ends at which the streams' data arrives."""
     ends = {"send": "remote", "recv": "local"}
     return tuple(ends[way] for way in directions(bulk)) if bulk else ()
 
 
 def beside(streams: Sequence[Command], transactions: Command, bulk: Bulk) -> Command:
-    """One command that runs the streams and, in their midst, the transactions.
+    """Return a command that runs the streams and, in their midst, the transactions.
 
     It prints what the transactions' client printed first. Raises InputError when there are too
     many streams for one script.
@@ -228,7 +228,7 @@ def alone(snapshots: Sequence[Snapshot], count: int) -> tuple[list[Snapshot], fl
 
 
 def _most(snapshots: Sequence[Snapshot], sent: bool) -> dict[tuple[str, str], float]:
-    """The bytes that each connection carried in the end, the busiest one first."""
+    """Return the bytes that each connection carried in the end, the busiest one first."""
     most: dict[tuple[str, str], float] = {}
     for snapshot in snapshots:
         for each in snapshot.connections:

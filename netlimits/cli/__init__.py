@@ -1,5 +1,6 @@
-"""The command line: the only place that prints or exits. One file a command;
-`shared` has what several of them use.
+"""The command line: the only place that prints or exits.
+
+Each command is a file; `shared` has what several of them use.
 
 A command's module is imported when the command is called, so that `netlimits --help` costs
 little more than click itself; its one-line help therefore stands here.
@@ -98,7 +99,7 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, imported now; None when there is none of that name."""
+        """Return the command, imported now; None when there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
         module, _ = COMMANDS[cmd_name]
@@ -111,7 +112,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first word names; what was meant when it names none."""
+        """Return the command that the first word names; what was meant when it names none."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             near = nearest(args[0], COMMANDS)
             hint = f"; did you mean {near}?" if near else ""
@@ -132,7 +133,7 @@ class LazyGroup(click.Group):
 )
 @click.version_option(__version__, prog_name="netlimits")
 def group() -> None:
-    """What limits the data rate between these machines, and what does each Mbit/s cost?
+    """Measure what limits the data rate between Linux machines, and what each Mbit/s costs in CPU.
 
     \b
     Examples:
@@ -208,5 +209,5 @@ def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
 
 
 def quoted(path: os.PathLike[str] | str) -> str:
-    """A path as a shell takes it: for commands that people copy out of what is printed."""
+    """Return a path as a shell takes it: for commands that people copy out of what is printed."""
     return shlex.quote(os.fspath(path))

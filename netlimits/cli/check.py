@@ -122,7 +122,7 @@ def _findings(
 def _tried(
     plan: Plan, survey: Survey, hosts: Mapping[str, Host], findings: list[Finding]
 ) -> list[Finding]:
-    """The findings once every setting was written and read back; the hosts are restored.
+    """Return the findings once every setting was written and read back; the hosts are restored.
 
     The undo log is a campaign's folder without runs, kept for `restore` if something is left.
     """
@@ -159,7 +159,7 @@ def _tried(
 
 
 def _claims(hosts: Mapping[str, Host]) -> Iterator[Finding]:
-    """An error for each host on which another campaign is at work."""
+    """Yield an error for each host on which another campaign is at work."""
     from netlimits.checks import Finding
     from netlimits.errors import HostError
     from netlimits.restore.guard import claims
@@ -172,7 +172,7 @@ def _claims(hosts: Mapping[str, Host]) -> Iterator[Finding]:
 
 
 def _print(findings: Sequence[Finding]) -> None:
-    """The findings as a table: by rich on a terminal, in plain lines elsewhere."""
+    """Return the findings as a table: by rich on a terminal, in plain lines elsewhere."""
     if not sys.stdout.isatty():
         for finding in findings:
             head = f"{finding.severity:7}  {finding.host or 'here':10}  {finding.check:11}"

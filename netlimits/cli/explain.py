@@ -166,7 +166,7 @@ def _write_sequel(
 
 
 def _chosen(verdicts: pd.DataFrame, chosen: tuple[str, ...], results: Path) -> pd.DataFrame:
-    """The configurations that have the values asked for, of each factor one of them.
+    """Return the configurations that have the values asked for, of each factor one of them.
 
     Raises DataError when none has.
     """
@@ -195,9 +195,9 @@ def _chosen(verdicts: pd.DataFrame, chosen: tuple[str, ...], results: Path) -> p
 
 
 def _lines(row: pd.Series[Any], derived: Collection[str]) -> list[str]:
-    """One verdict for people: configuration, class, sentence, runner-up, and what decides.
+    """Return a verdict for people: configuration, class, sentence, runner-up, and what decides.
 
-    The configuration by what `derived` columns follow from.
+    The configuration is named without the `derived` columns, which follow from it.
     """
     from netlimits.analysis import wording
     from netlimits.limits.base import OPEN, REFUTED
@@ -250,12 +250,12 @@ def _agreement(row: pd.Series[Any]) -> str:
 
 
 def _alone(campaign: Campaign) -> bool:
-    """Whether --next goes on from such a campaign: one that ran here, of two hosts and one side."""
+    """Return True if --next can continue the campaign: it ran here, on two hosts, with one side."""
     return not (campaign.imported or campaign.experiment.mesh or campaign.experiment.sides)
 
 
 def _commands(verdicts: pd.DataFrame, results: str) -> Iterator[str]:
-    """The commands that prove what is suggested, and that add runs to what a proof left open."""
+    """Yield the commands that prove a suggested class, or add runs to an open proof."""
     from netlimits.limits.base import BY_HAND
     from netlimits.limits.proof import MORE, MORE_BLOCKS
 
@@ -267,7 +267,7 @@ def _commands(verdicts: pd.DataFrame, results: str) -> Iterator[str]:
 
 
 def _listed(text: str) -> list[str]:
-    """A sentence of several clauses, "Known: …; …; ….", one clause a line."""
+    """Return a sentence of several clauses, "Known: …; …; ….", one clause a line."""
     head, _, clauses = text.partition(": ")
     lines = [f"  {head}:"]
     for clause in re.sub(r"; (?=[^()]*(?:\(|$))", "\n", clauses.removesuffix(".")).split("\n"):

@@ -152,7 +152,7 @@ def figures(
 
 
 def _named(drawn: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """The figures under names that differ: a second chart of a kind and metric gets -2."""
+    """Return the figures under names that differ: a second chart of a kind and metric gets -2."""
     seen: dict[str, int] = {}
     named = []
     for name, figure in drawn:

@@ -120,7 +120,7 @@ def _mtus(mtus: Sequence[int]) -> list[int]:
 
 
 def _text(capacity: Bound, limit: Limit | None) -> str:
-    """The headers, and the sum in words."""
+    """Return the headers, and the sum in words."""
     from netlimits import tables
 
     lines = [tables.render(capacity.frame()).rstrip(), ""]

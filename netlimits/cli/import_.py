@@ -117,7 +117,7 @@ def import_(
 
 
 def _say(report: ImportReport) -> None:
-    """What came in, what was wrong with it, where it is, and what to do with it."""
+    """Print what was imported, what was wrong with it, where it is, and what to do next."""
     runs = sum(report.outcomes.values())
     counts = ", ".join(f"{count} {status}" for status, count in report.outcomes.items())
     left = f"; {_several(len(report.refused), 'file')} left out" if report.refused else ""
@@ -142,7 +142,7 @@ def _say(report: ImportReport) -> None:
 
 
 def _question(folder: Path) -> str:
-    """A table that these results can answer: the first metric, by the first factor that varies."""
+    """Return a table that these results support: the first metric by the first varying factor."""
     from netlimits.analysis import frames
     from netlimits.archive import reader
 
@@ -176,7 +176,7 @@ def _as_json(report: ImportReport) -> dict[str, Any]:
 
 
 def _given(columns: str | None, pairs: Sequence[str]) -> Given:
-    """The options as what files do not say. Raises InputError for a name that cannot be one."""
+    """Return the options that replace what files lack. Raises InputError for an invalid name."""
     from netlimits.experiment.validation.names import RESERVED
     from netlimits.importers.base import Given
     from netlimits.importers.netperf.headers import HEADERS

@@ -97,7 +97,7 @@ def _data(item: Item) -> str:
 
 
 def _experiment(item: Item) -> str:
-    """The experiment's file, or its name where there is none yet."""
+    """Return the experiment's file, or its name where there is none yet."""
     path = _file(item)
     return path.as_posix() if path else f"{item.experiment} (not shipped yet)"
 
@@ -136,7 +136,7 @@ def _item(report: Report, item: Item) -> dict[str, Any]:
 
 
 def _regenerated(part: Regenerated, out: Path) -> str:
-    """One item: its heading, files, and a line for each comparison."""
+    """Return the lines on an item: its heading, its files, and each comparison."""
     lines = []
     if part.item:
         lines.append(f"  {part.item.kind}: {part.item.heading}")

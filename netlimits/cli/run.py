@@ -120,7 +120,7 @@ def run(
 
 
 def _profiled(file: Path, overrides: Sequence[str]) -> Sequence[str]:
-    """The overrides of `--set`, with a profile unless the file or they have one."""
+    """Return the overrides of `--set`, with a profile unless the file or they have one."""
     from netlimits.experiment import document
     from netlimits.experiment.around_schema import PROFILE
 

@@ -125,7 +125,7 @@ def _left(state: Mapping[str, Any], answers: Mapping[str, Mapping[str, Any]]) ->
 
 
 def _running(at_work: Mapping[str, Any]) -> str:
-    """ "running: process 812 of rick, since 2026-01-01 12:00:00 UTC, at run 7"."""
+    """Return a text such as "running: process 812 of rick, since 2026-01-01 12:00:00 UTC, …"."""
     since = at_work["since"]
     clock = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(since)) if since else ""
     again = at_work["attempt"] or 1
@@ -141,7 +141,7 @@ def _running(at_work: Mapping[str, Any]) -> str:
 
 
 def _reports(machines: Mapping[str, Machine], patience: Patience) -> dict[str, dict[str, Any]]:
-    """What each role's host says (restore.guard.report); {"unreachable": why} where it is."""
+    """Return each role's report (`restore.guard.report`), or {"unreachable": reason}."""
     from netlimits.hosts.connect import logged_in
     from netlimits.hosts.threads import at_once
 

@@ -148,7 +148,7 @@ def table(
 
 
 def _comparisons(written: tuple[str, ...], rows: str | None) -> str | dict[str, list[str]] | None:
-    """What `--improvement` compares, as an entry of `report:` says it."""
+    """Return the comparisons of `--improvement` as an entry of `report:` has them."""
     if len(written) == 1 and "=" not in written[0]:
         return written[0]
     request: dict[str, list[str]] = {}

@@ -29,7 +29,7 @@ _QUOTED = frozenset(',"\r\n')
 
 
 class Configuration(NamedTuple):
-    """One configuration: identity, values by name in the columns' order, and CSV cells."""
+    """A configuration: its identity, its values by name in column order, and its CSV cells."""
 
     config: str
     values: Values
@@ -37,7 +37,7 @@ class Configuration(NamedTuple):
 
 
 def identity(values: Values) -> str:
-    """The first 12 hex digits of the SHA-256 of the values as JSON with sorted keys.
+    """Return the first 12 hex digits of the SHA-256 of the values as JSON with sorted keys.
 
     It does not depend on the order of the keys; 1, 1.0, "1" and true are four values.
     """
@@ -47,7 +47,7 @@ def identity(values: Values) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One row of an axis: its values, and the pieces of JSON and CSV that they become."""
+    """A row of an axis: its values, with their JSON and CSV text prepared."""
 
     values: Values
     json: tuple[str, ...]
@@ -101,7 +101,7 @@ class Configurations:
         return map(self.configuration, range(len(self)))
 
     def configuration(self, number: int) -> Configuration:
-        """The configuration of a number from 0."""
+        """Return the configuration of a number from 0."""
         if number >= len(self._alive):
             return self._included[number - len(self._alive)]
         index = self._alive[number]
@@ -123,14 +123,14 @@ class Configurations:
         return Configuration(config, values, ",".join(cells))
 
     def at(self, given: Values) -> Configuration:
-        """The configuration of factors' values, which may be others than the file's."""
+        """Return the configuration of factors' values, which may be others than the file's."""
         values: dict[str, Any] = dict(given)
         self._compute(values, frozenset(self.columns))
         values = {name: values[name] for name in self.columns if name in values}
         return Configuration(identity(values), values, ",".join(map(cell, values.values())))
 
     def kind(self, number: int, name: str) -> int:
-        """A number for all configurations that differ only in the axis that has a name.
+        """Return a number for all configurations that differ only in the axis that has a name.
 
         Of an `include` there is none.
         """
@@ -139,11 +139,11 @@ class Configurations:
         return index - index // axis.stride % len(axis.rows) * axis.stride
 
     def is_included(self, number: int) -> bool:
-        """Whether the configuration of a number is an `include`, which no condition removes."""
+        """Return True for a configuration from `include`, which no condition removes."""
         return number >= len(self._alive)
 
     def _expand(self) -> tuple[array[int], tuple[int, ...]]:
-        """The numbers in the product that no `exclude` removes, and how many each removed."""
+        """Return the indices that no `exclude` removes, and how many each `exclude` removed."""
         failed: dict[str, DocumentError] = {}
         conditions = [self._condition(n, failed) for n in range(len(self.experiment.exclude))]
         self._compute_derived(failed)
@@ -175,7 +175,7 @@ class Configurations:
                     failed.setdefault(error.key, error)
 
     def _condition(self, number: int, failed: dict[str, DocumentError]) -> Callable[[int], int]:
-        """Whether an `exclude` removes an index of the product, as a function.
+        """Return a function from an index of the product to 1 if this `exclude` removes it.
 
         The condition is computed once for each combination of the axes that it depends on. Where
         that fails, it is an error only if no `exclude` above removes the configuration; it is
@@ -217,7 +217,7 @@ class Configurations:
         return removes
 
     def _failure(self, condition: Expression, number: int, index: int) -> DocumentError:
-        """The error of an `exclude` that cannot be computed for an index of the product."""
+        """Return the error of an `exclude` that cannot be computed for an index of the product."""
         values: dict[str, Any] = {}
         for axis in self._axes:
             values.update(axis.rows[index // axis.stride % len(axis.rows)].values)
@@ -229,7 +229,7 @@ class Configurations:
         raise AssertionError("it failed before")
 
     def _needed(self, names: Iterable[str]) -> frozenset[str]:
-        """The names, and every name that derived values among them need."""
+        """Return the names, and every name that derived values among them need."""
         needed = set(names)
         for name, expression, _ in reversed(self._derive):
             if name in needed:
@@ -237,7 +237,7 @@ class Configurations:
         return frozenset(needed)
 
     def _axes_of(self, names: Iterable[str]) -> tuple[_Axis, ...]:
-        """The axes that the names depend on."""
+        """Return the axes that the names depend on."""
         needed = self._needed(names)
         return tuple(axis for axis in self._axes if not needed.isdisjoint(axis.names))
 
@@ -279,7 +279,7 @@ class Configurations:
                 )
 
     def _include(self) -> Iterator[Configuration]:
-        """The included configurations that are not there already. Raises DocumentError."""
+        """Yield the included configurations that are not there already. Raises DocumentError."""
         seen: set[str] = set()
         for number, row in enumerate(self.experiment.include):
             given = identity(row)
@@ -294,7 +294,7 @@ class Configurations:
             yield self.at(row)
 
     def _index(self, given: Values) -> int:
-        """The number of a configuration in the product, or -1 when it is none of it."""
+        """Return the number of a configuration in the product, or -1 when it is none of it."""
         index = 0
         for axis in self._axes:
             pieces = _pieces({name: given[name] for name in axis.names})
@@ -331,18 +331,18 @@ _JSON: Mapping[type, Callable[[Any], str]] = {
 
 
 def _pieces(values: Values) -> tuple[str, ...]:
-    """The values as members of a JSON object."""
+    """Return the values as members of a JSON object."""
     return tuple(f'"{name}":{_JSON[type(value)](value)}' for name, value in values.items())
 
 
 def _picker(columns: tuple[str, ...]) -> Callable[[list[str]], Iterable[str]]:
-    """A function that puts pieces from the columns' order into the order of sorted names."""
+    """Return a function that puts pieces from the columns' order into the order of sorted names."""
     order = sorted(range(len(columns)), key=columns.__getitem__)
     return operator.itemgetter(*order) if len(order) > 1 else list
 
 
 def cell(value: Scalar) -> str:
-    """A value as a CSV cell, quoted by RFC 4180: csv.writer quotes otherwise in each Python."""
+    """Return a value as an RFC 4180 CSV cell; csv.writer's quoting differs by Python version."""
     if type(value) is int:
         return repr(value)
     text = "" if value is None else str(value)

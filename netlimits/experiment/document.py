@@ -40,7 +40,7 @@ _COLLECTIONS: dict[str | None, type] = {
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a YAML file says: `data`, and in `lines` the line (from 1) of every key and item."""
+    """A parsed YAML file: `data`, and in `lines` the line (from 1) of every key and item."""
 
     path: Path
     text: str
@@ -52,24 +52,24 @@ class Document:
     """What stood under the others."""
 
     def line(self, key: Sequence[str | int] = ()) -> int:
-        """The line of a key (`("roles", 0)`), or of the nearest thing around it."""
+        """Return the line of a key (`("roles", 0)`), or of the nearest thing around it."""
         path = tuple(key)
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
 
     def error(self, problem: str, *key: str | int) -> DocumentError:
-        """The error that names this file, the key's line and the key."""
+        """Return the error that names this file, the key's line and the key."""
         return DocumentError(problem, path=self.path, line=self.line(key), key=dotted(key))
 
 
 def dotted(key: Sequence[str | int]) -> str:
-    """A key as errors show it and `--set` takes it: `settings.0.offload.tso`."""
+    """Return a key as errors show it and `--set` takes it: `settings.0.offload.tso`."""
     return ".".join(str(part) for part in key)
 
 
 def load(path: Path | str, *, repeated: bool = False) -> Document:
-    """The document in a file. Raises DocumentError, also for a file that cannot be read.
+    """Return the document in a file. Raises DocumentError, also for a file that cannot be read.
 
     With `repeated`, keys that stand there again are errors to be told beside the file's others.
     """
@@ -100,7 +100,7 @@ def load(path: Path | str, *, repeated: bool = False) -> Document:
 
 
 def parse(text: str, path: Path | str, *, repeated: bool = False) -> Document:
-    """The document in a text; `path` is what errors call it. Raises DocumentError as `load`."""
+    """Parse a YAML text; `path` names it in errors. Raises DocumentError as `load`."""
     path = Path(path)
     builder = _Builder(path)
     root = builder.build(text)
@@ -114,7 +114,7 @@ def parse(text: str, path: Path | str, *, repeated: bool = False) -> Document:
 
 
 def value(text: str, path: Path | str) -> Data:
-    """One value by the same rules, as after `--set KEY=`; nothing written is null."""
+    """Parse the value of a `--set KEY=VALUE` as YAML; an empty text is null."""
     builder = _Builder(Path(path))
     root = builder.build(text)
     raise_all(builder.repeated)
@@ -138,7 +138,7 @@ class _Node:
 
 
 def _plain(node: _Node, here: KeyPath, lines: dict[KeyPath, int]) -> Data:
-    """The node as plain data, noting lines on the way; recursion is bounded by DEPTH_LIMIT."""
+    """Return the node as plain data and note its lines; DEPTH_LIMIT bounds the recursion."""
     if node.kind is str:
         return node.value
     lines.update({(*here, key): line for key, line in node.key_lines.items()})
@@ -160,7 +160,7 @@ class _Builder:
         self.documents = 0
 
     def build(self, text: str) -> _Node | None:
-        """The root node, None for a text without any. Raises DocumentError."""
+        """Return the root node, None for a text without any. Raises DocumentError."""
         try:
             loader = CoreLoader(text)
             for event in _events(loader):
@@ -180,7 +180,7 @@ class _Builder:
         return self.root
 
     def error(self, problem: str, line: int, *more: str | int) -> DocumentError:
-        """An error at a line, under the keys that are open there."""
+        """Return an error at a line, under the keys that are open there."""
         key = [
             node.waiting if node.kind is dict else len(node.items) - (node is not self.open[-1])
             for node in self.open
@@ -216,13 +216,13 @@ class _Builder:
             self.close()
 
     def anchored(self, node: _Node, event: Any) -> _Node:
-        """The node, remembered under its anchor if it has one."""
+        """Return the node, remembered under its anchor if it has one."""
         if event.anchor:
             self.anchors[event.anchor] = node
         return node
 
     def scalar(self, event: Any, loader: Any, line: int) -> _Node:
-        """The scalar's value by the core schema."""
+        """Return the scalar's value by the core schema."""
         tag = "tag:yaml.org,2002:str" if event.tag == "!" else event.tag
         if tag is None:
             tag = loader.resolve(ScalarNode, event.value, event.implicit)
@@ -267,7 +267,7 @@ class _Builder:
                 parent.waiting = None
 
     def key(self, node: _Node, line: int, parent: _Node, event: Any) -> str:
-        """The node as a key of `parent`, its line noted."""
+        """Return the node as a key of `parent`, its line noted."""
         if node.kind is not str:
             raise self.error("a key must be text, not a list or a mapping", line)
         if not isinstance(node.value, str):

@@ -30,7 +30,7 @@ Roles = Mapping[str, str]
 
 
 def names(text: str) -> tuple[str, str]:
-    """The names of the sides in "before,after". Raises InputError."""
+    """Return the names of the sides in "before,after". Raises InputError."""
     first, comma, second = (part.strip() for part in text.partition(","))
     if not comma or first == second or not all(map(_NAME.fullmatch, (first, second))):
         raise InputError(
@@ -119,7 +119,7 @@ class Interleaved:
         return map(self.configuration, range(len(self)))
 
     def configuration(self, number: int) -> Configuration:
-        """The configuration of a number from 0."""
+        """Return the configuration of a number from 0."""
         (first, ours), (second, theirs) = self.parts.items()
         before = number < len(ours)
         side, part = (first, ours) if before else (second, theirs)
@@ -136,7 +136,7 @@ def on_both_sides(experiment: Experiment) -> tuple[int, list[int]]:
 
 
 def _values(experiment: Experiment) -> dict[str, None]:
-    """The values of the factors of each configuration, without what is derived from them."""
+    """Return the values of the factors of each configuration, without what is derived from them."""
     listed = Configurations(experiment)
     given = set(resolution.names(experiment)) - set(experiment.derive)
     return {
@@ -202,7 +202,7 @@ def _unmatched(before: Experiment, after: Experiment) -> str:
 
 
 def _rebound(experiment: Experiment, roles: Roles) -> Experiment:
-    """The experiment with other names for its roles."""
+    """Return the experiment with other names for its roles."""
 
     def named(members: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(roles.get(member, member) for member in members)
@@ -223,7 +223,7 @@ def _rebound(experiment: Experiment, roles: Roles) -> Experiment:
 
 
 def _united(values: tuple[Scalar, ...], others: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
-    """The values of both, each once; 1, 1.0, "1" and true are four."""
+    """Return the values of both, each once; 1, 1.0, "1" and true are four."""
     return tuple({repr(value): value for value in (*values, *others)}.values())
 
 

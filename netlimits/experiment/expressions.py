@@ -56,7 +56,7 @@ class Expression:
     _closure: _Closure
 
     def value(self, values: Mapping[str, Scalar]) -> Scalar:
-        """The result for these values, which must hold every one of `names`.
+        """Return the result for these values, which must hold every one of `names`.
 
         Raises InputError that names the expression and the values it failed on.
         """
@@ -78,7 +78,7 @@ class Expression:
         return self._fail("is too large a number", values)
 
     def holds(self, values: Mapping[str, Scalar]) -> bool:
-        """The result as a condition. Raises InputError when it is neither true nor false."""
+        """Return the result as a condition. Raises InputError when it is neither true nor false."""
         result = self.value(values)
         if result is True:
             return True
@@ -96,11 +96,11 @@ _FAST = 1 << 62
 
 
 class _ComputeError(Exception):
-    """What went wrong inside of a closure; becomes an InputError with the expression's text."""
+    """An error within a closure; it becomes an InputError with the expression's text."""
 
 
 def compile(text: str) -> Expression:  # noqa: A001  like re.compile: it is what this module does
-    """The expression in a text. Raises InputError with the column of what is not allowed."""
+    """Return the expression in a text. Raises InputError with the column of what is not allowed."""
     text = " ".join(text.split("\n")).strip()
     if not text:
         raise InputError("the expression is empty")
@@ -121,13 +121,13 @@ def compile(text: str) -> Expression:  # noqa: A001  like re.compile: it is what
 
 
 def quoted(text: str) -> str:
-    """A text from the file as an error quotes it: on one line, printable and short."""
+    """Return a text from the file as an error quotes it: on one line, printable and short."""
     text = "".join(c if c.isprintable() else "?" for c in text)
     return f"`{text if len(text) <= 120 else text[:119] + '…'}`"
 
 
 def shown(value: Any) -> str:
-    """A value as an error shows it: short, texts in quotes."""
+    """Return a value as an error shows it: short, texts in quotes."""
     if isinstance(value, str):
         text = f'"{value}"' if value.isprintable() else ascii(value)
         return text if len(text) <= 60 else text[:57] + "…"
@@ -151,7 +151,7 @@ class _Compiler:
         raise InputError(f"{quoted(self.text)} at column {column}: {what}; {hint}")
 
     def closure(self, node: ast.AST, depth: int) -> _Closure:
-        """The closure of any allowed node. Raises InputError for another one."""
+        """Return the closure of any allowed node. Raises InputError for another one."""
         if depth > DEPTH_LIMIT:
             raise InputError(f"{quoted(self.text)} is nested more than {DEPTH_LIMIT} deep")
         rule = _RULES.get(type(node))
@@ -259,7 +259,7 @@ class _Compiler:
         return compute
 
     def several(self, node: ast.AST, depth: int) -> _Closure:
-        """The list behind `in`."""
+        """Return the list behind `in`."""
         if not isinstance(node, (ast.List, ast.Tuple)):
             self.refuse(node, "`in` needs a list", "write in [1, 2]")
         items = [self.closure(item, depth) for item in node.elts]

@@ -42,7 +42,7 @@ def machines(
     roles: Iterable[str] | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Machine]:
-    """The machine of each role, in the roles' order; other hosts in the file are ignored.
+    """Return the machine of each role, in the roles' order; other hosts in the file are ignored.
 
     Without `roles` it is every machine in the file. Where the file names none of the roles, its
     first machines play them, and `note` gets a sentence that says so.
@@ -85,7 +85,7 @@ def machines(
 def _other_names(
     document: Document, written: Mapping[str, Machine], roles: tuple[str, ...]
 ) -> bool:
-    """Whether the file names enough machines and, alone or as several, none of the roles."""
+    """Return True if the file has enough machines, but none under a role's name or its group's."""
     groups = {role.rpartition("-")[0] for role in roles}
     return len(written) >= len(roles) and not {*roles, *groups} & {*written, *document.data}
 
@@ -96,7 +96,7 @@ def _of_mesh(
     roles: tuple[str, ...],
     errors: list[DocumentError],
 ) -> dict[str, Machine]:
-    """The machines of a mesh: those under `hosts`, or without it the file's first ones."""
+    """Return the machines of a mesh: those under `hosts`, or without it the file's first ones."""
     listed = isinstance(document.data.get(pairs.HOSTS), list)
     every = [m for role, m in written.items() if role.startswith(f"{pairs.HOSTS}-") or not listed]
     if len(every) < len(roles) and not errors:
@@ -141,12 +141,12 @@ def _written(
 
 
 def members_of(role: str, count: int) -> tuple[str, ...]:
-    """The names of the machines that play a role of `count` machines: sinks-1, sinks-2."""
+    """Return the names of the machines that play a role of `count` machines: sinks-1, sinks-2."""
     return tuple(f"{role}-{number}" for number in range(1, count + 1))
 
 
 def _machine(role: str, entry: Mapping[str, Any], config: Path | None) -> Machine:
-    """The machine of one role, of an entry without faults."""
+    """Return the machine of one role, of an entry without faults."""
     ssh, address = entry.get("ssh"), entry.get("address")
     return Machine(
         role,
@@ -159,7 +159,7 @@ def _machine(role: str, entry: Mapping[str, Any], config: Path | None) -> Machin
 
 
 def _faults(entry: Any) -> Iterator[tuple[str, ...]]:
-    """The faults of one machine's entry: a sentence, and the key that it is about."""
+    """Yield the faults of one machine's entry: a sentence, and the key that it is about."""
     if not isinstance(entry, dict):
         yield ("must be `{ssh: NAME, …}` or `{local: true, …}`",)
         return
@@ -179,7 +179,7 @@ def _faults(entry: Any) -> Iterator[tuple[str, ...]]:
 
 
 def _fault_of_text(key: str, value: Any) -> str:
-    """The fault of a key's value: no text, an empty one, or one that could be an option; or ""."""
+    """Return what is wrong with a key's text (empty, with spaces, like an option), or ""."""
     if not isinstance(value, str) or not value or value != "".join(value.split()):
         return "must be a name without spaces"
     if key == "interface" and ("/" in value or value in (".", "..")):

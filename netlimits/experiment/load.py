@@ -27,7 +27,7 @@ from netlimits.model import Experiment
 
 
 def load(path: Path | str, overrides: Sequence[tuple[str, str]] = ()) -> Experiment:
-    """The experiment in a file that is to be run, with `--set` overrides as (KEY, VALUE) pairs.
+    """Load an experiment to run, with `--set` overrides as (KEY, VALUE) pairs.
 
     Raises DocumentError that names file, line (or `--set`) and key, of all that is wrong.
     """
@@ -40,7 +40,7 @@ def sides(
     other: Path | str | None,
     changes: Sequence[tuple[str, str]],
 ) -> tuple[Experiment, Experiment]:
-    """The two sides of a duet: the experiment, and another one, or the same with `changes`.
+    """Return the two sides of a duet: the experiment, and another one, or the same with `changes`.
 
     `overrides` count on both sides. Raises DocumentError of all that is wrong with either, which
     names `--against` where what stands there is wrong.
@@ -58,7 +58,7 @@ def sides(
 
 
 def _against(error: DocumentError, changes: Sequence[tuple[str, str]]) -> DocumentError:
-    """The error, with the name of the option that it comes from."""
+    """Return the error, with the name of the option that it comes from."""
     key, colon, rest = error.key.partition(": ")
     if not any(key == f"--set {text}" for text, _ in changes):
         return error
@@ -69,7 +69,7 @@ def _against(error: DocumentError, changes: Sequence[tuple[str, str]]) -> Docume
 
 
 def parse(text: str, path: Path | str, overrides: Sequence[tuple[str, str]] = ()) -> Experiment:
-    """The experiment in a text, such as the archive's; `path` is what errors call it.
+    """Return the experiment in a text, such as the archive's; `path` is what errors call it.
 
     What was run as it is may hold factors without effect, which are an error in a file to be run.
     """
@@ -79,7 +79,7 @@ def parse(text: str, path: Path | str, overrides: Sequence[tuple[str, str]] = ()
 def examined(
     path: Path | str, overrides: Sequence[tuple[str, str]] = ()
 ) -> tuple[Experiment, list[DocumentError]]:
-    """What can be read of a file, and the errors that what is left of its plan may follow from.
+    """Return what can be read of a file with errors, and the errors that may cause later ones.
 
     Raises DocumentError where nothing can.
     """
@@ -100,7 +100,7 @@ def _entries(data: Mapping[str, Any]) -> list[Any]:
 
 
 def _causes(errors: Sequence[DocumentError]) -> list[DocumentError]:
-    """The errors without what a mapping lacks since it stands there under a misspelt key."""
+    """Return the errors without what a mapping lacks since it stands there under a misspelt key."""
     misspelt = {error.steps[:-1] for error in errors if error.problem.startswith(MISSPELT)}
     return [e for e in errors if e.steps not in misspelt or not e.problem.startswith(LACKS)]
 
@@ -113,7 +113,7 @@ def _may_use_names(error: DocumentError) -> bool:
 def _read(
     read: Document, changes: Sequence[tuple[str, str]], *, archived: bool
 ) -> tuple[Experiment, list[DocumentError], list[DocumentError]]:
-    """The experiment; those errors that others may follow from; all that there are."""
+    """Return the experiment; those errors that others may follow from; all that there are."""
     data, where = apply(read, changes)
     if not isinstance(data, dict):
         kind = "a list" if isinstance(data, list) else shown(data)

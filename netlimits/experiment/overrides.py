@@ -1,4 +1,4 @@
-"""What `--set KEY=VALUE` changes in an experiment file before it is checked.
+"""Overrides (`--set KEY=VALUE`) of an experiment file, applied before it is checked.
 
 KEY is a dotted path into the YAML (`measure.netperf.seconds`, `exclude.0`), VALUE is read by the
 rules of the file. An error that comes from such a value names the `--set`, since no line of the
@@ -35,7 +35,7 @@ class Source:
     overrides: Overrides = ()
 
     def line(self, key: KeyPath) -> int | None:
-        """The line of a key or of the nearest thing around it; None when `--set` made it."""
+        """Return the line of a key or of the nearest thing around it; None when `--set` made it."""
         if self.override(key):
             return None
         while key and key not in self.lines:
@@ -43,7 +43,7 @@ class Source:
         return self.lines.get(key, 1)
 
     def override(self, key: KeyPath) -> str:
-        """The KEY of the `--set` that this key comes from, or nothing."""
+        """Return the KEY of the `--set` that this key comes from, or nothing."""
         parts = tuple(str(part) for part in key)
         for text, _ in reversed(self.overrides):
             changed = tuple(text.split("."))
@@ -53,7 +53,7 @@ class Source:
         return ""
 
     def error(self, problem: str, *key: str | int) -> DocumentError:
-        """The error that names file, line and key, or file and `--set`."""
+        """Return the error that names file, line and key, or file and `--set`."""
         named = dotted(key)
         text = self.override(key)
         if text:
@@ -62,7 +62,7 @@ class Source:
 
 
 def apply(read: Document, overrides: Sequence[tuple[str, str]]) -> tuple[Data, Source]:
-    """The document's data with the overrides in it, and where its keys come from.
+    """Return the document's data with the overrides in it, and where its keys come from.
 
     Raises DocumentError for a KEY that leads nowhere and a VALUE that is no YAML.
     """
@@ -101,7 +101,7 @@ def _put(data: Data, text: str, value: Data, path: Path) -> KeyPath:
 
 
 def _step(here: Any, part: str, key: KeyPath, path: Path, text: str) -> Any:
-    """The key or index in `here` that `part` names. Raises DocumentError if there can be none."""
+    """Return the key or index in `here` that `part` names. Raises DocumentError otherwise."""
     where = f"in {dotted(key)}" if key else "in the file"
     if isinstance(here, list):
         if not (part.isascii() and part.isdigit() and len(part) < 10 and int(part) < len(here)):

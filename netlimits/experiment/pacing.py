@@ -39,13 +39,13 @@ what fq lets a new flow send unpaced, which by itself would be ten times the MTU
 
 
 def own(name: str) -> str:
-    """A tool's own way, such as `netperf -q`; "" where it has none."""
+    """Return a tool's own way, such as `netperf -q`; "" where it has none."""
     by_socket = tool(name).socket_pace
     return f"{name} {by_socket.flag}" if by_socket else ""
 
 
 def ways(name: str, features: Features) -> tuple[str, ...]:
-    """The ways to try with a tool, best first; which the kernel has, only the kernel can tell."""
+    """Return the ways to pace a tool, best first; the kernel decides which of them it supports."""
     by_socket = tool(name).socket_pace
     return (own(name), *WAYS) if by_socket and by_socket.feature in features.names else WAYS
 
@@ -53,7 +53,7 @@ def ways(name: str, features: Features) -> tuple[str, ...]:
 def paced(
     name: str, way: str, pace: Pace, roles: tuple[str, ...], options: Mapping[str, Any]
 ) -> tuple[SettingUse, dict[str, Any]]:
-    """The qdisc that a way of pacing needs on the sender, and the tool's options for it.
+    """Return the qdisc that a way of pacing needs on the sender, and the tool's options for it.
 
     What is too fast for the tool's own way is left to fq's `maxrate`.
     """

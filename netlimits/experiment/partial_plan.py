@@ -23,10 +23,10 @@ PACKETS = frozenset(
 
 
 def rest(path: Path, overrides: Sequence[tuple[str, str]]) -> tuple[Plan, bool] | None:
-    """What is left of a file with errors, as a plan; whether its tools' options are whole too.
+    """Return the plan that a file with errors still allows, and True if all options are valid.
 
-    None where nothing can be said of its packets: a condition may remove any configuration, or
-    their options, the MTU, the hosts' roles or the version of IP are wrong themselves.
+    Returns None if nothing is certain about its packets: a condition may remove any configuration,
+    or their options, the MTU, the hosts' roles or the IP version are themselves wrong.
     """
     try:
         experiment, errors = load.examined(path, overrides)

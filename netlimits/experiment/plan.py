@@ -52,7 +52,7 @@ __all__ = [
 
 
 def seeded(experiment: Experiment) -> Experiment:
-    """The experiment with a seed: its own, or one drawn now and noted among the overrides."""
+    """Return the experiment with its own seed, or with a new one noted among its overrides."""
     if experiment.repeat.seed is not None:
         return experiment
     seed = secrets.randbits(SEED_BITS)
@@ -64,7 +64,7 @@ def seeded(experiment: Experiment) -> Experiment:
 
 
 def _alike(places: range | array[int], _: int) -> range | array[int]:
-    """The configurations of blocks that are all alike."""
+    """Return the configurations of blocks that are all alike."""
     return places
 
 
@@ -143,7 +143,7 @@ class Plan:
         return (min(self._often) if self._often else self._blocks) + least, self._blocks + more
 
     def extended(self, replicates: int, seed: int, chosen: Sequence[int] = ()) -> Plan:
-        """The same plan with so many runs of each configuration more, after all others.
+        """Return the plan with `replicates` more runs of each configuration after all others.
 
         They are ordered by the same rule, with a seed of their own; blocks are numbered on.
         `chosen` are the numbers of the configurations that get them, counted from 1; empty: all.
@@ -172,13 +172,13 @@ class Plan:
         return plan
 
     def as_begun(self) -> Plan:
-        """The plan without what was added to it."""
+        """Return the plan without what was added to it."""
         plan = copy.copy(self)
         plan._added = ()
         return plan
 
     def _with_profiled(self, block: int) -> range | array[int]:
-        """The runs of a block: its configurations, and further up those of its profiled runs.
+        """Return the runs of a block: its configurations, then its share of profiled runs.
 
         Each configuration's profiled runs are spread evenly over the blocks.
         """
@@ -195,7 +195,7 @@ class Plan:
         return sum(1 for run in self.runs() if run.profiled and not self.skip(run.values))
 
     def _block(self, block: int) -> range | array[int]:
-        """The configurations of a block, each at most once.
+        """Return the configurations of a block, each at most once.
 
         One that runs in fewer blocks than there are is in every second of them, or third, so that
         drift hits it as it hits the others.
@@ -240,13 +240,13 @@ class Plan:
         return plan
 
     def searches(self) -> list[Run]:
-        """The searches in their order, each as its first trial, which is at the highest load."""
+        """Return each search in order as its first trial, which is at the highest load."""
         of, high = self.experiment.searched, search.limits(self.experiment.around["search"])[1]
         runs = (run for run in self._expanded() if run.values[of] == high)
         return [dataclasses.replace(run, number=number) for number, run in enumerate(runs, 1)]
 
     def trial(self, of_search: Run, load: int, number: int) -> Run:
-        """The run of a search at a load."""
+        """Return the run of a search at a load."""
         derived = self.experiment.derived
         given = {name: v for name, v in of_search.values.items() if name not in derived}
         given[self.experiment.searched] = load
@@ -295,7 +295,6 @@ class Plan:
 
         Raises DocumentError of all errors in options.
         """
-
         raise_all(self._setups.errors())
         if self.experiment.mesh:
             runs = [
@@ -315,7 +314,7 @@ class Plan:
         return total / weight * often
 
     def setup(self, values: Values) -> Setup:
-        """What a configuration sets and measures; resolved once for all that look up the same.
+        """Return the resolved setup of a configuration; equal ones are resolved once.
 
         Raises DocumentError as `resolution.setup` does.
         """
@@ -333,13 +332,13 @@ class Plan:
             seen.add(id(setup))
 
     def leaving_out(self, skipped: Mapping[str, str]) -> Plan:
-        """The same plan, without the runs of these tools; nothing is expanded again."""
+        """Return the plan without the runs of these tools; nothing is expanded again."""
         plan = copy.copy(self)
         plan.skipped = dict(skipped)
         return plan
 
     def among(self, hosts: Collection[str]) -> Plan:
-        """The same plan, to be held against these hosts of its mesh alone."""
+        """Return the plan restricted to these hosts of its mesh."""
         plan = copy.copy(self)
         of = self.experiment.mesh
         plan.experiment = dataclasses.replace(self.experiment, mesh=of and of.among(hosts))
@@ -358,7 +357,7 @@ class Plan:
     def _ordered(
         self, repeat: Repeat, count: int, configurations: Callable[[int], range | array[int]]
     ) -> Iterator[tuple[int, int]]:
-        """The same of so many blocks, each with its configurations, by one rule and seed."""
+        """Return (block, configuration) in the order that the rule and the seed give."""
         blocks = range(1, count + 1)
         if self.experiment.mesh:
             return self._rounds(repeat, blocks, configurations)
@@ -385,7 +384,7 @@ class Plan:
     def _rounds(
         self, repeat: Repeat, blocks: range, configurations: Callable[[int], range | array[int]]
     ) -> Iterator[tuple[int, int]]:
-        """The same of a mesh: rounds in each block, or all of them shuffled, or as they come."""
+        """Return the runs of a mesh in rounds within each block, all shuffled, or as listed."""
         if repeat.seed is None and repeat.order != "listed":
             raise ValueError("no seed: plan.seeded draws one")
         draw = None if repeat.order == "listed" else random.Random(repeat.seed).random  # noqa: S311
@@ -400,7 +399,7 @@ class Plan:
         )
 
     def _apart(self, block: int, number: int) -> tuple[Any, tuple[str, str]]:
-        """A block with a configuration but for its pair, and the pair."""
+        """Return a block with a configuration but for its pair, and the pair."""
         number %= len(self.configurations)
         values = self._configuration(number).values
         pair = (str(values[Mesh.SENDER]), str(values[Mesh.RECEIVER]))
@@ -413,8 +412,7 @@ class Plan:
         return max(rounds.numbered(pairs), default=0)
 
     def jobs(self, runs: Iterable[Run]) -> Iterator[workload.Job]:
-        """The runs of a mesh as its dispatch sees them; a stream."""
-
+        """Yield the runs of a mesh as its dispatch sees them; a stream."""
         for run in runs:
             setup = self._setups.of(run.values)
             seconds = tool(setup.tool).seconds(setup.options) + setup.around.beyond + OVERHEAD

@@ -96,7 +96,7 @@ OPTIONS: Mapping[str, Any] = {
 
 
 def table_entry() -> dict[str, Any]:
-    """The schema of a table."""
+    """Return the schema of a table."""
     return {
         "type": "object",
         "required": ["table", "of", "rows"],
@@ -132,13 +132,13 @@ def table_entry() -> dict[str, Any]:
 
 
 def word_entry() -> dict[str, Any]:
-    """The schema of an entry that is a word."""
+    """Return the schema of an entry that is a word."""
     about = "Table of what limited each configuration, or of the highest load that held."
     return {"description": about, "enum": [*WORDS]}
 
 
 def chart_entry(kind: str | None = None) -> dict[str, Any]:
-    """The schema of one kind of chart; without one, of whatever any kind takes."""
+    """Return the schema of one kind of chart; without one, of whatever any kind takes."""
     takes = OPTIONS if kind is None else KINDS[kind].options
     return {
         "type": "object",
@@ -152,7 +152,7 @@ def chart_entry(kind: str | None = None) -> dict[str, Any]:
 
 
 def report_entry(entry: Mapping[str, Any] | str) -> dict[str, Any]:
-    """The schema of one `report:` entry, by whether it is a word, a table or a chart."""
+    """Return the schema of one `report:` entry, by whether it is a word, a table or a chart."""
     if isinstance(entry, str):
         return word_entry()
     if "chart" not in entry or "table" in entry:

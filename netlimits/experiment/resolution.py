@@ -1,4 +1,4 @@
-"""What one configuration sets and measures: settings, tool and options with `${…}` looked up."""
+"""Resolution of one configuration: its settings, tool and options with every `${…}` replaced."""
 
 from __future__ import annotations
 
@@ -46,12 +46,11 @@ def names(experiment: Experiment) -> tuple[str, ...]:
 
 
 def setup(experiment: Experiment, values: Values) -> Setup:
-    """What one configuration sets and measures, with every `${…}` looked up.
+    """Resolve a configuration: replace every `${…}` by its value.
 
-    What is null is left out: an option, or a setting as a whole, which is then as it was found.
-    Raises DocumentError for all options that cannot take the value that they get.
+    Null removes an option, or a whole setting, which then stays as it was found. Raises
+    DocumentError for all options that cannot take their value.
     """
-
     experiment = experiment.side_of(values)
     settings, errors = [], []
     for use in experiment.settings:
@@ -102,7 +101,7 @@ def _interim(name: str, options: Mapping[str, Any], clients: int) -> dict[str, f
 
 
 def looked_up(experiment: Experiment) -> frozenset[str]:
-    """The names whose values decide what `setup` gives."""
+    """Return the names whose values decide what `setup` gives."""
     if experiment.sides:
         return frozenset((SIDE,)).union(*map(looked_up, experiment.sides.values()))
     options = [use.options for use in experiment.settings]
@@ -112,7 +111,7 @@ def looked_up(experiment: Experiment) -> frozenset[str]:
 
 
 def applies(use: SettingUse, values: Values) -> bool:
-    """Whether a setting is set in a configuration. Raises InputError where nobody can say."""
+    """Return True if a setting applies in a configuration. Raises InputError if undecidable."""
     return not use.when or _condition(use.when).holds(values)
 
 
@@ -122,12 +121,12 @@ def _condition(text: str) -> Expression:
 
 
 def tool_of(experiment: Experiment, values: Values) -> str:
-    """The tool that a configuration measures with."""
+    """Return the tool that a configuration measures with."""
     return str(values["tool"]) if "tool" in values else next(iter(experiment.measure), "")
 
 
 def may_be_missing(experiment: Experiment, tool: str) -> bool:
-    """Whether the runs of a tool are left out where it is not installed."""
+    """Return True if the runs of a tool are left out where it is not installed."""
     return bool(experiment.measure[tool].get(schema.IF_MISSING) == "skip")
 
 
@@ -157,7 +156,7 @@ def _hold(
     part: Mapping[str, Any],
     values: Values,
 ) -> list[DocumentError]:
-    """The errors of resolved options that their schema does not allow."""
+    """Return the errors of resolved options that their schema does not allow."""
     errors = []
     for fault in faults(options, part, skip_templates=False):
         written: Any = unresolved

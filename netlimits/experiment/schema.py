@@ -65,7 +65,7 @@ _OF_EVERY_TOOL: Mapping[str, Any] = {
 
 
 def measured(tool_schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of a tool's block: its own options, and those that every tool has."""
+    """Return the schema of a tool's block: its own options, and those that every tool has."""
     return {**tool_schema, "properties": {**tool_schema["properties"], **_OF_EVERY_TOOL}}
 
 
@@ -157,7 +157,7 @@ _REPORT: Mapping[str, Any] = {
 
 
 def structure() -> dict[str, Any]:
-    """The schema of the file but for the parts that tools and settings bring."""
+    """Return the schema of the file but for the parts that tools and settings bring."""
     return {
         "title": "netlimits experiment",
         "description": "What to vary, what to set, what to measure, how often, what to report.",
@@ -253,8 +253,7 @@ def _repeat() -> dict[str, Any]:
 
 
 def document_schema() -> dict[str, Any]:
-    """The whole schema, for editors (draft 2020-12)."""
-
+    """Return the whole schema, for editors (draft 2020-12)."""
     whole = structure()
     keys = whole["properties"]
     keys["settings"]["items"]["minProperties"] = 2  # checks say it in better words
@@ -269,7 +268,7 @@ def document_schema() -> dict[str, Any]:
 
 
 def templated(schema: Any) -> Any:
-    """The schema, with a text that holds `${name}` allowed wherever a scalar is."""
+    """Return the schema, with a text that holds `${name}` allowed wherever a scalar is."""
     if not isinstance(schema, Mapping):
         return schema
     deeper = dict(schema)

@@ -1,4 +1,4 @@
-"""What the configurations of an experiment set and measure, and the errors in their options."""
+"""Resolved setups of an experiment's configurations, cached, and the errors in their options."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Setups:
         self._resolved: dict[tuple[str, ...], Setup] = {}
 
     def of(self, values: Values) -> Setup:
-        """What a configuration sets and measures. Raises DocumentError as `resolution.setup`."""
+        """Return the resolved setup of a configuration. Raises DocumentError."""
         key = tuple(repr(values.get(name)) for name in self._looked_up)
         if key not in self._resolved:
             self._resolved[key] = resolution.setup(self.experiment, values)
         return self._resolved[key]
 
     def errors(self, stays: Callable[[int], bool] | None = None) -> list[DocumentError]:
-        """The errors in options, each for the first configuration that shows it.
+        """Return the errors in options, each for the first configuration that shows it.
 
         The options of every configuration are held against their tool and settings; of plans
         beyond SAMPLE configurations, as many, spread evenly. An option that not all values of a
@@ -74,12 +74,12 @@ class Setups:
         return errors if errors or stays is not None else [*self._never_set()]
 
     def _is_a_factors(self, error: DocumentError) -> bool:
-        """Whether an error is of a value that stands in the file itself, of one factor."""
+        """Return True if the value at fault is a factor's, as written in the file."""
         match = re.search(r"\(where (\w+) = [^,]*\)$", error.problem)
         return match is not None and match[1] not in self.experiment.derive
 
     def _never_set(self) -> Iterator[DocumentError]:
-        """An error for each condition of settings that no configuration fulfils.
+        """Yield an error for each condition of settings that no configuration fulfils.
 
         Not of a duet, whose sides were looked at one by one.
         """
@@ -98,6 +98,6 @@ class Setups:
             yield where.error(f"{problem} or leave the entry out", "settings", entry, WHEN)
 
     def sample(self) -> range:
-        """The numbers of some configurations, spread evenly."""
+        """Return the numbers of some configurations, spread evenly."""
         every = len(self.configurations)
         return range(0, every, max(1, math.ceil(every / SAMPLE)))

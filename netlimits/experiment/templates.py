@@ -24,12 +24,12 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 def is_template(value: Any) -> bool:
-    """Whether the value is a text with a `${` in it."""
+    """Return True for a text that contains `${`."""
     return isinstance(value, str) and "${" in value
 
 
 def names(text: str) -> tuple[str, ...]:
-    """The names that a text looks up. Raises InputError for a `${` without a name and `}`."""
+    """Return the names that a text looks up. Raises InputError for a malformed `${`."""
     lookups = []
     for match in _ANY.finditer(text):
         if not match[0].endswith("}") or not _NAME.fullmatch(match[1]):
@@ -54,7 +54,7 @@ def leaves(options: Any, key: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
 
 
 def resolve(options: Any, values: Values) -> Any:
-    """The options with every `${name}` replaced; names must have been checked before.
+    """Return the options with every `${name}` replaced; names must have been checked before.
 
     An option whose `${name}` is null is left out, and so is one with nothing left in it: it is
     `left_out` of a mapping, and None where it stands alone.
@@ -73,12 +73,12 @@ def resolve(options: Any, values: Values) -> Any:
 
 
 def left_out(options: Any, resolved: Any) -> bool:
-    """Whether nothing is left of options, once resolved, because of what was null in them."""
+    """Return True if resolving nulls left nothing of the options."""
     return (resolved is None and is_template(options)) or (resolved == {} and options != {})
 
 
 def written(value: Scalar) -> str:
-    """A value as YAML writes it."""
+    """Return a value as YAML writes it."""
     if value is None:
         return "null"
     if isinstance(value, bool):

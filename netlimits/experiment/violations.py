@@ -21,7 +21,7 @@ LACKS = "lacks "
 
 
 class Fault(NamedTuple):
-    """One violation: where, and in words what."""
+    """A violation of the schema: its key, and a sentence."""
 
     key: KeyPath
     problem: str
@@ -43,7 +43,7 @@ def faults(instance: Any, schema: Mapping[str, Any], *, skip_templates: bool) ->
 
 @functools.cache
 def _validator(skip_templates: bool) -> Any:
-    """jsonschema's validator, in which 512.0 is no integer: a command line would show the .0."""
+    """Jsonschema's validator, in which 512.0 is no integer: a command line would show the .0."""
     import jsonschema
 
     base = jsonschema.Draft202012Validator
@@ -68,7 +68,7 @@ def _validator(skip_templates: bool) -> Any:
 
 
 def _sentences(error: Any) -> Iterator[Fault]:
-    """One of jsonschema's errors in our words, at the key that it is about."""
+    """Yield a jsonschema error in our words, at the key that it concerns."""
     key: KeyPath = tuple(error.absolute_path)
     if error.validator == "additionalProperties" and isinstance(error.instance, dict):
         known = error.schema.get("properties", {})
@@ -85,7 +85,7 @@ def _sentences(error: Any) -> Iterator[Fault]:
 
 
 def _best_branch(error: Any, key: KeyPath) -> Iterator[Fault]:
-    """The violations of the one alternative that was meant, judging by the kind of value."""
+    """Yield the violations of the one alternative that was meant, judging by the kind of value."""
     branches: dict[int, list[Any]] = {}
     for inner in error.context:
         branches.setdefault(inner.schema_path[0], []).append(inner)
@@ -103,7 +103,7 @@ def _best_branch(error: Any, key: KeyPath) -> Iterator[Fault]:
 
 
 def _other_kind(error: Any) -> bool:
-    """Whether the alternative is about another kind of value than the one that stands there."""
+    """Return True if the alternative expects another kind of value than the one written."""
     if error.relative_path:
         return False
     collection = isinstance(error.instance, dict | list)
@@ -133,7 +133,7 @@ _BOUNDS = {
 
 
 def _problem(error: Any) -> str:
-    """One violated keyword as a sentence without its subject."""
+    """Return a violated keyword as a sentence without its subject."""
     keyword, argument, value = error.validator, error.validator_value, error.instance
     about = error.schema.get("description", "") if isinstance(error.schema, Mapping) else ""
     match keyword:

@@ -1,10 +1,10 @@
-"""What limited the data rate: for each configuration a class of limits, its evidence, what decides.
+"""Verdicts: for each configuration the class of limits, its evidence, and what decides.
 
-    frame = nl.explain(nl.open("results/stateless-offloads-20260101-120000"))
+frame = nl.explain(nl.open("results/stateless-offloads-20260101-120000"))
 
-One file a class (`classes/`), pure: figures of a run in, a sign out. `verdicts` weighs the signs,
-`explained` reads them off a campaign. What one run's counters suggest an intervention must prove:
-`sequel` writes the experiment that makes it, and `proof` reads what came of it.
+A class of limits is a file in `classes/`. It is pure: it takes a run's figures and returns a sign.
+`verdicts` weighs the signs, and `explained` computes them for a campaign. What a run's counters
+suggest, an intervention must prove: `sequel` writes that experiment, and `proof` reads its result.
 """
 
 from __future__ import annotations

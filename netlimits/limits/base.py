@@ -1,8 +1,8 @@
-"""What a class of limits is: what it reads of a run, when it fires, its sentence, proof and label.
+"""The interface of a class of limits: its needs, signs, sentence, intervention and labels.
 
-Pure: a class sees the figures of one run and nothing else. A sign has premises, each as strong as
-its evidence compares with its threshold; the weakest is the sign's: 1 and more fires, less is how
-near it came.
+A class is pure: it sees the figures of one run and nothing else. A sign has premises. The strength
+of a premise is its evidence divided by its threshold (1 or more holds; below 1 shows how near it
+came), and the weakest premise decides the strength of the sign.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ LEAST_SIGN = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Premise:
-    """One thing that has to hold: its evidence over the threshold, and what to say if it does not.
+    """A condition of a sign: its evidence over the threshold, and a clause for when it fails.
 
-    `short` is a clause that goes on from "it is not so, because".
+    `short` is a clause that continues "it is not so, because".
     """
 
     strength: float
@@ -40,12 +40,12 @@ class Premise:
 
     @classmethod
     def reached(cls, value: float, threshold: float, short: str) -> Premise:
-        """That a value is `threshold` or more."""
+        """Return the premise that a value is at least `threshold`."""
         return cls(value / threshold, short)
 
     @classmethod
     def below(cls, value: float, threshold: float, short: str) -> Premise:
-        """That a value is `threshold` at most; of 0 it is, by far."""
+        """Return the premise that a value is at most `threshold`; 0 satisfies it by far."""
         return cls(threshold / value if value > 0 else 2.0, short)
 
 
@@ -73,7 +73,7 @@ class Sign:
 
     @property
     def fires(self) -> bool:
-        """Whether all that has to hold does."""
+        """True if every premise holds."""
         return self.strength >= 1
 
 
@@ -107,7 +107,7 @@ class Intervention:
 
     @property
     def expectation(self) -> str:
-        """What must follow, in words."""
+        """The change of throughput that must follow, in words."""
         if math.isinf(self.most):
             return f"at least {self.least:g} times the throughput"
         if not self.least:
@@ -146,15 +146,15 @@ class Label:
 
 
 class LimitClass(Protocol):
-    """One class: one file, and one line in CLASSES."""
+    """A class of limits: a file of its own, and a line in CLASSES."""
 
     @property
     def name(self) -> str:
-        """What verdicts call it."""
+        """Name in verdicts."""
 
     @property
     def title(self) -> str:
-        """What people read."""
+        """Title for people."""
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -162,12 +162,12 @@ class LimitClass(Protocol):
 
     @property
     def intervention(self) -> Intervention:
-        """What proves it."""
+        """Change that proves the class."""
 
     @property
     def labels(self) -> tuple[Label, ...]:
         """How to make it, at different rates and sizes: 8 runs and more."""
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """The evidence for it in a run; None where figures are missing."""
+        """Return the evidence for it in a run; None where figures are missing."""
         ...

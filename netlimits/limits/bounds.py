@@ -1,8 +1,8 @@
-"""What each mechanism allows a run, in Mbit/s, from the run's own figures.
+"""Upper bounds on throughput that each mechanism allows, in Mbit/s, from the run's own figures.
 
-A class whose bound is far above what arrived does not limit it; one whose bound is far below is
-misread: 50 Mbit/s at 8 % sent again and 17 ms is no flow that losses limit, which they would hold
-to 3 Mbit/s.
+A class whose bound is far above what arrived does not limit it. A bound far below what arrived
+shows that the mechanism was misjudged: 50 Mbit/s at 8 % retransmissions and 17 ms are not limited
+by losses, which would allow 3 Mbit/s.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NEAR = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """What one mechanism allows: Mbit/s, and how that follows, in words."""
+    """An upper bound of one mechanism in Mbit/s, and how it follows, in words."""
 
     mbps: float
     how: str
@@ -86,7 +86,7 @@ def _congestion_window(run: RunFigures) -> Ceiling | None:
 
 
 def _loss(run: RunFigures) -> Ceiling | None:
-    """The greater of Reno's and CUBIC's rates at this share of loss; of BBR none: it looks away."""
+    """Return the greater of Reno's and CUBIC's rates at this loss; None for BBR."""
     share, rtt, mss = run.retransmitted, run.sent("rtt_us"), run.sent("mss_bytes")
     if not share or not rtt or not mss or (run.sent("own_pace_pct") or 0) > 50:
         return None
@@ -111,7 +111,7 @@ def _pace(run: RunFigures) -> Ceiling | None:
 
 
 def _slow_start(run: RunFigures) -> Ceiling | None:
-    """What doubling from INITIAL_WINDOW carries within the run."""
+    """Return what doubling from INITIAL_WINDOW can carry within the run."""
     rtt, mss, elapsed = run.sent("min_rtt_us"), run.sent("mss_bytes"), run.elapsed
     if not rtt or not mss or not elapsed or elapsed * 1e6 / rtt > LONG:
         return None
@@ -121,7 +121,7 @@ def _slow_start(run: RunFigures) -> Ceiling | None:
 
 
 def _cpu(run: RunFigures, end: str) -> Ceiling | None:
-    """What arrived, times what the busiest CPU or thread has left."""
+    """Return the rate at which the busiest CPU or thread would be full."""
     busy, rate = run.busiest_pct(end), run.throughput
     if run.one_machine:
         busy = run.thread_pct(end)

@@ -14,12 +14,12 @@ ENDS, MEMORIES = ("local", "remote"), ("rmem", "wmem")
 
 
 def receive_buffer(of: Configured, times: float) -> Levels | str:
-    """The receiver's socket buffer times `times`."""
+    """Return the receiver's socket buffer times `times`."""
     return _buffer(of, of.receiver, "rmem", times)
 
 
 def send_buffer(of: Configured, times: float) -> Levels | str:
-    """The sender's socket buffer times `times`."""
+    """Return the sender's socket buffer times `times`."""
     return _buffer(of, of.sender, "wmem", times)
 
 
@@ -58,7 +58,7 @@ def _buffer(of: Configured, end: str, memory: str, times: float) -> Levels | str
 
 
 def _room(of: Configured, end: str, memory: str, wanted: int) -> Levels | str:
-    """The most that a program may ask for as its buffer, where `wanted` is more than it is."""
+    """Return the sysctl that allows programs a buffer of `wanted`, if it must be raised."""
     name = f"net.core.{memory}_max"
     key, value = of.sysctl(end, name)
     known = value is not None and str(value).isdigit()

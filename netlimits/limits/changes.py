@@ -1,8 +1,8 @@
-"""What an intervention changes in an experiment: keys of its file, and their values.
+"""Changes that interventions make to an experiment: keys of its file, and their values.
 
-Each change is a function from a configuration to levels: the value that a key of the experiment
-gets in the runs with the intervention; in all others it has its own, or is left out. It is a text
-instead where no setting of ours can make the change: then that is what is left to do by hand.
+Each change is a function from a configuration to levels: the value of a key in the runs with the
+intervention. In all other runs the key keeps its own value or is left out. If no setting of ours
+can make the change, the function returns a text with what is left to do by hand.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ TOLERANCE_PCT = 20
 
 
 def streams(of: Configured, times: float) -> Levels | str:
-    """The number of parallel streams times `times`: the tool's own, else clients of one server.
+    """Multiply the number of parallel streams: the tool's own option, else clients of one server.
 
-    A rate that the tool is told is each stream's: where it is the limit, the sum grows with them.
+    A rate that the tool was given is that of each stream: if it is the limit, the sum grows with
+    the streams.
     """
     properties = tool(of.setup.tool).schema["properties"]
     if of.setup.around.pace:
@@ -46,7 +47,7 @@ def streams(of: Configured, times: float) -> Levels | str:
 
 
 def pace(of: Configured, times: float) -> Levels | str:
-    """`times` as much as the experiment's pace; without one, as the measured throughput."""
+    """Multiply the experiment's pace, or set one from the measured throughput."""
     if of.setup.around.pace:
         return {
             ("pace", "rate"): of.setup.around.pace.rate * times,
@@ -69,7 +70,7 @@ def pace(of: Configured, times: float) -> Levels | str:
 
 
 def rate(of: Configured, times: float) -> Levels | str:
-    """The tool's own rate option (bit/s) times `times`."""
+    """Return the tool's own rate option (bit/s) times `times`."""
     rate_option = of.setup.options.get("rate")
     if not rate_option or not decimal_bits(rate_option):
         return f"{of.setup.tool} is asked for no rate that could be changed"
@@ -77,7 +78,7 @@ def rate(of: Configured, times: float) -> Levels | str:
 
 
 def arrived(of: Configured, times: float) -> Levels | str:
-    """`times` as much as arrived is sent: by the tool's own rate option, else by a pace."""
+    """Send `times` what arrived: by the tool's own rate option, else by a pace."""
     if of.throughput is None:
         return "what arrived is not known"
     if of.setup.options.get("rate"):
@@ -92,7 +93,7 @@ def arrived(of: Configured, times: float) -> Levels | str:
 
 
 def seconds(of: Configured, times: float) -> Levels | str:
-    """A run of `times` as many seconds."""
+    """Return a run of `times` as many seconds."""
     length = of.setup.options.get("seconds")
     if not isinstance(length, int | float):
         return f"{of.setup.tool} is told no seconds"
@@ -100,7 +101,7 @@ def seconds(of: Configured, times: float) -> Levels | str:
 
 
 def send_size(of: Configured, times: float) -> Levels | str:
-    """The send size (bytes) times `times`."""
+    """Return the send size (bytes) times `times`."""
     size = of.size("send_size")
     if not size or int(size * times) < 1:
         return "the send size is not in the experiment"
@@ -108,7 +109,7 @@ def send_size(of: Configured, times: float) -> Levels | str:
 
 
 def packet_size(of: Configured, times: float) -> Levels | str:
-    """What a packet carries times `times`: the datagram's size, or the MSS."""
+    """Multiply what a packet carries: the datagram's size, or the MSS."""
     if of.udp:
         return send_size(of, times)
     if "mss" not in tool(of.setup.tool).schema["properties"]:
@@ -123,7 +124,7 @@ def packet_size(of: Configured, times: float) -> Levels | str:
 
 
 def datagram(of: Configured, times: float) -> Levels | str:
-    """The largest datagram that needs no fragments."""
+    """Return the largest datagram that needs no fragments."""
     if not of.mtu:
         return "the MTU is not known"
     headers = (IPV6 if of.ipv6 else IPV4) + UDP
@@ -131,7 +132,7 @@ def datagram(of: Configured, times: float) -> Levels | str:
 
 
 def shaper(of: Configured, times: float) -> Levels | str:
-    """The rates of the sender's own qdisc times `times`."""
+    """Return the rates of the sender's own qdisc times `times`."""
     use = of.use("qdisc", of.sender)
     rates = {
         name: use.options[name]
@@ -168,7 +169,7 @@ def rps(of: Configured, times: float) -> Levels | str:
 
 
 def delay(of: Configured, times: float) -> Levels | str:
-    """A round trip of `times` as long, by netem at the sender."""
+    """Return a round trip of `times` as long, by netem at the sender."""
     if of.one_machine:
         return "both ends are one machine, whose clock ticks more slowly than such a round trip"
     if of.use("qdisc", of.sender):
@@ -191,7 +192,7 @@ def receiver_load(of: Configured, times: float) -> Levels | str:
 
 
 def _load(of: Configured, end: str, times: float) -> Levels | str:
-    """`times` busy processes for each CPU of an end, and twice those that it has."""
+    """Add `times` busy processes for each CPU of an end, and twice those that it already has."""
     if of.one_machine:
         return "both ends are one machine, and share its CPUs"
     use = of.use("load", end)

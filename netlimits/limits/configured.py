@@ -1,4 +1,4 @@
-"""One configuration as it ran, for what an intervention would change of it."""
+"""A configuration as it ran, from which an intervention's changes are computed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Levels = Mapping[KeyPath, Scalar]
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """One configuration as it ran: what it set up, and what was measured.
+    """A configuration as it ran: its setup, and the measurements that changes depend on.
 
-    `throughput` is the median in bit/s and `rtt_us` the median round trip (None: not known),
-    `sender` the end that sent, `sysctls` the hosts' by end, `cpus` how many they have, and
-    `queues` how many receive queues their NICs; `one_machine` says that both ends share them.
+    `throughput` is the median in bit/s and `rtt_us` the median round trip (None if unknown),
+    `sender` the end that sent, `sysctls` the hosts' sysctls by end, `cpus` and `queues` the numbers
+    of their CPUs and of their NICs' receive queues. `one_machine` is True if both ends share them.
     """
 
     experiment: Experiment
@@ -38,12 +38,12 @@ class Configured:
     rtt_us: float | None = None
 
     def group(self, end: str) -> str:
-        """The role, as the file has it, at an end."""
+        """Return the role, as the file has it, at an end."""
         groups = list(self.experiment.groups or self.experiment.roles)
         return groups[0] if end == "local" else groups[-1]
 
     def use(self, name: str, end: str) -> SettingUse | None:
-        """The last setting of that name on the roles at an end."""
+        """Return the last setting of that name on the roles at an end."""
         roles = set(self.experiment.ends[end])
         uses = reversed(self.setup.settings)
         return next((use for use in uses if use.name == name and roles & set(use.roles)), None)
@@ -54,14 +54,14 @@ class Configured:
         return "local" if self.sender == "remote" else "remote"
 
     def size(self, option: str) -> int | None:
-        """An option's size in bytes, as the tool reads it; None for none, or two."""
+        """Return an option's size in bytes, as the tool reads it; None for none, or two."""
         size = self.setup.options.get(option)
         if not isinstance(size, int | str) or not size or "," in str(size):
             return None
         return tool(self.setup.tool).bytes_of(size)
 
     def sysctl(self, end: str, name: str) -> tuple[KeyPath, Any]:
-        """The key that sets a sysctl of an end, and what it is now: None if that is unknown."""
+        """Return the key that sets an end's sysctl, and its present value or None."""
         use = self.use("sysctl", end)
         if use and name in use.options:
             return ("settings", use.entry, "sysctl", name), use.options[name]

@@ -185,14 +185,14 @@ def _rates_by_streams(
 
 
 def _target(figures: Mapping[str, Any]) -> float | None:
-    """The rate that an imported run says its tool was told."""
+    """Return the rate that an imported run says its tool was told."""
     target = figures.get("target_mbps")
     goal = float(target) if isinstance(target, Real) else 0.0
     return goal if goal > 0 else None
 
 
 def run_figures(figures: Mapping[str, Any], links: DataLinks | None) -> RunFigures:
-    """A run's figures, and what is known of its link."""
+    """Return a run's figures, and what is known of its link."""
     one_machine = figures.get("shared_kernel") is True
     if links is None:
         return RunFigures(

@@ -23,21 +23,35 @@ if TYPE_CHECKING:
 
 
 def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
-    """One row a configuration: its factors, `class`, `state`, `confidence`, `evidence` …
+    """Return the verdicts, one row for each configuration.
 
-    `state` is `suggested` or `undetermined`, and in a campaign with interventions (`sequel`)
-    `proven`, `refuted` or `open`, with the sentence in `proof` and `ratio`, `ratio_low` and
-    `ratio_high`; `confidence` is the share of the runs that agree; `evidence` the sentence and
-    `figures` the columns behind it; then `runner_up`, `why_not`, `decide`, `runs`, and `not_ok`,
-    how those ended that do not count; `points_to` the likeliest class of what is undetermined, and
-    `likely` the two likeliest with their scores (`calibration.Likelihood`);
-    `of_run` the number of the run that evidence and bounds are of, where there are several;
-    `judged` how many of the `runs` were judged, at most `evidence.JUDGED`;
-    `over_time` when throughput changed within the runs, and the verdicts of both parts;
-    `known` and `known_figures` what is known whatever the verdict, and `bounds` and `bounds_mbps`
-    what each mechanism allows. A configuration whose runs all failed is undetermined, of 0
-    runs, and its evidence says how they ended. A frame without a campaign has no link to hold
-    throughput against. Raises DataError when no run is ok.
+    Args:
+        results: A campaign, or a frame of runs. A frame has no link to compare throughput with.
+
+    Returns:
+        A frame with the configuration's factors and these columns:
+
+        - `class`, `state`: the class of limits; `suggested` or `undetermined`, and in a campaign
+          with interventions (`sequel`) `proven`, `refuted` or `open`.
+        - `proof`, `ratio`, `ratio_low`, `ratio_high`: the proof's sentence, and its ratio.
+        - `confidence`: the share of the runs that agree.
+        - `evidence`, `figures`: the sentence, and the columns behind it.
+        - `of_run`: the number of the run that evidence and bounds come from, if there are several.
+        - `runner_up`, `why_not`, `decide`: the next class, why it is not the verdict, and what
+          would decide.
+        - `points_to`, `likely`: the likeliest class of an undetermined configuration, and the two
+          likeliest with their scores (`calibration.Likelihood`).
+        - `runs`, `judged`, `not_ok`: the number of runs, how many were judged (at most
+          `evidence.JUDGED`), and how those ended that do not count.
+        - `over_time`: when throughput changed within the runs, with the verdicts of both parts.
+        - `known`, `known_figures`, `bounds`, `bounds_mbps`: what is known whatever the verdict,
+          and what each mechanism allows.
+
+        A configuration whose runs all failed is undetermined with 0 runs, and its evidence says
+        how they ended.
+
+    Raises:
+        DataError: No run is ok.
     """
     import pandas as pd
 
@@ -90,7 +104,7 @@ def _ok_runs(part: pd.DataFrame, judged: int) -> int:
 
 
 def _told_by(frame: pd.DataFrame) -> list[str]:
-    """The columns to tell configurations by; none where there is one configuration.
+    """Return the columns to tell configurations by; none where there is one configuration.
 
     Interventions are levels of one: each has a hash of its own.
     """
@@ -101,7 +115,7 @@ def _told_by(frame: pd.DataFrame) -> list[str]:
 def _of_runs(
     part: pd.DataFrame, index: Any | None, evidence: Mapping[Any, RunFigures]
 ) -> dict[str, Any]:
-    """The columns on what is known of a configuration: medians, and the bounds of one run.
+    """Return the columns on what is known of a configuration: medians, and the bounds of one run.
 
     It is the run at `index`, which the verdict's sentence is of, or that of the median throughput.
     A bound that connections share and that a run with a change passed is left out.
@@ -121,7 +135,7 @@ def _of_runs(
 def _known(
     runs: Sequence[RunFigures], of: RunFigures, number: int | None = None, passed: float = 0.0
 ) -> dict[str, Any]:
-    """The columns on what is known of `runs`, and what bounds one `of` them, run `number`.
+    """Return the columns on what is known of `runs`, and what bounds one `of` them, run `number`.
 
     No bound that connections share is below what `passed` with a change.
     """
@@ -142,11 +156,10 @@ def _known(
 
 
 def limited_by(results: Campaign | pd.DataFrame) -> pd.Series[str]:
-    """What limited each run that is ok, by its index in the frame: its configuration's class.
+    """Return each ok run's limit (its configuration's class), by its index in the frame.
 
-    One that was refuted is none.
-
-    A chart of `frame.assign(limited_by=…)` says it of its points. Raises DataError as `explain`.
+    A refuted class is not returned. A chart of `frame.assign(limited_by=…)` marks its points with
+    it. Raises DataError as `explain`.
     """
     import pandas as pd
 
@@ -188,7 +201,7 @@ def _judged(
     rows: Mapping[Any, Verdict],
     evidence: Mapping[Any, RunFigures],
 ) -> dict[str, Any]:
-    """A configuration's verdict in the columns of `explain`, in view of the interventions."""
+    """Return a configuration's verdict, after its interventions, in the columns of `explain`."""
     bare = proof.bare(part)
     verdict = Verdict(UNDETERMINED, "No run without an intervention is ok.", {}, runs=0)
     if len(bare):
@@ -214,7 +227,7 @@ def _alike(bad: pd.DataFrame, ok: pd.DataFrame) -> pd.DataFrame:
 
 
 def _failed(bad: pd.DataFrame, ok: pd.DataFrame) -> list[pd.DataFrame]:
-    """The runs of each configuration of which none is ok.
+    """Return the runs of each configuration of which none is ok.
 
     A run that failed may lack what tells configurations apart in a file of runs, where measured
     words look like factors: it is of any that it agrees with in what it has.
@@ -232,7 +245,7 @@ def _failed(bad: pd.DataFrame, ok: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def _agree(configuration: tuple[str, ...], run: tuple[str, ...]) -> bool:
-    """Whether a run that is not ok is of a configuration, as far as it tells."""
+    """Return True if a failed run belongs to a configuration, as far as its values are known."""
     return all(b in ("", a) for a, b in zip(configuration, run, strict=True))
 
 
@@ -241,7 +254,7 @@ def _texts(values: Iterable[Any]) -> tuple[str, ...]:
 
 
 def configurations(frame: pd.DataFrame) -> list[pd.DataFrame]:
-    """The runs of each configuration, those with and without an intervention together, in order.
+    """Return the runs of each configuration in order, with and without interventions.
 
     Raises DataError where nothing tells configurations apart.
     """
@@ -256,7 +269,7 @@ def configurations(frame: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def _key(frame: pd.DataFrame) -> list[str]:
-    """The columns that tell a configuration."""
+    """Return the columns that tell a configuration."""
     own = "config" in frame.columns and not proof.tested(frame)
     return ["config"] if own else proof.factors(frame)
 
@@ -292,12 +305,12 @@ COLUMNS = (
 
 
 def heading(factor: str) -> str:
-    """The column of a factor beside a verdict: with a `_` behind a name that is one of its own."""
+    """Return a factor's column beside a verdict, with a `_` if the name is already taken."""
     return f"{factor}_" if factor in (*COLUMNS, "verdict") else factor
 
 
 def standing(row: Mapping[str, Any] | pd.Series[Any]) -> str:
-    """The class that a row of `explain` names; UNDETERMINED where it was refuted."""
+    """Return the class that a row of `explain` names; UNDETERMINED where it was refuted."""
     return str(row["class"]) if row["state"] != REFUTED else UNDETERMINED
 
 

@@ -1,4 +1,4 @@
-"""One run as the classes of limits see it: its figures by end, and the link it ran over.
+"""A run as the classes of limits see it: its figures by end, and the link it ran over.
 
 A figure that a run does not have is None, never 0: a class that needs it says nothing.
 """
@@ -36,7 +36,7 @@ DERIVED = {
 
 
 def mbps(rate: float) -> str:
-    """A rate with its unit, in four digits or whole Mbit/s."""
+    """Return a rate with its unit, in four digits or whole Mbit/s."""
     return f"{rate:,.0f} Mbit/s" if rate >= 1000 else f"{rate:.4g} Mbit/s"
 
 
@@ -75,7 +75,7 @@ class RunFigures:
     of_file: bool = False
 
     def figure(self, column: str) -> float | None:
-        """A figure, or a tool's own of that name; None without one."""
+        """Return a figure, or a tool's own of that name; None without one."""
         for name in (column, *(prefix + column for prefix in tools.OWN)):
             value = self.figures.get(name)
             if isinstance(value, int | float) and not math.isnan(value):
@@ -83,7 +83,7 @@ class RunFigures:
         return None
 
     def own(self, column: str) -> float | None:
-        """A figure under this very name; None without one."""
+        """Return a figure under this very name; None without one."""
         value = self.figures.get(column)
         if isinstance(value, int | float) and not math.isnan(value):
             return float(value)
@@ -106,11 +106,11 @@ class RunFigures:
         return "local" if self.sender == "remote" else "remote"
 
     def sent(self, name: str) -> float | None:
-        """A figure of the sending end, by its name without the end."""
+        """Return a figure of the sending end, by its name without the end."""
         return self.figure(f"{self.sender}_{name}")
 
     def received(self, name: str) -> float | None:
-        """A figure of the receiving end, by its name without the end."""
+        """Return a figure of the receiving end, by its name without the end."""
         return self.figure(f"{self.receiver}_{name}")
 
     def thread_pct(self, end: str) -> float | None:
@@ -127,7 +127,7 @@ class RunFigures:
         return None if used is None else min(100.0, used)
 
     def cpu_name(self, end: str, part: str = "peak") -> str:
-        """What to call an end's busiest CPU, or the one with most softirq: by number, if known."""
+        """Return a name for an end's busiest CPU (or the one with most softirq)."""
         number = self.own(f"{end}_cpu_{part}_cpu")
         return "busiest CPU" if number is None else f"CPU {number:.0f}"
 
@@ -145,14 +145,15 @@ class RunFigures:
 
     @property
     def throughput(self) -> float | None:
-        """What arrived, Mbit/s."""
+        """Throughput that arrived, in Mbit/s."""
         return self.figure("throughput_mbps")
 
     @property
     def udp(self) -> bool:
-        """Whether datagrams carried the data: more of them than TCP segments were sent.
+        """True if datagrams carried the data: there were more of them than TCP segments.
 
-        Not where one of the two is unknown: the rest of a host's datagrams would be the data.
+        False if either count is unknown, since a host's other datagrams could be taken for the
+        data.
         """
         names = ("udp_out_datagrams", "tcp_out_segs")
         datagrams, segments = (self.own(f"{self.sender}_{name}") for name in names)
@@ -241,7 +242,7 @@ class RunFigures:
 
     @property
     def window_mbps(self) -> float | None:
-        """What the congestion windows let through: cwnd x mss / rtt of every connection."""
+        """Rate that the congestion windows allow: cwnd x mss / rtt of every connection."""
         cwnd, mss, rtt = (self.sent(name) for name in ("cwnd_segs", "mss_bytes", "rtt_us"))
         if not cwnd or not mss or not rtt:
             return None

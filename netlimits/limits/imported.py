@@ -1,7 +1,7 @@
-"""What results without evidence tell all the same: how near a link's bound, how many packets, CPU.
+"""Statements on results that have no evidence: how near a link's bound, packet rate, CPU.
 
-It is no verdict: nobody read what would make one. The link is inferred from the rate alone, and
-named only where what arrived comes near the bound of an Ethernet's rate.
+They are no verdict, for which evidence is missing. The link is inferred from the rate alone, and
+named only if what arrived comes near an Ethernet's rate.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HEADERS = 52
 
 
 def known(runs: Sequence[RunFigures]) -> str:
-    """The sentence on a configuration's runs; "" where evidence was read, or nothing is known."""
+    """Return the sentence on a configuration's runs, or "" if they have evidence or say nothing."""
     if not runs or any(run.sent("tx_packets") is not None for run in runs):
         return ""
     parts = [*_rate(runs), *_losses(runs), *_round_trip(runs), *_cpu(runs)]

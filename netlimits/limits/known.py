@@ -1,4 +1,4 @@
-"""What is known of a configuration whatever the verdict: rate, round trip, losses, queues, CPUs."""
+"""Known facts of a configuration whatever its verdict: rate, RTT, losses, queues, CPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a campaign knows of its data link: the senders' facts, and what the experiment sets."""
+"""Facts about a campaign's data link, from the hosts and from the experiment's settings."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class DataLinks:
         self._machines = campaign.archive.machines if not campaign.imported else {}
 
     def rate(self, run: int) -> float | None:
-        """The link's bit rate, bit/s; None where it is not known, or made up.
+        """Return the link's bit rate, bit/s; None where it is not known, or made up.
 
         What the experiment sets, else what the sender had.
         """
@@ -57,7 +57,7 @@ class DataLinks:
         return float(number[1]) * 1e6 if number else None
 
     def ipv6(self, run: int) -> bool:
-        """Whether the data of a run goes over IPv6: by what the experiment says, or the address."""
+        """Return True if a run's data goes over IPv6, by the experiment or by the address."""
         if self._campaign.imported:
             return False
         family = self._campaign.plan.setup(self._runs[run].values).around.family
@@ -65,7 +65,7 @@ class DataLinks:
         return family == "ipv6" if family else ":" in address
 
     def tunnel(self, run: int) -> tuple[tuple[str, ...], bool, int]:
-        """The headers of the run's own tunnel, whether its outer IP is IPv6, and their bytes."""
+        """Return the headers of the run's tunnel, True if its outer IP is IPv6, and their bytes."""
         options = next(iter(self._set("tunnel", run)), None)
         if options is None:
             return (), False, 0
@@ -74,7 +74,7 @@ class DataLinks:
         return (kind,), outer, layer(kind).fixed("IPv6" if outer else "IPv4")
 
     def mtu(self, run: int) -> int | None:
-        """The MTU of a run: what the experiment sets, else what the host had."""
+        """Return the MTU of a run: what the experiment sets, else what the host had."""
         of = self._runs[run]
         if of.config not in self._mtus:
             own = (self._value(run, "link") or {}).get("mtu")
@@ -83,7 +83,7 @@ class DataLinks:
         return self._mtus[of.config]
 
     def goal_mbps(self, run: int) -> float | None:
-        """The rate that the tool is told to send at, of all its streams; None without one."""
+        """Return the target rate of all the tool's streams, or None without one."""
         if self._campaign.imported:
             return None
         setup = self._campaign.plan.setup(self._runs[run].values)
@@ -149,10 +149,10 @@ class DataLinks:
         return counts
 
     def path(self, run: int) -> tuple[Any, ...] | None:
-        """What tells the path of a run from that of others: equal where nothing set changes it.
+        """Return a key that is equal for runs over the same path, with the same settings on it.
 
-        With it the number of streams, since a cap may be each flow's. None where that is not known,
-        and in a mesh, where each pair has its own.
+        It includes the number of streams, since a cap may apply to each flow. Returns None if it is
+        unknown, and in a mesh, where each pair has its own path.
         """
         campaign, of = self._campaign, self._runs[run]
         if campaign.imported or campaign.experiment.mesh:
@@ -167,23 +167,23 @@ class DataLinks:
         return self._paths[of.config]
 
     def _set(self, setting: str, run: int) -> Iterator[Any]:
-        """The options of each setting of that name that the experiment makes for a run."""
+        """Yield the options of each setting of that name that the experiment makes for a run."""
         if not self._campaign.imported:
             uses = self._campaign.plan.setup(self._runs[run].values).settings
             yield from (use.options for use in uses if use.name == setting)
 
     def _sender(self, run: int) -> str:
-        """The sender of a run, which in a duet is its side's; "" in a campaign without roles."""
+        """Return the sender of a run (in a duet its side's), or "" in a campaign without roles."""
         roles = self._campaign.experiment.side_of(self._runs[run].values).roles
         return next(iter(roles), "")
 
     def _value(self, run: int, fact: str) -> Any:
-        """A fact of the sender of a run; None where it is not known."""
+        """Return a fact of the sender of a run; None where it is not known."""
         role = self._sender(run)
         return self._fact(role, fact) if role else None
 
     def _fact(self, role: str, fact: str) -> Any:
-        """A fact of a role's host; None where it is not known."""
+        """Return a fact of a role's host; None where it is not known."""
         if role not in self._facts:
             self._facts[role] = self._campaign.archive.facts(role)
         facts = self._facts[role]

@@ -1,7 +1,7 @@
-"""Whether an intervention moved what it was meant to move: else it tells nothing of the limit.
+"""Checks that an intervention had its direct effect; otherwise it proves nothing of the limit.
 
-A larger buffer has to open the window, a second stream has to have a server of its own, less to
-send has to end the losses. Each check compares the runs with the change with those without.
+A larger buffer has to open the window, a second stream needs a server of its own, and sending less
+has to end the losses. Each check compares the runs with the change with those without.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _connections(changed: Runs, without: Runs) -> str:
 
 
 def _own_server(changed: Runs, without: Runs) -> str:
-    """A second stream that waits for the same reader adds nothing, whatever limits."""
+    """Return a second stream that waits for the same reader adds nothing, whatever limits."""
     unread = _median(changed, lambda run: run.unread)
     if unread is None or unread < SAME_READER:
         return ""
@@ -62,7 +62,7 @@ def _own_server(changed: Runs, without: Runs) -> str:
 
 
 def _reader(changed: Runs, without: Runs) -> str:
-    """A sum that stays, where the receiving programs are behind with reading, is no path's."""
+    """Return why an unchanged sum is not the path's limit if receiving programs lag, or ""."""
     unread = _median(changed, lambda run: run.unread)
     if unread is None or unread < SAME_READER:
         return ""
@@ -159,7 +159,7 @@ def _delay(changed: Runs, without: Runs) -> str:
 
 
 def _transactions(changed: Runs, without: Runs) -> str:
-    """A stream follows the round trip, whichever window or losses limit it."""
+    """Return a stream follows the round trip, whichever window or losses limit it."""
     if any(run.transactions for run in (*changed, *without)):
         return ""
     return "no transactions were measured, and a stream's window has it follow the round trip"

@@ -1,4 +1,4 @@
-"""What interventions say: within blocks, the runs with each of them against those without.
+"""Results of interventions: the runs with each of them compared with those without, by block.
 
 A campaign that `sequel` planned has a factor `intervention`: `none`, and names of changes
 (`streams-x2`), each of which may serve several classes. What was changed stands in columns that
@@ -38,13 +38,13 @@ _PAIRED = (contrasts.WILCOXON, contrasts.TWO_WAY)
 
 
 def tested(frame: pd.DataFrame) -> bool:
-    """Whether a campaign made interventions: it has their factor, and what they changed."""
+    """Return True if a campaign made interventions: it has their factor and what they changed."""
     names = map(str, frame.columns)
     return INTERVENTION in frame.columns and any(name.startswith(CHANGED) for name in names)
 
 
 def factors(frame: pd.DataFrame) -> list[str]:
-    """The factors that tell configurations apart: those that `sequel` puts before its own."""
+    """Return the factors that distinguish configurations, without those that `sequel` adds."""
     names = frames.varied(frame)
     if tested(frame):
         return names[: names.index(INTERVENTION)]  # words of tools stand behind, as `next_` does
@@ -52,7 +52,7 @@ def factors(frame: pd.DataFrame) -> list[str]:
 
 
 def bare(part: pd.DataFrame) -> pd.DataFrame:
-    """The runs without an intervention."""
+    """Return the runs without an intervention."""
     return part[part[INTERVENTION] == NONE] if tested(part) else part
 
 
@@ -75,7 +75,7 @@ def proofs(
 
 
 def unmade(part: pd.DataFrame, rest: pd.DataFrame) -> list[str]:
-    """What to say of each intervention of a configuration of which no run is ok, but `rest`."""
+    """Return a sentence for each intervention of a configuration of which no run is ok."""
     if INTERVENTION not in part.columns or not len(rest):
         return []
     missing = {*map(str, rest[INTERVENTION])} - {*map(str, part[INTERVENTION]), NONE}
@@ -135,7 +135,7 @@ def ratio(
 
 
 def _explains(name: str, other: str) -> bool:
-    """Whether a class comes before another, which follows from it."""
+    """Return True if a class comes before another, which follows from it."""
     order = [limit.name for limit in CLASSES]
     return order.index(name) < order.index(other)
 
@@ -143,7 +143,7 @@ def _explains(name: str, other: str) -> bool:
 def proved(
     verdict: Verdict, by_class: Mapping[str, Proof], applicable: Collection[str] = ()
 ) -> dict[str, Any]:
-    """The verdict in view of the proofs: its class, `state`, the sentence and the ratio.
+    """Return the verdict in view of the proofs: its class, `state`, the sentence and the ratio.
 
     `applicable` are the classes that could limit such runs: none of datagrams where TCP ran.
 

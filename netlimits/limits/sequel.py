@@ -43,7 +43,7 @@ def sequel(
     suspects: tuple[str, ...] = (),
     only: Mapping[str, Sequence[str]] = NOTHING,
 ) -> str:
-    """The text of the experiment's file; `suspects` are classes to try in every configuration.
+    """Return the text of the next experiment; `suspects` are classes to try in all configurations.
 
     `only` names factors with the values, as text, that configurations may have. Raises DataError
     where there is no class to prove, and for a campaign that was imported.

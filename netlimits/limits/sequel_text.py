@@ -131,7 +131,7 @@ def _document(
 
 
 def _names(keys: list[KeyPath]) -> dict[KeyPath, str]:
-    """A column for each key: `next_` and the option's own name, with a number where two meet."""
+    """Return a column for each key: `next_` and the option's name, with a number if it repeats."""
     names: dict[KeyPath, str] = {}
     for key in keys:
         last = "".join(c if c.isalnum() else "_" for c in str(key[-1]))
@@ -156,7 +156,7 @@ def _put(data: Any, added: dict[str, dict[str, Any]], key: KeyPath, value: Scala
 
 
 def _value(data: Any, key: KeyPath, values: Values) -> Scalar:
-    """What a key is in a configuration without an intervention; None where it is left out."""
+    """Return the value of a key without an intervention, or None if it is left out."""
     here: Any = data
     if key[0] == "settings" and isinstance(key[1], str):
         return None
@@ -170,7 +170,7 @@ def _value(data: Any, key: KeyPath, values: Values) -> Scalar:
 
 
 def _head(campaign: Campaign, planned: list[PlannedChanges]) -> str:
-    """The comment that says why, configuration by configuration."""
+    """Return the comment that says why, configuration by configuration."""
     lines = [
         f"What would prove the verdicts of {campaign.path.name}. Each configuration runs as it "
         "was (`intervention: none`) and with one thing changed, side by side in the same blocks.",

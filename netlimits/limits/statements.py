@@ -1,4 +1,4 @@
-"""What a change came to, and the sentences on it: one interval a change, and what that says."""
+"""The effect of a change (one interval each), and the sentences that it supports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NO_LIMIT = (0.9, 1.1)
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What one change says of one class: `proven`, `refuted` or `open`, and `why` it is open.
+    """The result of one change for one class: `proven`, `refuted` or `open`, with the reason.
 
     `level` is the change, `figures` the ratio and its interval in words.
     """
@@ -53,7 +53,7 @@ def sentences(own: Proof | None, by_class: Mapping[str, Proof]) -> Iterator[str]
 
 
 def _said(proof: Proof, own: Proof | None) -> str:
-    """What a change says of one class. Only one class is proven; others are as they would be."""
+    """Return the sentence on a change and a class; if another class is proven it says so."""
     expected = proof.limit.intervention.expectation
     if proof.why:
         return f"{proof.name} is open: {proof.why}"

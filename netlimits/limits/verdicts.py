@@ -50,7 +50,7 @@ class that it is where they share all of a machine's."""
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What limited one run, or a configuration.
+    """The verdict on a run, or on a configuration.
 
     `limit` is a class's name or UNDETERMINED; `share` the part of the runs that agree;
     `runner_up` the next class, if any, and `why_not` why it is not the verdict; `decide` what
@@ -80,7 +80,7 @@ class Verdict:
 
 
 def of_run(run: RunFigures) -> Verdict:
-    """The verdict of one run."""
+    """Return the verdict of one run."""
     signs = {limit: sign for limit in CLASSES if (sign := limit.sign(run)) is not None}
     scores = {limit.name: min(1.0, sign.strength) for limit, sign in signs.items()}
     return replace(_of_signs(signs, run), likely=_likely(signs), scores=scores)
@@ -118,7 +118,7 @@ def _of_signs(signs: dict[LimitClass, Sign], run: RunFigures) -> Verdict:
 
 
 def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
-    """The verdict that most runs have; UNDETERMINED where fewer than AGREEMENT of them agree.
+    """Return the verdict of most runs; UNDETERMINED if fewer than AGREEMENT agree.
 
     Sentence and figures are those of one run that agrees, the middle one by its first figure.
     """
@@ -172,7 +172,7 @@ def _likeliest(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
 
 
 def _measured(limit: LimitClass, signs: dict[LimitClass, Sign], run: RunFigures) -> bool:
-    """Whether a class could be judged, or has what it needs, and says nothing of such a run."""
+    """Return True if a class could be judged, or has its figures but does not apply to the run."""
     ends = ("", "local_", "remote_")
     needs = [name for name in limit.needs if not (run.udp and name in OF_CONNECTIONS)]
     needs = [name for name in needs if name != TRANSACTIONS or run.throughput is None]
@@ -182,7 +182,7 @@ def _measured(limit: LimitClass, signs: dict[LimitClass, Sign], run: RunFigures)
 
 
 def _middle(verdicts: Sequence[Verdict]) -> Verdict:
-    """The verdict of the run in the middle, by the first of its figures."""
+    """Return the verdict of the run in the middle, by the first of its figures."""
     ordered = sorted(verdicts, key=lambda verdict: next(iter(verdict.figures.values()), 0.0))
     return ordered[(len(ordered) - 1) // 2]
 
@@ -190,7 +190,7 @@ def _middle(verdicts: Sequence[Verdict]) -> Verdict:
 def _nothing(
     signs: dict[LimitClass, Sign], unjudged: list[LimitClass], known: Mapping[str, str]
 ) -> Verdict:
-    """The verdict where no class fires: it names the nearest one, and those without figures.
+    """Return the verdict where no class fires: it names the nearest one, and those without figures.
 
     `known` is what a run knows of a class for which that is not enough.
     """
@@ -219,7 +219,7 @@ def _nothing(
 def _rivals(
     first: LimitClass, rival: LimitClass, signs: dict[LimitClass, Sign], run: RunFigures
 ) -> Verdict:
-    """The verdict where both ends are out of CPU: counters cannot tell which of them decides."""
+    """Return the verdict where both ends are out of CPU, and counters cannot tell which decides."""
     why = (
         "both ends are one machine, whose CPUs they share"
         if run.one_machine

@@ -1,1 +1,1 @@
-"""What an attempt's raw output says: figures, or why the attempt must not count."""
+"""Figures from an attempt's raw output, or the reason why the attempt must not count."""

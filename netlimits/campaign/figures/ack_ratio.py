@@ -49,7 +49,7 @@ def figures(both: Mapping[str, Scalar]) -> dict[str, Scalar]:
 
 
 class _Sent(NamedTuple):
-    """What one end sent over its interface."""
+    """Counts of what one end sent over its interface."""
 
     bytes: float
     segments: float
@@ -57,6 +57,6 @@ class _Sent(NamedTuple):
 
     @classmethod
     def of(cls, end: Mapping[str, Scalar]) -> _Sent | None:
-        """One end's counts; None where one of them is not known, which is not 0."""
+        """Return one end's counts, or None if any of them is unknown, which is not 0."""
         counts = [end.get(name) for name in ("tx_bytes", "tcp_out_segs", "udp_out_datagrams")]
         return None if None in counts else cls(*(float(count or 0) for count in counts))

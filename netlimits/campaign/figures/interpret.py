@@ -1,4 +1,4 @@
-"""What an attempt's raw output says: the same reading for a live run and for `netlimits parse`.
+"""Interpretation of an attempt's raw output, shared by live runs and `netlimits parse`.
 
 The steps that count here are those that archive.raw names; everything else is kept, not read.
 """
@@ -43,7 +43,7 @@ Entries = Sequence[RawEntry]
 
 
 def read(specification: Specification, entries: Entries) -> Measurement:
-    """The tool's figures; what arrived; CPU and service demand; what the evidence says.
+    """Return the tool's figures; what arrived; CPU and service demand; what the evidence says.
 
     Raises ToolFailure for an attempt that must not count.
     """
@@ -116,7 +116,7 @@ def _streams(specification: Specification, client: Completed) -> Iterator[Measur
 def _under_load(
     specification: Specification, client: Completed, entries: Entries
 ) -> tuple[list[Measurement], Measurement]:
-    """The transactions with what each bulk stream moved, and both as one measurement.
+    """Return the transactions with what each bulk stream moved, and both as one measurement.
 
     CPU time is of all of them: so there is no work to divide it by.
     """
@@ -148,12 +148,12 @@ def _under_load(
 
 
 def has_client(entries: Entries) -> bool:
-    """Whether the tool's client ran, so that its output can be read again."""
+    """Return True if the tool's client ran, so that its output can be parsed again."""
     return any(entry.step == CLIENT for entry in entries)
 
 
 def _arrived(specification: Specification, entries: Entries) -> arrivals.Arrivals | None:
-    """What arrived while all streams ran; None without samples, or with too few."""
+    """Return the data that arrived while all streams ran, or None with too few samples."""
     if (end := specification.receiver) is None:
         return None
     transfer = specification.transfer
@@ -173,7 +173,7 @@ def _arrived(specification: Specification, entries: Entries) -> arrivals.Arrival
 
 
 def _counted(entries: Entries, role: str) -> dict[str, float]:
-    """The evidence of a host before and after, differenced.
+    """Return the evidence of a host before and after, differenced.
 
     Evidence that no step is of was not read by the netlimits that made the campaign.
     """
@@ -189,7 +189,7 @@ def _counted(entries: Entries, role: str) -> dict[str, float]:
 
 
 def _added(counts: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The sum of several hosts' counts; a count that one host lacks is left out."""
+    """Return the sum of several hosts' counts; a count that one host lacks is left out."""
     first, *others = counts
     names = [name for name in first if all(name in host_counts for host_counts in others)]
     return {name: sum(host_counts[name] for host_counts in counts) for name in names}
@@ -198,7 +198,7 @@ def _added(counts: Sequence[Mapping[str, float]]) -> dict[str, float]:
 def _sampled(
     entries: Entries, end: str, roles: Sequence[str], figures: Mapping[str, Scalar]
 ) -> dict[str, Scalar]:
-    """The figures of an end's samples; a tool's own figure of the same name is kept."""
+    """Return the figures of an end's samples; a tool's own figure of the same name is kept."""
     samples = [e for e in entries if e.step == SAMPLE and e.host in roles]
     values = sample.figures([entry.completed for entry in samples])
     named = {f"{end}_{name}": value for name, value in values.items()}
@@ -278,7 +278,7 @@ def _obeyed(
 
 
 def _transport(specification: Specification) -> Literal["tcp", "udp"]:
-    """The transport of most of the data: that of the bulk streams, where there are any."""
+    """Return the transport of most of the data: that of the bulk streams, where there are any."""
     return "tcp" if specification.around.bulk else specification.transfer.transport
 
 
@@ -313,7 +313,7 @@ def _way(work: Work, end: str, *, mine: bool) -> physics.Way:
 def _packet(
     specification: Specification, entries: Entries, sender: str, figures: Mapping[str, Scalar]
 ) -> physics.Framing:
-    """What is known of the packets that an end sends."""
+    """Return the sizes and headers of the packets that an end sends, as far as they are known."""
     roles = [role for of_end in specification.ends.values() for role in of_end]
     mtus = [mtu for role in roles if (mtu := specification.mtus.get(role))]
     udp = _transport(specification) == "udp"
@@ -332,7 +332,7 @@ def _packet(
 
 
 def _caps(specification: Specification, entries: Entries, sender: str) -> Iterator[Cap]:
-    """What bounds the data that an end sends: its link, its shaper, the only receiver's link."""
+    """Yield the caps on what an end sends: its link, its shaper, the link of a single receiver."""
     ends = [roles for roles in specification.ends.values() if len(roles) == 1]
     for (role,) in ends:
         if role in specification.speeds:

@@ -1,27 +1,28 @@
-"""What a run must obey to count: its interfaces carried it, and no link carries more than it can.
+"""Checks of a run against its interfaces' counters and its link's capacity.
 
-A tool tells what it moved; the data interfaces of both hosts tell what went over them between the
-readings before and after the run. The two have to agree, or something else was measured: both
-roles on one machine, a route through another interface, another host with the same address, other
-traffic beside. The margins:
+The tool reports what it moved; the data interfaces of both hosts count what went over them between
+the readings before and after the run. If the two disagree, something else was measured: both roles
+on one machine, a route through another interface, another host with the same address, other
+traffic. There are three checks.
 
-- *At least* what arrived went over both interfaces, less SHORT of it. Some drivers fetch their
-  counters from the hardware only once a second (LAG), so that of a short run they miss more; what
-  is missing beyond SHORT is then told as disturbance.
-- *Little else.* Each packet may have as many bytes of headers as IP, TCP with its options, UDP,
-  Ethernet, a VLAN tag and a checksum take (HEADERS, ACK on the way back); data may be sent again
-  (the kernel counts retransmissions). Of the packets at most as many are the run's as the kernels
-  of its hosts sent: headers of a flood from elsewhere are not its. What the tool's control
-  connection, our own readings and name services take is CONTROL. What is left over is somebody
-  else's. Above DISTURBED of the run's bytes the share is told (`disturbed_pct`), above SPOILED the
-  run is invalid.
-- *No more than the link can.* Data of a link whose speed is known, or which is shaped, is at most
-  its rate less the headers of each packet: of the connection's version of IP, with timestamps
-  where `ss` shows them, of each fragment where the MTU makes some; without a VLAN's tag, since of
-  a VLAN's interface no speed is known. What may be above that has a reason: two clocks (CLOCK),
-  what a host took in late (LATE), a shaper's burst, datagrams that wait in its queue and arrive
-  after their sender's time, and where a tool begins to count in mid-flow what already waits in
-  the receiver's socket (WAITING).
+*Enough.* At least what arrived went over both interfaces, less SHORT of it. Some drivers fetch
+their counters from the hardware only once a second (LAG), so a short run may miss more; what is
+missing beyond SHORT is then reported as disturbance.
+
+*Little else.* Each packet may have as many bytes of headers as IP, TCP with its options, UDP,
+Ethernet, a VLAN tag and a checksum take (HEADERS; ACK on the way back). Data may be retransmitted,
+which the kernel counts. At most as many packets belong to the run as the kernels of its hosts sent,
+so the headers of somebody else's flood are not allowed for. CONTROL covers the tool's control
+connection, our own readings and name services. What is left over is other traffic: above DISTURBED
+of the run's bytes its share is a column (`disturbed_pct`), above SPOILED the run is invalid.
+
+*No more than the link can carry.* If the link's speed or shaper is known, data arrives at most at
+that rate less the headers of each packet: those of the connection's IP version, with timestamps if
+`ss` shows them, and those of each fragment if the MTU makes some. VLAN tags are not counted, since
+the speed of a VLAN's interface is unknown. A higher rate is allowed only for these reasons: two
+clocks (CLOCK), packets that a host took in late (LATE), a shaper's burst, datagrams that wait in
+its queue and arrive after the sender's time, and data that waits in the receiver's socket when a
+tool begins to count in mid-flow (WAITING).
 """
 
 from __future__ import annotations
@@ -66,9 +67,10 @@ WAITING = 128 << 10
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """What an interface had to carry one way, in bytes of user data: arrived, and at most sent.
+    """Bytes of user data that an interface had to carry in one direction.
 
-    `packets` is the least number of them; 0 where it does not follow from the data.
+    `arrived` is the least, `sent` the most. `packets` is the least number of packets, or 0 if it
+    does not follow from the data.
     """
 
     arrived: float = 0.0
@@ -120,7 +122,7 @@ class Framing:
         return whole + math.ceil(whole / max(8, (mtu - ip) // 8 * 8)) * (ip + overhead)
 
     def share(self, overhead: int) -> float:
-        """The share of user data in its frames; 1 where its size is not known.
+        """Return the share of user data in its frames; 1 where its size is not known.
 
         Infinite where the frames count for nothing, which a negative `overhead` can make them.
         """
@@ -136,7 +138,7 @@ def disturbance(
     ipv6: bool,
     gained: int = 0,
 ) -> float | None:
-    """The largest share of other traffic, or of data that went elsewhere, in percent of the run.
+    """Return the largest share of other or misdirected traffic, in percent of the run.
 
     `gained` are the bytes by which a tunnel makes each packet longer.
 
@@ -172,7 +174,7 @@ def _resent(interfaces: Sequence[Interface], transport: str) -> float:
 
 
 def _short(interface: Interface, seconds: float) -> float:
-    """The share of the data that an interface did not carry."""
+    """Return the share of the data that an interface did not carry."""
     allowed = max(SHORT, min(0.5, LAG / max(seconds, 1e-3)))
     worst = 0.0
     for way, end, verb in ((interface.out, "tx", "sent"), (interface.into, "rx", "received")):
@@ -210,7 +212,7 @@ def _beside(
     again: float,
     most: Mapping[str, float],
 ) -> float:
-    """The share of what an interface carried beside the run in the run's data.
+    """Return the share of what an interface carried beside the run in the run's data.
 
     `more` are the bytes of headers beyond HEADERS, `again` is how many bytes of it were sent again
     at most, `most` how many packets the run's hosts sent each way. Where the former is endless only

@@ -1,6 +1,6 @@
-"""Whether a run kept the rate that it was asked for; which way it was paced.
+"""Check that a run kept the rate that it was asked for, and how it was paced.
 
-Which way it was is read off the run's own output, not off what was meant.
+How it was paced is read from the run's own output, not from the experiment.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def way(name: str, entries: Sequence[RawEntry], role: str) -> str:
 
 
 def hold(pace: Pace, way: str, figures: Mapping[str, Scalar]) -> Iterator[tuple[str, Scalar]]:
-    """The figures that tell of the pacing: `paced_by`, `pace_mbps`, `pace_off_pct`.
+    """Yield the figures that tell of the pacing: `paced_by`, `pace_mbps`, `pace_off_pct`.
 
     Raises ToolFailure (`invalid`) for a run that left at another rate than was asked for, or of
     which a qdisc dropped more than the tolerance, or where one of these is not known.
@@ -128,8 +128,9 @@ def _why(off: float, excess_mbps: float, figures: Mapping[str, Scalar]) -> str:
 
 
 def _figure(figures: Mapping[str, Scalar], *names: str) -> float:
-    """The first of the figures that is there. Raises ToolFailure (`invalid`) for none: not known
-    is not 0.
+    """Return the first figure that is known.
+
+    Raises ToolFailure (`invalid`) if none is: unknown is not 0.
     """
     for name in names:
         if (value := figures.get(name)) is not None:
@@ -140,7 +141,7 @@ def _figure(figures: Mapping[str, Scalar], *names: str) -> float:
 
 
 def _last_qdisc(entries: Sequence[RawEntry], role: str) -> str:
-    """The kind of root qdisc that was read back last on a host, before the run."""
+    """Return the kind of root qdisc that was read back last on a host, before the run."""
     qdisc = setting("qdisc")
     read = qdisc.read("", None).argv[:3]
     readings = [e for e in entries if e.host == role and e.argv[:3] == read]

@@ -64,7 +64,7 @@ class _Stretch:
 
 
 def _stretches(campaign: Logbook, of_parts: Sequence[Part]) -> list[_Stretch]:
-    """What the parts are of, and what is behind them, in their order."""
+    """Return the stretches of the journal to parse: each part's, and what follows the parts."""
     archive = campaign.archive
     begins = [*(part.begin for part in of_parts), of_parts[-1].end]
     ends = [*(head.size for head in begins[1:]), archive.journal.head.size]
@@ -88,13 +88,13 @@ def _stretches(campaign: Logbook, of_parts: Sequence[Part]) -> list[_Stretch]:
 
 
 def _numbers(run: np.ndarray, attempt: np.ndarray) -> np.ndarray:
-    """A number for each attempt."""
+    """Return a number for each attempt."""
     numbers: np.ndarray = (run << 20) + attempt
     return numbers
 
 
 def _on_all_cores(stretches: Sequence[_Stretch]) -> Iterator[Again]:
-    """What is read again of each, in their order."""
+    """Yield the results of parsing each stretch, in order."""
     cores = os.cpu_count() or 1
     spawn = multiprocessing.get_context("spawn")  # a fork would share the journal's lock
     with ProcessPoolExecutor(cores, spawn) as pool:

@@ -58,7 +58,10 @@ REACHED, RETURN = 10.0, 600.0
 
 
 def client(address: str, seconds: float = REACHED) -> Client:
-    """A connection to the scheduler. Raises InputError without Dask, and where none answers."""
+    """Return a connection to the scheduler.
+
+    Raises InputError if Dask is not installed or no scheduler answers.
+    """
     try:
         import distributed
     except ImportError:
@@ -86,7 +89,7 @@ class _Going:
 
 
 class ClusterRunner:
-    """One process's work on a campaign whose runs the workers of a scheduler do."""
+    """The coordinator of a campaign whose runs are carried out by a scheduler's workers."""
 
     def __init__(
         self,
@@ -175,7 +178,7 @@ class ClusterRunner:
         return self._over()
 
     def _jobs(self, before: Outcomes, most: int) -> Iterator[Job]:
-        """What is left to do, shard by shard; so many go on at once at most."""
+        """Yield the remaining work, shard by shard, for at most `most` shards at a time."""
         machines, name = self._survey.machines, self._archive.path.name
         gone = self._survey.unreached.keys()
         runs = (run for run in self._pending(before) if gone.isdisjoint(shards.ends(run)))
@@ -302,7 +305,7 @@ class ClusterRunner:
             self._take_in(going, on_progress)
 
     def _let_go(self, archive: Archive) -> bool:
-        """Whether no worker is at a shard any more."""
+        """Return True if no worker holds a shard any more."""
         try:
             archive.lock()
         except ArchiveInUse:
@@ -312,7 +315,7 @@ class ClusterRunner:
 
 
 def _answer(future: Future[ShardOutcome]) -> ShardOutcome | None:
-    """What a task that is over returned; None where the scheduler went before it could be told."""
+    """Return the result of a finished task, or None if the scheduler was lost before it."""
     from distributed import CancelledError
 
     try:
@@ -322,7 +325,7 @@ def _answer(future: Future[ShardOutcome]) -> ShardOutcome | None:
 
 
 def _lost_workers(future: Future[ShardOutcome]) -> bool:
-    """Whether a task is over because workers were lost under it."""
+    """Return True if a task ended because its workers were lost."""
     from distributed import KilledWorker
 
     return isinstance(future.exception(), KilledWorker)

@@ -52,7 +52,7 @@ class Cut:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """What runs within it is ended from outside; then it raises Interrupted."""
+        """Let another thread interrupt the body; raise Interrupted if it did."""
         self.check()
         yield
         self.check()
@@ -127,7 +127,10 @@ class Concurrency:
         gone: Mapping[str, str] | None = None,
         look_every: float | None = None,
     ) -> None:
-        """`attempts` has the last attempt at each run; `gone` the hosts that are, each with why."""
+        """Prepare the schedule.
+
+        `attempts` maps each run to its last attempt; `gone` maps lost hosts to the reason.
+        """
         gone = gone or {}
         self._session, self._stop = session, stop
         self._dispatch, self._tally = dispatch, tally

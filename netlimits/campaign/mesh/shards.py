@@ -57,17 +57,17 @@ class Shard:
         return tuple(dict.fromkeys(host for run in self.runs for host in ends(run)))
 
     def without(self, gone: Mapping[str, str]) -> Shard:
-        """The same without the runs of hosts that are gone."""
+        """Return this shard without the runs of lost hosts."""
         return replace(self, runs=tuple(run for run in self.runs if not {*ends(run)} & {*gone}))
 
 
 def ends(run: Run) -> tuple[str, str]:
-    """The two hosts of a run."""
+    """Return the two hosts of a run."""
     return str(run.values[Mesh.SENDER]), str(run.values[Mesh.RECEIVER])
 
 
 def parted(machines: Mapping[str, Machine], at_once: int) -> list[list[str]]:
-    """The hosts in groups for so many shards at once; hosts of one rack stay together."""
+    """Return the hosts in groups for so many shards at once; hosts of one rack stay together."""
     racks: dict[str, list[str]] = defaultdict(list)
     for role, machine in machines.items():
         racks[f"group {machine.group}" if machine.group else role].append(role)
@@ -85,7 +85,10 @@ def parted(machines: Mapping[str, Machine], at_once: int) -> list[list[str]]:
 def shards(
     plan: Plan, pending: Iterable[Run], machines: Mapping[str, Machine], at_once: int, name: str
 ) -> Iterator[Shard]:
-    """The runs in shards, in rounds shuffled with the plan's seed; one block is kept at a time."""
+    """Yield the runs in shards, in rounds shuffled with the plan's seed.
+
+    Only one block is kept in memory.
+    """
     groups = parted(machines, at_once)
     of = {role: number for number, group in enumerate(groups) for role in group}
     chance = random.Random(plan.experiment.repeat.seed)  # noqa: S311  an order, not a secret
@@ -115,7 +118,7 @@ def folder(campaign: Archive) -> Path:
 
 
 def present(campaign: Archive) -> list[Archive]:
-    """The shards that lie in a campaign's folder."""
+    """Return the shards that lie in a campaign's folder."""
     paths = sorted(folder(campaign).glob("*/campaign.json"))
     return [Archive.open(path.parent) for path in paths]
 
@@ -170,7 +173,7 @@ def _words(event: Mapping[str, Any]) -> str:
 
 
 def is_done(shard: Path) -> Path:
-    """The file that says that a shard is done."""
+    """Return the file that says that a shard is done."""
     return shard.with_name(f"{shard.name}.done")
 
 

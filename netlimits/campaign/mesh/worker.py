@@ -1,8 +1,8 @@
-"""What a worker does with a shard: the runs of some hosts, as `run` does and `resume` goes on.
+"""A worker's part of a campaign: it carries out or resumes the runs of some hosts (a shard).
 
-It is called by whatever carries tasks (`cluster` has Dask's workers), on any machine that sees the
-campaign's folder under the same path and may log in to the hosts. What it is told and what it
-returns are plain values.
+It is called by whatever distributes tasks (`cluster` uses Dask's workers), on any machine that sees
+the campaign's folder under the same path and may log in to the hosts. Its arguments and its result
+are plain values.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ PAUSE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a worker is told: the campaign, its machines, and one of its shards.
+    """The work order of a worker: the campaign, its machines, and one of its shards.
 
-    `attempts` has the last attempt at runs that were begun before; `guard` and `patience` are in
-    seconds, as for `run`. Its runs are left at `share`, too, under a name of the `session`.
+    `attempts` maps runs that were begun before to their last attempt; `guard` and `patience` are in
+    seconds, as for `run`. Finished runs are copied to `share`, under the name of the `session`.
     """
 
     version: str
@@ -76,9 +76,9 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class ShardOutcome:
-    """What came of it: hosts that are gone, each with why; what stopped it, and its exit status.
+    """The outcome of a shard: lost hosts with reasons, what stopped it, its exit status.
 
-    `unshared` is why its runs could not be left where `share` says.
+    `unshared` is why its runs could not be copied to `share`.
     """
 
     gone: Mapping[str, str] = field(default_factory=dict)
@@ -140,7 +140,7 @@ def _left(campaign: Logbook, archive: Archive, order: Order) -> str:
 def _work(
     campaign: Logbook, archive: Archive, order: Order, stop: StopFile, limit: float
 ) -> ShardOutcome:
-    """The same, with the shard's journal locked."""
+    """Carry out the shard, whose journal is locked."""
     patience = Patience(order.patience)
 
     def again(machine: Machine) -> Host:
@@ -189,7 +189,7 @@ def _pending(runs: Iterable[Run], attempts: Mapping[int, int], before: Outcomes)
 
 
 def _campaign(order: Order) -> Logbook:
-    """The campaign's folder, if it is the one that is meant."""
+    """Return the campaign's folder, if it is the one that is meant."""
     if order.version != __version__:
         raise ArchiveError(
             f"a worker has netlimits {__version__}, and the campaign {order.version}"
@@ -205,7 +205,7 @@ def _campaign(order: Order) -> Logbook:
 
 
 def _archive(campaign: Logbook, order: Order, path: Path) -> Archive:
-    """The shard's folder; made as a whole, where it is not there yet."""
+    """Return the shard's folder; made as a whole, where it is not there yet."""
     if not (path / "campaign.json").exists():
         roles = order.shard.hosts
         machines = {role: order.machines[role] for role in roles}
@@ -234,7 +234,7 @@ def _text(machine: Machine) -> str | None:
 def _reached(
     machines: Mapping[str, Machine], again: Callable[[Machine], Host], patience: Patience
 ) -> tuple[dict[str, Host], dict[str, str]]:
-    """The hosts that let us in, within their patience, and why the others did not."""
+    """Return the hosts that let us in, within their patience, and why the others did not."""
     first = connect.logins(machines, patience)
     hosts = {role: host for role, host in first.items() if not isinstance(host, HostError)}
     gone: dict[str, str] = {}
@@ -251,7 +251,7 @@ def _reached(
 
 
 def _survey(campaign: Logbook, machines: Mapping[str, Machine], order: Order) -> Survey:
-    """What was seen of these hosts when the campaign began."""
+    """Return the survey of these hosts from the beginning of the campaign."""
     facts = {role: campaign.archive.facts(role) for role in machines}
     return Survey(machines, facts, order.features, campaign.skipped)
 

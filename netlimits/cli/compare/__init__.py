@@ -280,7 +280,7 @@ def _write_page(
 
 
 def _campaigns(comparison: BothSides) -> dict[str, Campaign]:
-    """The campaigns that are compared, by their folders; one, a duet, needs no name."""
+    """Return the campaigns that are compared, by their folders; one, a duet, needs no name."""
     if comparison.after is None:
         assert comparison.before.campaign
         return {"": comparison.before.campaign}
@@ -292,7 +292,7 @@ def _campaigns(comparison: BothSides) -> dict[str, Campaign]:
 
 
 def _columns(comparison: BothSides) -> tuple[str, str]:
-    """What the columns of both sides' means are called."""
+    """Return the names of the columns for both sides' means."""
     return comparison.sides if comparison.after is None else ("before", "after")
 
 
@@ -331,7 +331,7 @@ def _json(comparison: BothSides, table: pd.DataFrame) -> dict[str, Any]:
 
 
 def _text(comparison: BothSides, table: pd.DataFrame, form: str) -> str:
-    """The comparison for people: what changed on the hosts, the table, what it rests on."""
+    """Return the comparison for people: what changed on the hosts, the table, what it rests on."""
     from netlimits import tables
 
     if form == "csv":
@@ -345,7 +345,7 @@ def _text(comparison: BothSides, table: pd.DataFrame, form: str) -> str:
 
 
 def _shown(table: pd.DataFrame, sides: Sequence[str]) -> pd.DataFrame:
-    """The table with rounded numbers and the metrics' titles."""
+    """Return the table with rounded numbers and the metrics' titles."""
     from netlimits.metrics import metric
 
     texts: pd.DataFrame = table[table.attrs["factors"]].copy()
@@ -372,7 +372,7 @@ def _figure(value: float, form: str) -> str:
 
 
 def _count(row: dict[Hashable, Any], side: str) -> str:
-    """The runs behind a figure; of how many, where some are not ok: "0 of 3"."""
+    """Return the runs behind a figure; of how many, where some are not ok: "0 of 3"."""
     ok, tried = row[f"n_{side}"], row[f"of_{side}"]
     return f"{ok}" if ok == tried else f"{ok} of {tried}"
 
@@ -403,7 +403,7 @@ def _needed(row: dict[Hashable, Any]) -> str:
 
 
 def _free(name: str, table: pd.DataFrame) -> str:
-    """A side's name as a column: with a `_` behind one that is there."""
+    """Return a side's name as a column: with a `_` behind one that is there."""
     while name in table:
         name += "_"
     return name

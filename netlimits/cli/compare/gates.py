@@ -51,14 +51,14 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One figure that must not grow worse by more than a share, in configurations with values."""
+    """A limit on how much worse a metric may get, in configurations with given values."""
 
     of: str
     threshold: float
     where: Mapping[str, Any] = field(default_factory=dict)
 
     def rows(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The rows of a comparison that it is about.
+        """Return the rows of a comparison that it is about.
 
         Raises DataError for a factor or a value that the comparison does not have.
         """
@@ -122,7 +122,7 @@ class Condition:
 
 
 def conditions(path: Path) -> list[Condition]:
-    """What a gate's file asks for. Raises DocumentError of all that is wrong in it."""
+    """Return the conditions of a gate's file. Raises DocumentError for all errors in it."""
     from netlimits.experiment import document
     from netlimits.experiment.violations import faults
 
@@ -146,7 +146,7 @@ def conditions(path: Path) -> list[Condition]:
 
 
 def _entries(data: Any) -> list[Mapping[str, Any]]:
-    """The conditions as written; an empty one in place of what is none."""
+    """Return the conditions as written; an empty one in place of what is none."""
     entries = data.get("gate") if isinstance(data, dict) else None
     return [
         entry if isinstance(entry, dict) else {}

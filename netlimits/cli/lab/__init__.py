@@ -219,7 +219,7 @@ def shell(name: str, user: str, host: str, command: Sequence[str]) -> None:
 
 
 def _choose(name: str, host: str) -> labs.Lab:
-    """The lab of that name, which has the host if one is named. Raises LabError, InputError."""
+    """Return the lab of that name. Raises LabError, or InputError if it lacks the named host."""
     chosen_lab = labs.find(name)
     if chosen_lab is None:
         raise LabError(f"there is no lab {name}; build it with `netlimits lab up --name {name}`")
@@ -269,7 +269,7 @@ def _rows(name: str, asked_for: bool) -> list[dict[str, object]]:
 
 
 def _table(rows: list[dict[str, object]]) -> str:
-    """The rows as text; nothing is cut off, so that it can be piped."""
+    """Return the rows as text; nothing is cut off, so that it can be piped."""
     heads = ("lab", "host", "kind", "namespace", "management", "address", "sshd", "mtu")
     words = {True: "up", False: "down", None: "-"}
     lines = [heads, *(tuple(_word(row.get(h), words) for h in heads) for row in rows)]

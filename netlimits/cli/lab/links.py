@@ -10,7 +10,7 @@ from netlimits.units import tc
 def shape(
     rate: str | None, delay: str | None, loss: str | None, mtu: int | None, packets: int | None
 ) -> labs.Shape:
-    """The shape of a link, from what the options say. Raises InputError."""
+    """Return the shape of a link, from what the options say. Raises InputError."""
     try:
         wanted = labs.Shape(
             tc.rate(rate) if rate is not None else 0,
@@ -31,7 +31,7 @@ def shape(
 
 
 def _seconds(text: str) -> float:
-    """A delay. Its unit belongs to it: 5 would be 5 µs to tc, and is 5 ms to most."""
+    """Return a delay. Its unit belongs to it: 5 would be 5 µs to tc, and is 5 ms to most."""
     try:
         without = float(text) != 0
     except ValueError:
@@ -53,7 +53,7 @@ def _fraction(text: str) -> float:
 
 
 def shown(state: labs.LinkState) -> str:
-    """A link in words."""
+    """Return a link in words."""
     shape = state.shape
     if shape is None:
         return "plain"

@@ -158,7 +158,7 @@ class _Shown(io.StringIO):
 
 
 def _binding(hosts_file: Path | None) -> Callable[[Sequence[str]], Mapping[str, Machine]] | None:
-    """What binds roles to the machines of a hosts file, where there is one."""
+    """Return a function that binds roles to the machines of a hosts file, or None without one."""
     if hosts_file is None:
         return None
 
@@ -173,7 +173,7 @@ def _binding(hosts_file: Path | None) -> Callable[[Sequence[str]], Mapping[str, 
 def _skipped(
     experiment: Experiment, bound: Mapping[str, Machine], patience: Patience
 ) -> dict[str, str]:
-    """The reason for each tool that its hosts do not have and that may be missing.
+    """Return the reason for each tool that its hosts do not have and that may be missing.
 
     Hosts are asked only where the answer matters; one that does not answer is no error here.
     """
@@ -195,7 +195,7 @@ def _skipped(
 
 
 def _foreseen(experiment_plan: Plan, bound: Mapping[str, Machine]) -> tuple[Finding, ...]:
-    """What `check` would say without a host; nothing of a plan that is too large for it."""
+    """Return the findings of `check` that need no host; none for a plan above LARGE."""
     from netlimits.checks.survey import foreseen
 
     if len(experiment_plan.configurations) > LARGE:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def summary_of(
     experiment_plan: Plan, drawn: bool, groups: Mapping[str, str] | None = None, at_once: int = 0
 ) -> dict[str, Any]:
-    """What there is to say about the plan as a whole; `groups` and `at_once` of a mesh."""
+    """Return the plan's size, duration and order; `groups` and `at_once` concern a mesh."""
     experiment = experiment_plan.experiment
     left_out = experiment_plan.left_out()
     return {
@@ -86,7 +86,7 @@ def _excluded(experiment_plan: Plan) -> list[dict[str, Any]]:
 
 
 def print_summary(summary: Mapping[str, Any]) -> None:
-    """The summary in lines."""
+    """Return the summary in lines."""
     from netlimits.experiment.plan import TRIALS
 
     title = f"{summary['experiment']}: {summary['question']}".removesuffix(": ")

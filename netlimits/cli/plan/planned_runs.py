@@ -22,7 +22,7 @@ LISTED = 8
 
 
 def print_runs(experiment_plan: Plan, runs: Sequence[Run]) -> None:
-    """The runs as a table: by rich on a terminal, in plain columns elsewhere."""
+    """Return the runs as a table: by rich on a terminal, in plain columns elsewhere."""
     marked = any(run.profiled is not None for run in runs)
     last = ["skip"] if experiment_plan.skipped else []
     mark = ["profiled"] if marked else []
@@ -80,11 +80,11 @@ class _Line:
 
     @property
     def script(self) -> bool:
-        """Whether it is a script of several lines."""
+        """True for a script of several lines."""
         return any("\n" in word for word in self.argv)
 
     def short(self, program: str) -> Iterator[str]:
-        """The lines that a person checks: of a script those that start the tool, each once."""
+        """Yield the lines that a person reviews: of a script, those that start the tool."""
         if not self.script:
             yield self.whole
         elif self.sets:
@@ -158,7 +158,7 @@ def print_commands(
 
 
 def _checked(lines: Iterable[_Line]) -> Iterator[_Line]:
-    """What a person checks; of a script that follows a command of the same setting nothing."""
+    """Yield the lines that a person reviews, without scripts after a line of the same setting."""
     told: set[tuple[str, str]] = set()
     for line in lines:
         place = (line.role, line.sets)
@@ -168,13 +168,13 @@ def _checked(lines: Iterable[_Line]) -> Iterator[_Line]:
 
 
 def _scripts(lines: Iterable[_Line]) -> dict[str, str]:
-    """The body of each script, and the shell variable that stands for it."""
+    """Return the body of each script, and the shell variable that stands for it."""
     bodies = dict.fromkeys(word for line in lines for word in line.argv if "\n" in word)
     return {body: f"script_{number}" for number, body in enumerate(bodies, 1)}
 
 
 def _with_names(line: _Line, scripts: Mapping[str, str]) -> str:
-    """The command, with a variable in place of a script's body."""
+    """Return the command, with a variable in place of a script's body."""
     if line.argv[0] == "#":
         return line.whole
     words = (f'"${scripts[word]}"' if word in scripts else shlex.quote(word) for word in line.argv)
@@ -182,7 +182,7 @@ def _with_names(line: _Line, scripts: Mapping[str, str]) -> str:
 
 
 def _listed(numbers: Sequence[int]) -> str:
-    """ "runs 1, 9, 14 and 17 more"."""
+    """Return a text such as "runs 1, 9, 14 and 17 more"."""
     first = ", ".join(map(str, numbers[:LISTED]))
     more = f" and {len(numbers) - LISTED:,} more" if len(numbers) > LISTED else ""
     return f"run{'s' if len(numbers) > 1 else ''} {first}{more}"

@@ -1,1 +1,1 @@
-"""What several commands share: options, hosts and results to open, and lines to print."""
+"""Parts that several commands share: options, opening of hosts and results, printed lines."""

@@ -111,7 +111,7 @@ def called(side: Results) -> str:
 
 
 def _factors(*sides: Results) -> list[str] | None:
-    """The factors and derived values of all campaigns; None for files, which do not tell."""
+    """Return the factors and derived values of all campaigns; None for files, which do not tell."""
     from netlimits.experiment import resolution
 
     names: list[str] = []

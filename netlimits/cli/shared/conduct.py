@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Conduct:
-    """What `run`, `resume` and `extend` are told alike about how to carry a campaign out."""
+    """Options of `run`, `resume` and `extend` on how to carry out a campaign."""
 
     guard: str
     patience: Patience
@@ -227,7 +227,7 @@ def _say_beside(campaign: Logbook, work: Session | ClusterRunner) -> None:
 
 
 def _but_for(campaign: Logbook) -> str:
-    """The hosts that are not, since they could not be reached."""
+    """Return the hosts that are not, since they could not be reached."""
     from netlimits.archive.records import unfinished
 
     with suppress(ArchiveError):  # as above

@@ -34,7 +34,7 @@ ACCEPT = click.option(
 
 
 def continuation_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of the commands that go on with a campaign on its hosts."""
+    """Return the options of the commands that go on with a campaign on its hosts."""
     for option in (conduct_options, YES, COUNTS, ACCEPT):
         command = option(command)
     return command
@@ -98,7 +98,7 @@ def go_on(
 def _logged_in(
     campaign: Logbook, command: str, machines: Mapping[str, Machine], patience: Patience
 ) -> Iterator[tuple[Mapping[str, Host], Mapping[str, str]]]:
-    """The hosts, and why others are none: all of them, or those of a mesh that `resume` finds."""
+    """Yield the hosts, and reasons for unreachable ones (allowed when `resume` runs a mesh)."""
     if command == "resume" and campaign.experiment.mesh:
         with some_logged_in(machines, patience, campaign.experiment.mesh) as outcome:
             yield outcome

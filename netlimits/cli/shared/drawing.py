@@ -31,7 +31,7 @@ FAINT_RUNS = 10
 
 @dataclass(frozen=True)
 class Drawing:
-    """One figure to draw: its name, its kind, and what it is drawn from, with which options."""
+    """A figure to draw: its name, its kind, its data and its options."""
 
     name: str
     kind: str
@@ -39,14 +39,14 @@ class Drawing:
     options: Mapping[str, Any]
 
     def figure(self) -> Any:
-        """The figure."""
+        """Return the figure."""
         return KINDS[self.kind].draw(self.data, **self.options)
 
 
 def marked(results: Results) -> Results:
-    """The results whose runs say what limited them, where the experiment's `report:` asks for it.
+    """Return the results with each run's limit, if the experiment's `report:` asks for it.
 
-    Where nothing can be told (no run is ok) they are as they were.
+    If no run is ok they are returned unchanged.
     """
     told = any(entry.get("table") == VERDICTS for entry in results.report)
     if not told or results.campaign is None:
@@ -117,7 +117,7 @@ def drawings_of(
 
 
 def _complete(frame: pd.DataFrame, say: Callable[[str], None]) -> pd.DataFrame:
-    """The runs without those that lack a metric which only some have; `say` is told of them."""
+    """Return the runs that have all metrics; `say` gets a line for each metric that some lack."""
     for column, why in frame.attrs.get("partial", {}).items():
         say(f"{column}: {why}")
         frame = frame[frame[column].notna() | (frame["status"] != "ok")]
@@ -127,7 +127,7 @@ def _complete(frame: pd.DataFrame, say: Callable[[str], None]) -> pd.DataFrame:
 def _split(
     results: Results, kind: ChartKind, entry: dict[str, Any], say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """The entry's options with what else differs among its series, or under `apart`.
+    """Return the entry's options with what else differs among its series, or under `apart`.
 
     A chart that has no series comes once for each combination of what differs.
     """
@@ -165,7 +165,7 @@ def _split(
 
 
 def _taken(results: Results, kind: ChartKind, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The options. Raises DataError for one that this kind of chart has not, and lacks `of`."""
+    """Return the options. Raises DataError if the chart has no such option or needs `of`."""
     for name in given:
         if name not in kind.options:
             raise DataError(f"takes no {name!r}; it takes {', '.join(kind.options)}")
@@ -229,7 +229,7 @@ def _data(
 
 
 def timelines(results: Results, most: int) -> Iterator[Drawing]:
-    """The timelines of the first `most` configurations, read one after the other."""
+    """Yield the timelines of the first `most` configurations, read one after the other."""
     assert results.campaign
     limits = _limits(results)
     for suffix, frame in itertools.islice(_timelines(results.campaign, None, limits), most):
@@ -239,7 +239,7 @@ def timelines(results: Results, most: int) -> Iterator[Drawing]:
 def _timelines(
     campaign: Campaign, run: int | None, limits: Mapping[int, str]
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The timelines of one run, or of the runs of each configuration together."""
+    """Yield the timelines of one run, or of the runs of each configuration together."""
     alone = {run: ""} if run is not None else _first_of_each(campaign)
     ok = campaign.ok_runs() if run is None else []
     for number, suffix in alone.items():
@@ -266,7 +266,7 @@ def _limits(results: Results) -> Mapping[int, str]:
 
 
 def _first_of_each(campaign: Campaign) -> Mapping[int, str]:
-    """The first run of each configuration that is ok -> its factors, as a file name says them."""
+    """Return the first ok run of each configuration, mapped to a name for its file."""
     first: dict[str, int] = {}
     for number in campaign.ok_runs():
         first.setdefault(campaign.runs[number].config, number)
@@ -275,7 +275,7 @@ def _first_of_each(campaign: Campaign) -> Mapping[int, str]:
 
 
 def _factors(campaign: Campaign) -> list[str]:
-    """The factors that differ between the runs, without derived values."""
+    """Return the factors that differ between the runs, without derived values."""
     experiment = campaign.experiment
     named = [*experiment.factors, *(name for group in experiment.zips for name in group)]
     runs = list(campaign.runs.values())
@@ -289,7 +289,7 @@ def _file_name(campaign: Campaign, run: int) -> str:
 
 
 def _about(campaign: Campaign, run: int) -> str:
-    """A run in words: "run 3, MTU 1500 bytes, GRO on"."""
+    """Return a run in words: "run 3, MTU 1500 bytes, GRO on"."""
     from netlimits.analysis import wording
 
     words = [f"run {run}"]

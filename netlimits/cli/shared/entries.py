@@ -25,7 +25,7 @@ Entry = dict[str, Any]
 def tables(
     report: Sequence[Mapping[str, Any]], options: Mapping[str, Any], frame: pd.DataFrame
 ) -> list[Entry]:
-    """The tables to make: only one where an option says what is shown, or each would repeat it."""
+    """Return the tables to print: a single one if options choose it, else those of the report."""
     from netlimits.analysis import defaults
 
     named = [_beside_no_other(entry, frame) for entry in report if "table" in entry]
@@ -44,7 +44,7 @@ def tables(
 def charts(
     report: Sequence[Mapping[str, Any]], options: Mapping[str, Any], frame: pd.DataFrame
 ) -> list[Entry]:
-    """The charts to draw; without a metric among the options, those of the report that fit."""
+    """Return the charts to draw: the default, the chosen one, or those of the report that fit."""
     from netlimits.analysis import defaults
 
     named = [_beside_no_other(entry, frame) for entry in report if "chart" in entry]
@@ -65,7 +65,7 @@ def charts(
 
 
 def _laid_over(entry: Mapping[str, Any], laid: Mapping[str, Any]) -> Entry:
-    """A table's entry with options over it: a factor is a row or a column, not both."""
+    """Return a table's entry with options over it: a factor is a row or a column, not both."""
     base = dict(entry)
     if "of" in laid:
         base.pop("title", None)
@@ -80,7 +80,7 @@ def _laid_over(entry: Mapping[str, Any], laid: Mapping[str, Any]) -> Entry:
 
 
 def _beside_no_other(entry: Mapping[str, Any], frame: pd.DataFrame) -> Entry:
-    """The entry without the factor `side`, where the campaign is no duet."""
+    """Return the entry without the factor `side`, where the campaign is no duet."""
     if SIDE in frame.columns:
         return dict(entry)
     without = _without_pooled({**entry, "pool": [*listed(entry.get("pool")), SIDE]})
@@ -89,7 +89,7 @@ def _beside_no_other(entry: Mapping[str, Any], frame: pd.DataFrame) -> Entry:
 
 
 def _without_pooled(entry: Entry) -> Entry:
-    """The entry without the factors that are to be pooled among its rows, columns and series."""
+    """Return the entry with pooled factors removed from its rows, columns and series."""
     pool = listed(entry.get("pool"))
     if not pool:
         return entry
@@ -108,7 +108,7 @@ def _without_pooled(entry: Entry) -> Entry:
 
 
 def narrowed(entries: Sequence[Entry], options: Mapping[str, Any]) -> list[Entry]:
-    """The entries with these options at the charts that take them; one of them has to.
+    """Return the entries with these options at the charts that take them; one of them has to.
 
     Raises DataError where none of the charts does.
     """
@@ -129,7 +129,7 @@ def narrowed(entries: Sequence[Entry], options: Mapping[str, Any]) -> list[Entry
 
 
 def split(entry: Entry, part: str, keys: Iterable[str], frame: pd.DataFrame) -> tuple[Entry, str]:
-    """The entry with other differing factors among its columns or series, and a note on them."""
+    """Return the entry with the other differing factors added to `part`, and a note on them."""
     from netlimits.analysis import frames, pooling
 
     runs = frames.with_outcome(frame)
@@ -147,7 +147,7 @@ def split(entry: Entry, part: str, keys: Iterable[str], frame: pd.DataFrame) -> 
 
 
 def listed(names: Any) -> list[str]:
-    """One name or several as a list."""
+    """Return a name or several as a list."""
     if names is None:
         return []
     return [names] if isinstance(names, str) else list(names)
@@ -156,7 +156,7 @@ def listed(names: Any) -> list[str]:
 def summary_of(
     results: Results, entry: dict[str, Any], window: float | None = None
 ) -> pd.DataFrame:
-    """The table that an entry asks for, and what its reader must know of it.
+    """Return the table that an entry asks for, and what its reader must know of it.
 
     Where the experiment asks for verdicts too, its rows have them in a column. Raises DataError for
     a window that no metric of the table takes.
@@ -193,7 +193,7 @@ def summary_of(
 
 
 def _verdicts(results: Results) -> pd.DataFrame:
-    """What limited each configuration, with the share of the runs that agree and the evidence."""
+    """Return each configuration's limit, the share of its runs that agree, and the evidence."""
     from netlimits.limits import explained
 
     every = explained.explain(results.campaign or results.frame)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def machines_of(
     roles: Sequence[str], hosts_file: Path | None, local: bool
 ) -> Mapping[str, Machine]:
-    """The machine of each role: of a hosts file, this machine's loopback, or the lab.
+    """Return the machine of each role: of a hosts file, this machine's loopback, or the lab.
 
     Raises InputError where two of them are asked for.
     """
@@ -45,7 +45,7 @@ def aside(note: str) -> None:
 
 
 def _in_lab(roles: Sequence[str]) -> Mapping[str, Machine]:
-    """The lab's hosts in their order, in the experiment's roles. Raises InputError if too few."""
+    """Return the lab's hosts, in order, as the roles. Raises InputError if there are too few."""
     from netlimits.experiment.hosts_file import machines
 
     hosts = list(machines(lab_hosts_file()).values())
@@ -62,7 +62,7 @@ def _listed(roles: Sequence[str]) -> str:
 
 
 def lab_hosts_file() -> Path:
-    """The lab's hosts file. Raises InputError when no lab is up."""
+    """Return the lab's hosts file. Raises InputError when no lab is up."""
     from netlimits.lab import labs
 
     path: Path | None = labs.hosts_file()
@@ -88,7 +88,7 @@ def all_logged_in(
 def some_logged_in(
     machines: Mapping[str, Machine], patience: Patience, mesh: Mesh
 ) -> Iterator[tuple[Mapping[str, Host], Mapping[str, str]]]:
-    """The machines of a mesh that let us in, and why the others did not.
+    """Yield the machines of a mesh that let us in, and why the others did not.
 
     Raises CheckError where no pair did, or one did not for a reason that time does not mend.
     """

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def counts(state: Mapping[str, Any]) -> str:
-    """ "18 runs: 17 ok, 1 failed; 2 had other traffic on their link"."""
+    """Return a text such as "18 runs: 17 ok, 1 failed; 2 had other traffic on their link"."""
     beside = f"; {state['disturbed']} had other traffic on their link" if state["disturbed"] else ""
     cut_off = state["interrupted"]
     plural = "" if cut_off == 1 else "s"
@@ -30,7 +30,7 @@ def skipped_lines(skipped: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def say_warnings(findings: Sequence[Finding]) -> None:
-    """What the check before a campaign warns of, a line each."""
+    """Print a line for each warning of the check before a campaign."""
     for finding in findings:
         if finding.severity == "warning":
             echo(f"warning: {one_line(str(finding))}", err=True)

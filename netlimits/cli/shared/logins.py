@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 def registrar(machines: Mapping[str, Machine]) -> Callable[[Folder, Registration], None]:
-    """What writes a new campaign on these machines down as this user's own.
+    """Return a function that registers a new campaign on these machines as this user's own.
 
-    It warns where that cannot be.
+    It warns if it cannot.
     """
     from netlimits.archive import registry
 
@@ -48,7 +48,7 @@ def registrar(machines: Mapping[str, Machine]) -> Callable[[Folder, Registration
 
 @contextmanager
 def locked(campaign: Logbook) -> Iterator[None]:
-    """The journal, for this process alone; at the end it is noted how far it goes."""
+    """Yield the journal, for this process alone; at the end it is noted how far it goes."""
     from netlimits.archive import registry
 
     archive = campaign.archive
@@ -78,7 +78,7 @@ def locked(campaign: Logbook) -> Iterator[None]:
 def machines_of(
     campaign: Logbook, hosts_file: Path | None, command: str
 ) -> tuple[Mapping[str, Machine], bool]:
-    """The machine of each role, and whether the folder is this user's own.
+    """Return the machine of each role, and whether the folder is this user's own.
 
     Raises InputError where it is not and no hosts file says which hosts count.
     """
@@ -105,7 +105,7 @@ def machines_of(
 
 
 def _placed(campaign: Logbook, machine: Machine, begun: Machine) -> Machine:
-    """A machine of the hosts file, at the interface and address that the campaign was bound to."""
+    """Return a machine of the hosts file with the campaign's interface and address."""
     for what in ("interface", "address"):
         now, then = getattr(machine, what), getattr(begun, what)
         if now and then and now != then:
@@ -176,7 +176,7 @@ def _in_words(command: Command) -> str:
 
 
 def _configurations(machines: Mapping[str, Machine]) -> set[Path]:
-    """The files of ssh's configuration that machines name, and all that these include.
+    """Return the files of ssh's configuration that machines name, and all that these include.
 
     Raises ConnectError for one that cannot be read.
     """

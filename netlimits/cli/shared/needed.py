@@ -41,7 +41,7 @@ CHARTS = ("percentiles", "boxes", "bars", "spread", "cost")
 def of_tables(
     report: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
 ) -> frozenset[str] | None:
-    """What the tables of a report, or of options in its place, are made of; None for all."""
+    """Return the columns that the report's tables, or the options, need; None for all."""
     named = [entry for entry in report if "table" in entry and entry["table"] != VERDICTS]
     if any(entry["table"] in WORDS for entry in named):
         return None
@@ -51,7 +51,7 @@ def of_tables(
 def of_charts(
     report: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
 ) -> frozenset[str] | None:
-    """The same of charts."""
+    """Return the columns that the report's charts, or the options, need; None for all."""
     named = [entry for entry in report if "chart" in entry]
     chart = options.get("chart")
     kinds = [chart] if chart else [entry["chart"] for entry in named]

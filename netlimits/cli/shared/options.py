@@ -147,7 +147,7 @@ def progress_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def verbosity() -> Verbosity:
-    """What the running command was told; "" where it was told nothing."""
+    """Return the running command's verbosity, or "" if no option set it."""
     context = click.get_current_context(silent=True)
     level: Verbosity = context.meta.get(_VERBOSITY, "") if context else ""
     return level

@@ -45,7 +45,7 @@ def write(results: Path, out: Path | None = None) -> Path:
 
 
 def _page(results: Results) -> Page:
-    """The page of a campaign."""
+    """Return the page of a campaign."""
     from netlimits.report import contents
     from netlimits.report.answers import answers
     from netlimits.report.page import Page
@@ -92,7 +92,7 @@ def _page(results: Results) -> Page:
 
 
 def _flames(campaign: Campaign, missing: list[str]) -> Iterator[Exhibit]:
-    """The flame graph of each profiled end and configuration."""
+    """Yield the flame graph of each profiled end and configuration."""
     from markupsafe import Markup
 
     from netlimits.report.flame import flame_graph
@@ -108,7 +108,7 @@ def _flames(campaign: Campaign, missing: list[str]) -> Iterator[Exhibit]:
 
 
 def _compared(results: Results, missing: list[str]) -> list[Answer]:
-    """Of a duet, how its second side differs from the first; nothing of other campaigns."""
+    """Return how a duet's second side differs from the first; empty for other campaigns."""
     from netlimits.analysis.comparison import THRESHOLD
     from netlimits.cli.shared.both_sides import BothSides
     from netlimits.report import compared
@@ -127,7 +127,7 @@ def _compared(results: Results, missing: list[str]) -> list[Answer]:
 
 
 def _verdicts(campaign: Campaign, missing: list[str]) -> pd.DataFrame | None:
-    """What limited each configuration; nothing where no run is ok, which the page says anyway."""
+    """Return each configuration's limit, or None if no run is ok (the page says so elsewhere)."""
     from netlimits.limits import explained
 
     try:
@@ -140,7 +140,7 @@ def _verdicts(campaign: Campaign, missing: list[str]) -> pd.DataFrame | None:
 
 
 def _summaries(results: Results, missing: list[str]) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The tables that `netlimits table` makes; why one could not be made goes to `missing`."""
+    """Yield the tables of `netlimits table`; reasons for missing ones go to `missing`."""
     chosen: list[entries.Entry] = []
     try:
         chosen = entries.tables(results.report, {}, results.frame)
@@ -154,7 +154,7 @@ def _summaries(results: Results, missing: list[str]) -> Iterator[tuple[str, pd.D
 
 
 def _dropped(results: Results) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The table of what kernels dropped, if they dropped anything."""
+    """Yield the table of what kernels dropped, if they dropped anything."""
     from netlimits.analysis.packets.dropped import dropped
 
     with suppress(DataError):  # no run is ok, which the page says anyway
@@ -164,7 +164,7 @@ def _dropped(results: Results) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def _figures(results: Results, missing: list[str]) -> Iterator[Exhibit]:
-    """The charts that `netlimits figures` draws, with their tables; `missing` as for tables."""
+    """Yield the charts of `netlimits figures` with their tables; `missing` as in `_summaries`."""
     from netlimits.report.figures import inline
     from netlimits.report.page import Exhibit
 
@@ -190,7 +190,7 @@ def _figures(results: Results, missing: list[str]) -> Iterator[Exhibit]:
 
 
 def _timelines(results: Results, missing: list[str]) -> Iterator[Exhibit]:
-    """The timelines of the first configurations; none of results without samples over time."""
+    """Yield the timelines of the first configurations that have samples over time."""
     from netlimits.report.figures import inline
     from netlimits.report.page import Exhibit
 
@@ -211,7 +211,7 @@ def _timelines(results: Results, missing: list[str]) -> Iterator[Exhibit]:
 
 
 def _title(chart: drawing.Drawing) -> str:
-    """The chart's own title, or its kind and metric; with the run where it shows a single one."""
+    """Return the chart's own title, or its kind and metric, with the run if it shows only one."""
     from netlimits.metrics import metric
 
     of = None if KINDS[chart.kind].panels else chart.options.get("of")
@@ -224,7 +224,7 @@ def _title(chart: drawing.Drawing) -> str:
 
 
 def _beside(chart: drawing.Drawing, notes: list[str], missing: list[str]) -> Markup:
-    """The table beside a chart, with what is said of the chart under it."""
+    """Return the table beside a chart, with what is said of the chart under it."""
     from markupsafe import Markup
 
     from netlimits.report.figures import alternative
@@ -239,7 +239,7 @@ def _beside(chart: drawing.Drawing, notes: list[str], missing: list[str]) -> Mar
 
 
 def _exhibit(title: str, table: pd.DataFrame) -> Exhibit:
-    """A frame as a table of the page, intervals and notes with it."""
+    """Return a frame as a table of the page, intervals and notes with it."""
     from markupsafe import Markup
 
     from netlimits import tables

@@ -29,7 +29,7 @@ BAR = 10
 
 @contextmanager
 def display(experiment: Experiment) -> Iterator[Callable[[Progress], None]]:
-    """A function that shows each Progress on standard error, as the command's options say."""
+    """Yield a function that shows each Progress on standard error, as the command's options say."""
     how = verbosity()
     if how == "quiet":
         yield _print_failure
@@ -46,7 +46,7 @@ def display(experiment: Experiment) -> Iterator[Callable[[Progress], None]]:
 
 @contextmanager
 def live(name: str, console: Console, verbose: bool) -> Iterator[Callable[[Progress], None]]:
-    """A bar of one line on this console; runs that failed, or all of them, scroll by above it."""
+    """Yield a callback that updates a progress bar; failed runs (or all) scroll by above it."""
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
     from rich.table import Column
@@ -73,7 +73,7 @@ def live(name: str, console: Console, verbose: bool) -> Iterator[Callable[[Progr
 
 
 def line(progress: Progress) -> str:
-    """ "7/18 done: 6 ok, 1 timeout, 0:00:14 left, last 4321 Mbit/s (tcp 1024)"."""
+    """Return a text such as "7/18 done: 6 ok, 1 timeout, 0:00:14 left, last 4321 Mbit/s (tcp)"."""
     parts = [
         f"{progress.done}/{progress.total} done: {tally(progress.outcomes)}",
         f"{_clock(progress.seconds_left)} left",
@@ -158,7 +158,7 @@ def _covered(record: Record) -> str:
 
 
 def _values(record: Record) -> str:
-    """The run's values in brackets; "" where no factor varies."""
+    """Return the run's values in brackets; "" where no factor varies."""
     values = " ".join(f"{name}={value}" for name, value in record.run.values.items())
     return f" ({values})" if values else ""
 

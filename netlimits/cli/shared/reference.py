@@ -1,7 +1,7 @@
-"""What there is to write and to read, from the tables that the program itself goes by.
+"""Reference of everything that can be written and read, from the program's own tables.
 
 Keys and options come from the schema, charts from their registry, metrics and columns from
-`metrics`, checks from what is run before a campaign. Nothing is said twice.
+`metrics`, checks from those that run before a campaign. Nothing is defined twice.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ANY = "NAME"
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One table of the reference: its columns' heads, and rows as long."""
+    """A table of the reference: column headings, and rows of as many cells."""
 
     title: str
     about: str
@@ -44,12 +44,12 @@ CLASS = ("class", "what it is", "what proves it")
 
 
 def topics() -> list[str]:
-    """The general topics, then each thing by its name."""
+    """Return the general topics, then each thing by its name."""
     return list(dict.fromkeys([*listed(), *(name for name, _ in _to_read())]))
 
 
 def described(name: str) -> list[Section]:
-    """The sections about a topic, or about everything of that name.
+    """Return the sections about a topic, or about everything of that name.
 
     Raises InputError with what was meant where there is none.
     """
@@ -68,7 +68,7 @@ def described(name: str) -> list[Section]:
 
 
 def listed() -> list[str]:
-    """The topics but for the names of metrics and columns, which are many."""
+    """Return the topics but for the names of metrics and columns, which are many."""
     return list(dict.fromkeys([*_general(), *(name for name, _ in _to_write())]))
 
 
@@ -142,7 +142,7 @@ def _experiment() -> Iterator[Section]:
 
 
 def _less(part: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of `settings:` without the settings, which have sections of their own."""
+    """Return the schema of `settings:` without the settings, which have sections of their own."""
     items = {**part["items"], "properties": {name: settings[name] for name in OF_AN_ENTRY}}
     return {**part, "items": items}
 
@@ -174,7 +174,7 @@ def _tools() -> Iterator[Section]:
 
 
 def _of_schema(name: str, part: Mapping[str, Any]) -> Section:
-    """One part of the schema: itself, where it takes a plain value, else all of its keys."""
+    """Return the section for a part of the schema: a row for its plain value or for each key."""
     rows = list(_options(part)) or [("", _takes(part), _default(part), "")]
     return Section(name, _about(part, name), OPTION, tuple(rows))
 
@@ -205,7 +205,7 @@ def _options(
 
 
 def _takes(part: Mapping[str, Any]) -> str:
-    """What a value may be, in words."""
+    """Return the values that a part of the schema allows, in words."""
     if "enum" in part:
         return " | ".join(templates.written(value) for value in part["enum"])
     if "anyOf" in part:
@@ -255,7 +255,7 @@ def _text(part: Mapping[str, Any]) -> str:
 
 
 def _about(part: Mapping[str, Any], name: str = "") -> str:
-    """The title, where it is not only the name, and the description."""
+    """Return the title, where it is not only the name, and the description."""
     title = part.get("title", name)
     return " ".join(part for part in ("" if title == name else f"{title}.", _text(part)) if part)
 
@@ -326,5 +326,5 @@ def _classes() -> Iterator[tuple[str, tuple[str, str, str]]]:
 
 
 def _first(docstring: str | None) -> str:
-    """A docstring's first paragraph in one line."""
+    """Return a docstring's first paragraph in one line."""
     return one_line((docstring or "").split("\n\n")[0])

@@ -29,7 +29,7 @@ Needed = Callable[[Sequence[Mapping[str, Any]]], frozenset[str] | None]
 
 @dataclass(frozen=True)
 class Results:
-    """What is drawn: the runs and, of a campaign's folder, the campaign."""
+    """The runs to show and, if they come from a campaign's folder, the campaign."""
 
     path: Path
     frame: pd.DataFrame
@@ -39,12 +39,12 @@ class Results:
 
     @property
     def narrow(self) -> bool:
-        """Whether columns were left out."""
+        """True if columns were left out when the runs were read."""
         return "narrowed" in self.frame.attrs
 
     @property
     def report(self) -> Sequence[Mapping[str, Any]]:
-        """What the experiment's `report:` asks for: nothing, for a file."""
+        """Entries of the experiment's `report:`; none for a file."""
         if self.parts:
             return _together(self.parts)
         return self.campaign.experiment.report if self.campaign else ()
@@ -60,7 +60,7 @@ class Results:
         )
 
     def with_highest_averages(self, window_s: float | None) -> pd.DataFrame:
-        """The runs with their highest averages; the reason, where these cannot be had."""
+        """Return the runs with their highest averages; the reason, where these cannot be had."""
         from netlimits.analysis import aggregate
 
         try:
@@ -71,12 +71,12 @@ class Results:
             return frame
 
     def having(self, of: Sequence[str]) -> pd.DataFrame:
-        """The runs, with their highest averages where one of the metrics is that."""
+        """Return the runs, with their highest averages where one of the metrics is that."""
         highest = any(name.startswith("highest_average") for name in of)
         return self.with_highest_averages(None) if highest else self.frame
 
     def intervals(self) -> pd.DataFrame:
-        """The interim results of the runs that are ok. Raises DataError where there are none."""
+        """Return the interim results of the ok runs. Raises DataError if there are none."""
         from netlimits.analysis import aggregate, frames
 
         if self.parts:
@@ -91,10 +91,10 @@ class Results:
 
 @contextmanager
 def _loading() -> Iterator[None]:
-    """What is loaded within stays to the end: no garbage is looked for in it meanwhile, or then.
+    """Disable garbage collection while modules load, and exempt what was loaded from it.
 
-    numpy and scipy bring OpenBLAS, which begins a thread for each CPU; those spin for a while, and
-    have nothing to do here.
+    numpy and scipy load OpenBLAS, which starts a thread for each CPU; they would spin for nothing,
+    so it gets a single one.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.disable()
@@ -116,7 +116,7 @@ def opened(
     reading: TableOptions | None = None,
     factors: Iterable[str] = (),
 ) -> Results:
-    """The results in a campaign's folder, or in a CSV or Parquet file of runs.
+    """Return the results in a campaign's folder, or in a CSV or Parquet file of runs.
 
     `reading` says what the columns of a foreign table are; `factors` of it other options name.
 
@@ -160,7 +160,7 @@ def opened(
 
 
 def _joined(parts: Sequence[tuple[str, Results]], each: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The campaigns' frames as one: `campaign` says whose a row is, runs are numbered on."""
+    """Return the campaigns' frames as one: `campaign` says whose a row is, runs are numbered on."""
     import pandas as pd
 
     from netlimits.analysis.sources import joining
@@ -177,13 +177,13 @@ def _joined(parts: Sequence[tuple[str, Results]], each: Sequence[pd.DataFrame]) 
 
 
 def _limits(part: Results) -> Mapping[str, Any]:
-    """What a campaign's own `report:` calls its link and its cap."""
+    """Return the link and the cap that a campaign's own `report:` names."""
     entries = [entry for entry in part.report if "chart" in entry]
     return {key: e[key] for e in entries for key in ("link", "cap") if key in e}
 
 
 def _together(parts: Sequence[tuple[str, Results]]) -> list[dict[str, Any]]:
-    """The first campaign's charts, a series for each campaign, each with its own limits."""
+    """Return the first campaign's charts, a series for each campaign, each with its own limits."""
     chart_entries = []
     for entry in parts[0][1].report:
         if "chart" not in entry or "series" not in KINDS[entry["chart"]].options:
@@ -196,7 +196,7 @@ def _together(parts: Sequence[tuple[str, Results]]) -> list[dict[str, Any]]:
 
 
 def _differs(parts: Sequence[tuple[str, Results]], key: str) -> bool:
-    """Whether the campaigns name different numbers (a column is each run's own anyway)."""
+    """Return True if the campaigns name different numbers (a column may differ by run anyway)."""
     values = [_limits(part).get(key) for _, part in parts]
     return None not in values and len(set(map(str, values))) > 1
 
@@ -207,9 +207,9 @@ Shown = TypeVar("Shown")
 def whole_if_need_be(
     results: Results, show: Callable[[Results], tuple[Shown, list[DataError]]]
 ) -> tuple[Shown, list[DataError]]:
-    """What is shown of the results; of all their columns where those that were read do not do.
+    """Return what `show` makes of the results; read all their columns if some were missing.
 
-    So a complaint names what there is.
+    So an error lists everything that the results have.
     """
     try:
         shown, failed = show(results)
@@ -223,7 +223,7 @@ def whole_if_need_be(
 
 
 def say_missing(results: Results) -> None:
-    """Of a campaign that is not at its end, say how many runs are missing."""
+    """Print how many runs an unfinished campaign still lacks."""
     if results.campaign is None:
         return
     left, planned = results.campaign.left(results.frame)
@@ -232,7 +232,7 @@ def say_missing(results: Results) -> None:
 
 
 def say(note: str) -> None:
-    """A line for people, beside what is printed."""
+    """Return a line for people, beside what is printed."""
     echo(f"netlimits: {note}", err=True)
 
 

@@ -17,7 +17,7 @@ LEAST = 24
 
 
 def lines(section: Section) -> Iterator[str]:
-    """A section as text: columns aligned, the last one wrapped at the terminal's width."""
+    """Yield a section as text: columns aligned, the last one wrapped at the terminal's width."""
     width = shutil.get_terminal_size((100, 24)).columns
     yield section.title
     if section.about:
@@ -40,7 +40,7 @@ def lines(section: Section) -> Iterator[str]:
 
 
 def _stacked(head: tuple[str, ...], row: tuple[str, ...], columns: Sequence[int]) -> str:
-    """A row in one line: "seconds  (whole number from 1 to 86,400; default 10)"."""
+    """Return a row in one line: "seconds  (whole number from 1 to 86,400; default 10)"."""
     parts = [
         row[n] if head[n] == "takes" or row[n] == "required" else f"{head[n]} {row[n]}"
         for n in columns[1:]
@@ -57,7 +57,7 @@ def wrapped(text: str, width: int | None = None) -> str:
 
 
 def metrics_of(frame: pd.DataFrame) -> Iterator[str]:
-    """The metrics that a frame of runs has, a line each: name, column, unit, runs with a value."""
+    """Return a line for each metric of a frame: name, column, unit, runs with a value."""
     from netlimits.analysis import frames
     from netlimits.metrics import metric
 

@@ -25,7 +25,7 @@ LARGE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """What the second side is: files and changes as written, its hosts, the names of both."""
+    """The second side of a duet: files and overrides as written, hosts, and names of both sides."""
 
     written: tuple[str, ...] = ()
     hosts: Path | None = None
@@ -67,7 +67,7 @@ against_options = options_of(
 def experiment_of(
     file: Path, overrides: Sequence[str], against: Against, bind: Binding | None = None
 ) -> tuple[Experiment, Mapping[str, Machine]]:
-    """The experiment, or the duet that it is a side of, and the machine of each role.
+    """Return the experiment, or the duet that it is a side of, and the machine of each role.
 
     `bind` says which machines play roles, those of the first side; without it none are. Raises
     InputError for options that do not go together.
@@ -119,7 +119,7 @@ def _other_machines(
 
 
 def _split(written: Sequence[str]) -> tuple[Path | None, list[tuple[str, str]]]:
-    """The file among what `--against` was given, if there is one, and the changes."""
+    """Return the file among what `--against` was given, if there is one, and the changes."""
     changes = [text for text in written if _is_change(text)]
     files = [text for text in written if text not in changes]
     if len(files) > 1:
@@ -130,7 +130,7 @@ def _split(written: Sequence[str]) -> tuple[Path | None, list[tuple[str, str]]]:
 
 
 def _is_change(text: str) -> bool:
-    """Whether it is KEY=VALUE rather than a file's name, which may hold a `=` too."""
+    """Return True for KEY=VALUE rather than a file name, which may contain a `=` too."""
     key, sign, _ = text.partition("=")
     return bool(sign) and "/" not in key and not Path(text).is_file()
 
@@ -160,7 +160,7 @@ def findings_beside(
 def _findings(
     path: Path, overrides: Sequence[tuple[str, str]], hosts_file: Path | None
 ) -> Iterator[str]:
-    """The findings on what the file's errors leave; configurations may differ by the rest."""
+    """Yield the findings on what the file's errors leave; configurations may differ by the rest."""
     from netlimits.checks.survey import foreseen, packets, repetitions
     from netlimits.experiment.hosts_file import machines
     from netlimits.experiment.partial_plan import rest

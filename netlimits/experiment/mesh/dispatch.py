@@ -77,7 +77,7 @@ class Dispatch:
         self._short = set(self._queues)  # may have too few in their queues
 
     def ready(self, now: float) -> list[int]:
-        """The numbers of the jobs that begin now."""
+        """Return the numbers of the jobs that begin now."""
         self._read()
         begun: list[int] = []
         for number in self._next_in_order():
@@ -101,14 +101,14 @@ class Dispatch:
         return (h for h in hosts if self._queues[h] and self._group[h] not in self._busy)
 
     def _next_in_order(self) -> list[int]:
-        """The first jobs of free hosts, where something changed since they were looked at."""
+        """Return the first jobs of the free hosts that changed since the last call."""
         limited = self._load.groups or self._most < self._load.count
         looked_at = self._free if limited else self._touched & self._free
         self._touched = set()
         return sorted({self._queues[host][0] for host in self._able(looked_at)})
 
     def _late(self, now: float) -> frozenset[str]:
-        """The free hosts that are not to wait for their next partners."""
+        """Return the free hosts that are not to wait for their next partners."""
         patience = self._order.patience()
         if patience < 0:
             return frozenset(self._able(self._free))
@@ -120,7 +120,7 @@ class Dispatch:
     def over(
         self, number: int, now: float, away: Collection[str] = (), *, again: bool = False
     ) -> None:
-        """A job has ended: its hosts are free, but for those that are `away` until `back`.
+        """Return a job has ended: its hosts are free, but for those that are `away` until `back`.
 
         One that is to be done `again` comes before all others of its hosts.
         """
@@ -141,7 +141,7 @@ class Dispatch:
             self._order.breaks()
 
     def hold(self, host: str) -> None:
-        """A host can do nothing for now; its partners take others."""
+        """Return a host can do nothing for now; its partners take others."""
         if host not in self._queues or host in self._parked:
             return
         self._order.breaks()
@@ -152,7 +152,7 @@ class Dispatch:
             self._unqueue(number)
 
     def back(self, host: str) -> None:
-        """A host is there again, and what waited for it has its place in the order."""
+        """Return a host is there again, and what waited for it has its place in the order."""
         waited = self._parked.pop(host, None)
         if waited is None:
             return
@@ -167,7 +167,7 @@ class Dispatch:
         self._short.add(host)
 
     def lose(self, host: str) -> None:
-        """A host is gone: its jobs will not begin any more."""
+        """Return a host is gone: its jobs will not begin any more."""
         self._order.breaks()
         self._queues.pop(host, None)
         self._parked.pop(host, None)
@@ -307,7 +307,7 @@ class Dispatch:
         return self._begin(best[1], now) if best else ()
 
     def _is_next(self, number: int, late: frozenset[str]) -> bool:
-        """Whether a job's hosts are free, and it is the next one of those that are not late."""
+        """Return True if the hosts are free and the job is next for each host that is not late."""
         hosts = self.jobs[number].hosts
         return self._free.issuperset(hosts) and all(
             host in late or self._queues[host][0] == number for host in hosts

@@ -21,9 +21,9 @@ LEAST = 1e-9
 
 
 class Lengths:
-    """What runs took beside what was planned, both in seconds, and by how much that differs.
+    """Learns how long runs take compared with the plan, in seconds, and how much that varies.
 
-    It is learned over the last `runs`, or LEARNED.
+    It considers the last `runs`, or LEARNED of them.
     """
 
     def __init__(self, runs: int = LEARNED) -> None:
@@ -34,7 +34,7 @@ class Lengths:
         self._compared, self._variance = 0, 0.0
 
     def add(self, planned: float, took: float) -> None:
-        """A run has ended."""
+        """Return a run has ended."""
         self.count += 1
         kind, ratio = _kind(planned), took / max(planned, LEAST)
         before, mean = self._ratios.get(kind, (0, ratio))

@@ -66,12 +66,12 @@ BOTH: Mapping[str, tuple[str, ...]] = {
 
 
 def names(count: int) -> tuple[str, ...]:
-    """The hosts' names: hosts-1, hosts-2."""
+    """Return the hosts' names: hosts-1, hosts-2."""
     return tuple(f"{HOSTS}-{number}" for number in range(1, count + 1))
 
 
 def mesh(written: Mapping[str, Any]) -> Mesh:
-    """The mesh that `roles:` describes; what `faults` names is left out."""
+    """Return the mesh that `roles:` describes; what `faults` names is left out."""
     hosts, shape = names(written[HOSTS]), written.get("pairs", "all")
     if isinstance(shape, str):
         return Mesh(hosts, tuple(_shaped(hosts, shape)), shape)
@@ -81,7 +81,7 @@ def mesh(written: Mapping[str, Any]) -> Mesh:
 
 
 def _shaped(hosts: Sequence[str], shape: str) -> Iterator[tuple[str, str]]:
-    """The pairs of a shape that has a name, sender first."""
+    """Yield the pairs of a shape that has a name, sender first."""
     count = len(hosts)
     if shape == "ring":
         yield from itertools.islice(zip(hosts, (*hosts[1:], hosts[0]), strict=True), count)
@@ -95,7 +95,7 @@ def _shaped(hosts: Sequence[str], shape: str) -> Iterator[tuple[str, str]]:
 
 
 def faults(written: Mapping[str, Any]) -> Iterator[tuple[str, *tuple[str | int, ...]]]:
-    """What is wrong with a mesh of the right shape: a sentence, and its key below `roles`."""
+    """Yield what is wrong with a mesh of valid shape: a sentence, and its key below `roles`."""
     count, pairs = written[HOSTS], written.get("pairs", "all")
     if pairs == "bipartite" and count % 2:
         yield f"{count} hosts cannot be halved; bipartite needs an even number", HOSTS
@@ -115,7 +115,7 @@ def faults(written: Mapping[str, Any]) -> Iterator[tuple[str, *tuple[str | int, 
 
 
 def at(setup: Setup, values: Values) -> Setup:
-    """What a configuration sets and measures, with the pair's hosts for the ends that it names."""
+    """Return a setup with the pair's hosts in place of the ends that it names."""
     host = {end: str(values[end]) for end in (Mesh.SENDER, Mesh.RECEIVER)}
     around = setup.around
     if around.trace:
@@ -131,7 +131,7 @@ def at(setup: Setup, values: Values) -> Setup:
 
 
 def everywhere(setup: Setup, of: Mesh) -> Setup:
-    """The same for all of the mesh's hosts that may be such an end: what checks are to look at."""
+    """Return a setup with all hosts of the mesh in place of an end, for the checks."""
     hosts = {
         Mesh.SENDER: tuple(dict.fromkeys(a for a, _ in of.pairs)),
         Mesh.RECEIVER: tuple(dict.fromkeys(b for _, b in of.pairs)),
@@ -155,7 +155,7 @@ def ordered(
     apart: Callable[[R], tuple[Any, tuple[str, str]]],
     draw: rounds.Draw | None,
 ) -> Iterator[R]:
-    """The configurations of a block in an order of rounds, which are shuffled with `draw`.
+    """Return the configurations of a block in an order of rounds, which are shuffled with `draw`.
 
     `apart` gives what a row of them is but for its pair, and the pair. A round holds pairs of
     one kind of configuration, which take the same time.

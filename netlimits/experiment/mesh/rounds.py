@@ -42,7 +42,7 @@ def shuffled(items: Iterable[H], draw: Draw | None) -> list[H]:
 def matchings(
     pairs: Sequence[tuple[Hashable, Hashable]], draw: Draw | None = None
 ) -> list[list[int]]:
-    """The pairs' numbers in rounds: each pair once, and no host twice in a round.
+    """Return the pairs' numbers in rounds: each pair once, and no host twice in a round.
 
     `draw` decides which pairs meet in a round, and the order of rounds and of pairs within them.
     """
@@ -100,7 +100,7 @@ def _coloured(pairs: Sequence[tuple[Hashable, Hashable]], order: Iterable[int]) 
 def _common(
     of: Mapping[Hashable, Mapping[int, int]], a: Hashable, b: Hashable, count: int
 ) -> int | None:
-    """The first round that both hosts have free."""
+    """Return the first round that both hosts have free."""
     return next((r for r in range(count) if r not in of[a] and r not in of[b]), None)
 
 
@@ -136,7 +136,7 @@ def _freed(
 
 
 def numbered(pairs: Iterable[Sequence[Hashable]]) -> Iterator[int]:
-    """The round of each pair in turn, from 1: a new one begins where a host comes again."""
+    """Yield the round of each pair in turn, from 1: a new one begins where a host comes again."""
     taken: set[Hashable] = set()
     number = 1
     for hosts in pairs:

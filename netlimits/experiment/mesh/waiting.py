@@ -76,7 +76,7 @@ class RoundOrder:
 
     @property
     def _is_uneven(self) -> bool:
-        """Whether lengths differ too much, as they are meant and as they turned out."""
+        """Return True if lengths differ too much, by planned and observed differences."""
         alike = self._alike if self._whole else self._alike / 2
         turned_out = self.lengths.spread if self.lengths.count >= FIRST else 0.0
         return math.hypot(self._load.spread, turned_out) > max(alike, ALL_ALIKE)

@@ -64,12 +64,12 @@ class Workload:
                 self._ends[place] = end
 
     def places(self, job: Job) -> tuple[Hashable, ...]:
-        """The hosts of a job, and the groups that it goes through."""
+        """Return the hosts of a job, and the groups that it goes through."""
         through = {self.group(host) for host in job.hosts} - {None} if self.groups else ()
         return (*job.hosts, *through) if through else job.hosts
 
     def group(self, host: str) -> Hashable | None:
-        """The group that a host's runs go through, as a place."""
+        """Return the group that a host's runs go through, as a place."""
         name = self.groups.get(host)
         return ("group", name) if name else None
 

@@ -84,11 +84,11 @@ class Names:
         self.fault(f"{before}no factor is called {name}{did_you_mean(name, known)}", *key)
 
     def may_be(self, name: str) -> bool:
-        """Whether a name may stand in what cannot be read of the file."""
+        """Return True if the unreadable parts of the file may define the name."""
         return self.salvaged.any_name or name in self.salvaged.brought
 
     def expression(self, written: Any, key: KeyPath, known: Iterable[str]) -> Expression | None:
-        """The expression at a key, over known names; None where it is none."""
+        """Return the expression at a key, over known names; None where it is none."""
         try:
             expression = expressions.compile(templates.written(written))
         except InputError as error:
@@ -126,7 +126,7 @@ class Names:
                     self.no_factor(name, self.known, *key, *place, written=f"${{{name}}}")
 
     def lookup(self, written: str, key: KeyPath) -> str:
-        """The name that a text looks up that is nothing but `${name}`."""
+        """Return the name that a text looks up that is nothing but `${name}`."""
         (name,) = templates.names(written)
         if name not in self.known:
             self.no_factor(name, self.known, *key)

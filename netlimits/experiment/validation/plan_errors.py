@@ -1,14 +1,14 @@
-"""What is known of the plan of an experiment with errors, and which errors in it are sure.
+"""Errors in the plan of an experiment that has other errors: only those that are certain.
 
-Each error takes along what it is about, and nothing is told that depends on that:
+Each known error makes part of the plan unknown, and nothing that depends on that part is reported:
 
-- A value that is wrong or there twice, or that stands alone where a list should: its factor's other
-  values are known, but may not be all.
-- A factor or derived value with any other error, or a name that nothing defines: unknown, as are
-  the derived values, conditions and options that need it.
-- A condition that is unknown: it may remove any configuration that the rest of it does not keep
-  (`_may_remove`), so only those errors in options are sure that one of the others shows, or every
-  one.
+- A value that is wrong, repeated, or written where a list should be: the factor's other values are
+  known, but there may be more.
+- A factor or derived value with any other error, or an undefined name: it is unknown, as are the
+  derived values, conditions and options that need it.
+- An unknown condition: it may remove any configuration unless the rest of the condition keeps it
+  (`_may_remove`). So an error in options is certain only if a configuration that is kept shows it,
+  or if every configuration does.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ANY = -1
 
 
 def errors(experiment: Experiment, known: Iterable[DocumentError]) -> list[DocumentError]:
-    """The plan's errors beside the known ones, without those that may follow from these."""
+    """Return the plan's errors beside the known ones, without those that may follow from these."""
     known = list(known)
     sure: list[DocumentError] = []
     while True:
@@ -57,7 +57,7 @@ def errors(experiment: Experiment, known: Iterable[DocumentError]) -> list[Docum
 
 
 def left(experiment: Experiment, known: Iterable[DocumentError]) -> Remains | None:
-    """What the known errors leave of a plan; None where a condition may remove any of it."""
+    """Return the part of a plan that the known errors leave, or None if a condition may cut it."""
     places = [error.steps for error in known if error.steps]
     rest = _remains(experiment, places)
     return None if rest.broken or rest.partial else rest
@@ -78,7 +78,7 @@ class Remains:
     conditions: Mapping[int, str]
 
     def later_errors(self, configurations: Configurations) -> list[DocumentError]:
-        """The errors of a plan that can be expanded."""
+        """Return the errors of a plan that can be expanded."""
         wrong = [*configurations.errors]
         if self.broken and sum(configurations.removed) == configurations.product:
             wrong = []  # which condition is the last to remove something, nobody knows
@@ -92,7 +92,7 @@ class Remains:
         return [error for error in (*wrong, *options) if self.is_sure(error, expanded=True)]
 
     def of_what_stays(self) -> list[DocumentError]:
-        """The errors in options of configurations that no unknown condition can remove."""
+        """Return the errors in options of configurations that no unknown condition can remove."""
         if not self.broken or _ANY in self.broken:
             return []
         try:
@@ -110,7 +110,7 @@ class Remains:
         return [error for error in errors if self.is_sure(error, expanded=True)]
 
     def is_sure(self, error: DocumentError, *, expanded: bool = False) -> bool:
-        """Whether an error of the plan stays whatever stands in place of the cuts."""
+        """Return True if an error of the plan remains whatever replaces the cuts."""
         if follows(error, self.cuts):
             return False
         section, *steps = error.steps
@@ -130,7 +130,7 @@ def _remains(
     *,
     whole: bool = True,
 ) -> Remains:
-    """What the cuts leave of the experiment; the `unsure` names count as unknown.
+    """Return the part of the experiment that the cuts leave; `unsure` names count as unknown.
 
     Unless it is to be `whole`, configurations may be among it that a condition removes.
     """
@@ -192,7 +192,7 @@ def _remains(
 
 
 def _rows(group: Lists, places: Iterable[KeyPath], cuts: Iterable[KeyPath]) -> Lists:
-    """The rows of lists that no cut is about; none where one is about a list as a whole."""
+    """Return the rows of lists that no cut is about; none where one is about a list as a whole."""
     gone = set()
     for place in places:
         for cut in cuts:
@@ -211,13 +211,13 @@ def _rows(group: Lists, places: Iterable[KeyPath], cuts: Iterable[KeyPath]) -> L
 
 
 def _takes_factor(cut: KeyPath, sections: Mapping[Any, Any]) -> bool:
-    """Whether a cut may take a factor as a whole, rather than one of its values."""
+    """Return True if a cut may remove a whole factor, rather than one of its values."""
     one_value = len(cut) > 2 and isinstance(cut[-1], int)
     return cut[0] not in sections or (cut[0] in ("factors", "zip") and not one_value)
 
 
 def _may_be_more(cut: KeyPath, experiment: Experiment) -> bool:
-    """Whether a cut is about a factor of which some values are known."""
+    """Return True if a cut concerns a factor of which some values are known."""
     values = experiment.factors.get(str(cut[-1]), ()) if cut[0] == "factors" else ()
     return any(value is MORE for value in values)
 
@@ -225,7 +225,7 @@ def _may_be_more(cut: KeyPath, experiment: Experiment) -> bool:
 def _options(
     experiment: Experiment, known: set[str], cuts: Iterable[KeyPath]
 ) -> tuple[dict[str, Any], list[KeyPath]]:
-    """The options without those that look up other names, or that a cut is about; more cuts."""
+    """Return the options that use only known names and no cut, and the further cuts."""
     settings: dict[int, dict[str, Any]] = {}
     for use in experiment.settings:
         settings.setdefault(use.entry, {})[use.name] = use.options
@@ -245,7 +245,7 @@ def _options(
 
 
 def _lookups(text: str) -> frozenset[str]:
-    """The names that a text looks up; for one that cannot be read, a name that nothing has."""
+    """Return the names that a text looks up, or an impossible name if it cannot be parsed."""
     try:
         return frozenset(templates.names(text))
     except InputError:
@@ -253,7 +253,7 @@ def _lookups(text: str) -> frozenset[str]:
 
 
 def _names(text: str) -> frozenset[str]:
-    """The names in a condition; for one that is none, a name that nothing has."""
+    """Return the names in a condition; for one that is none, a name that nothing has."""
     try:
         return expressions.compile(text).names
     except InputError:
@@ -279,7 +279,7 @@ def _may_hold(part: str, values: Mapping[str, Scalar]) -> bool:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """The parts of an `and`; the text as a whole where other words or brackets may bind them."""
+    """Yield the operands of an `and`, or the whole text if other operators may bind them."""
     bare = re.sub(r"'[^']*'|\"[^\"]*\"", lambda quoted: "'" * len(quoted[0]), text)
     if re.search(r"\b(?:or|if|else|not)\b|[()\[\]]", bare):
         yield text

@@ -1,8 +1,8 @@
-"""What is left of an experiment's data without what is wrong with its shape.
+"""The part of an experiment's data that is left without the parts of invalid shape.
 
-So every error of a file can be told at once: what is looked at later (names, then conditions,
-then options of each configuration) is looked at in what is left. Nothing is told that may only
-follow from an error told already.
+So all errors of a file can be reported together: later stages (names, conditions, options of each
+configuration) examine what is left, and nothing is reported that may only follow from another
+error.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ class Salvage:
     lacking: frozenset[KeyPath] = frozenset()
 
     def follows(self, error: DocumentError) -> bool:
-        """Whether an error may follow from a cut: it is about what is in it or around it.
+        """Return True if an error may follow from a cut: it concerns what is in or around it.
 
-        What only lacks something tells of its other keys.
+        A section that only lacks a key still allows errors about its other keys.
         """
         whole = [cut for cut in self.cuts if cut not in self.lacking]
         return error.steps in self.lacking or follows(error, whole)
 
 
 def follows(error: DocumentError, cuts: Iterable[KeyPath]) -> bool:
-    """Whether an error is about what is in one of the cuts or around it."""
+    """Return True if an error concerns what is in one of the cuts or around it."""
     steps = error.steps
     return any(cut[: len(steps)] == steps[: len(cut)] for cut in cuts)
 
@@ -131,7 +131,7 @@ def _moved(where: Source, place: KeyPath, new: KeyPath) -> Source:
 def salvage(
     data: Mapping[str, Any], errors: Iterable[DocumentError], lost: Iterable[Any] = ()
 ) -> Salvage:
-    """The data without the parts that the errors are about; `lost` is what else was written."""
+    """Return the data without the parts at fault; `lost` is what else the file contained."""
     left: dict[str, Any] = copy.deepcopy(dict(data))
     sections = schema.structure()["properties"]
     cuts = tuple(dict.fromkeys(error.steps for error in errors if error.steps))
@@ -170,12 +170,12 @@ def salvage(
 
 
 def _may_bring_names(part: Any) -> bool:
-    """Whether an unknown section may be meant for factors or derived values."""
+    """Return True if an unknown section may be meant for factors or derived values."""
     return isinstance(part, dict) and not any(isinstance(inner, dict) for inner in part.values())
 
 
 def _at(data: Any, cut: KeyPath) -> Any:
-    """What stands at a key."""
+    """Return the value at a key, or None."""
     try:
         for step in cut:
             data = data[step]
@@ -185,7 +185,7 @@ def _at(data: Any, cut: KeyPath) -> Any:
 
 
 def _names_of(data: Mapping[str, Any], sections: Iterable[str]) -> Iterator[str]:
-    """The names that sections would bring, whatever is wrong with these."""
+    """Yield the names that sections would bring, whatever is wrong with these."""
     for section in sections:
         block = data.get(section)
         for group in block if isinstance(block, list) else [block]:

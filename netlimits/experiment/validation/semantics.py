@@ -50,7 +50,7 @@ class Reader:
             self.names.known += [sought["of"]]
 
     def experiment(self) -> Experiment:
-        """The experiment; not to be used where `names.errors` has any."""
+        """Return the experiment; not to be used where `names.errors` has any."""
         factors = {
             name: self.values(values, ("factors", name))
             for name, values in self.data.get("factors", {}).items()
@@ -91,7 +91,7 @@ class Reader:
         )
 
     def pairs(self) -> Iterator[Lists]:
-        """The pairs of a mesh, as lists that move together."""
+        """Yield the pairs of a mesh, as lists that move together."""
         if not self.mesh:
             return
         for problem, *key in pairs.faults(self.data["roles"]):
@@ -105,7 +105,7 @@ class Reader:
         yield {Mesh.SENDER: senders, Mesh.RECEIVER: receivers}
 
     def searched(self) -> dict[str, tuple[Scalar, ...]]:
-        """The load that is searched, as a factor with its lowest and highest value."""
+        """Return the load that is searched, as a factor with its lowest and highest value."""
         options = self.data.get("search")
         if not isinstance(options, dict) or not {"of", "from", "to"} <= options.keys():
             return {}
@@ -133,7 +133,7 @@ class Reader:
         return {options["of"]: (low, high)}
 
     def values(self, values: list[Scalar], key: KeyPath) -> tuple[Scalar, ...]:
-        """A factor's values, none of them twice."""
+        """Return a factor's values, none of them twice."""
         self.names.define(str(key[-1]), key)
         self.names.once(values, key)
         return tuple(values)
@@ -166,7 +166,7 @@ class Reader:
             yield {name: tuple(values) for name, values in group.items()}
 
     def derive(self) -> dict[str, str]:
-        """Derived values in an order that can be computed."""
+        """Return the derived values in an order that can be computed."""
         block: dict[str, Any] = self.data.get("derive", {})
         for name in block:
             self.names.define(name, ("derive", name))
@@ -189,13 +189,13 @@ class Reader:
         return {name: formulas[name].text for name in order}
 
     def exclude(self) -> Iterator[str]:
-        """The conditions, in the file's order."""
+        """Yield the conditions, in the file's order."""
         for number, written in enumerate(self.data.get("exclude", [])):
             expression = self.names.expression(written, ("exclude", number), self.names.known)
             yield expression.text if expression else templates.written(written)
 
     def include(self, given: Lists) -> Iterator[Values]:
-        """Configurations that name every factor, in the order of the factors."""
+        """Yield each included configuration, with every factor in the order of the factors."""
         for number, row in enumerate(self.data.get("include", [])):
             key: KeyPath = ("include", number)
             for name in row:
@@ -223,7 +223,7 @@ class Reader:
         return groups
 
     def players(self, roles: Sequence[str], groups: Groups, *key: str | int) -> tuple[str, ...]:
-        """The players of the roles at a key; `sinks` stands for all of its players."""
+        """Return the players of the roles at a key; `sinks` stands for all of its players."""
         unsure = any(steps[0] == "roles" for steps in self._faulty())
         for index, role in enumerate(roles):
             if role not in groups and not unsure and not self.names.may_be(role):
@@ -234,7 +234,7 @@ class Reader:
         return tuple(member for role in roles for member in groups.get(role, ()))
 
     def around(self, groups: Groups) -> dict[str, Any]:
-        """What is asked for around the tool, with the trace's roles as their players."""
+        """Return the options of what goes on around the tool, with a trace's roles as players."""
         parts = {name: self.data[name] for name in AROUND if name in self.data}
         for name, written in parts.items():
             self.names.lookups(written, (name,))
@@ -250,7 +250,7 @@ class Reader:
         return parts
 
     def settings(self, groups: Groups) -> Iterator[SettingUse]:
-        """The settings in the file's order."""
+        """Yield the settings in the file's order."""
         for number, entry in enumerate(self.data.get("settings", [])):
             roles = self.players(entry["roles"], groups, "settings", number, "roles")
             if entry.keys() <= {"roles", schema.WHEN}:
@@ -265,7 +265,7 @@ class Reader:
                 yield SettingUse(name, roles, options, line, number, when)
 
     def condition(self, entry: Mapping[str, Any], number: int) -> str:
-        """The `when` of an entry of settings; "" without one."""
+        """Return the `when` of an entry of settings; "" without one."""
         if schema.WHEN not in entry:
             return ""
         key = ("settings", number, schema.WHEN)
@@ -322,14 +322,14 @@ class Reader:
         return {name: options for name, options in tools.items() if name not in self.unchosen}
 
     def sure(self, given: Lists) -> Lists:
-        """The factors whose values have no error."""
+        """Return the factors whose values have no error."""
         wrong = {step for steps in self._faulty() if steps[0] == "factors" for step in steps[1:2]}
         if any(steps[0] == "zip" for steps in self._faulty()):
             wrong |= given.keys() - self.data.get("factors", {}).keys()
         return {name: values for name, values in given.items() if name not in wrong}
 
     def _faulty(self) -> Iterator[KeyPath]:
-        """The keys of all errors so far."""
+        """Yield the keys of all errors so far."""
         yield from self.salvaged.cuts
         yield from (error.steps for error in self.names.errors)
 
@@ -370,7 +370,7 @@ class Reader:
         return Repeat(replicates, order, block.get("seed"))
 
     def report(self, given: Lists) -> Iterator[Mapping[str, Any]]:
-        """The entries, whose metrics and factors exist."""
+        """Yield the entries, whose metrics and factors exist."""
         given = self.sure(given)
         if "report" not in self.data and "search" in self.data:
             yield from ({"table": "search"}, {"chart": "search"})
@@ -389,7 +389,7 @@ class Reader:
             yield entry
 
     def comparisons(self, entry: Mapping[str, Any], key: KeyPath, given: Lists) -> None:
-        """A table compares values that its factors have.
+        """Return a table compares values that its factors have.
 
         Where `--set` gave a factor others, the table itself says what it cannot compare.
         """
@@ -409,7 +409,7 @@ class Reader:
 
 
 def _comparisons(entry: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str, str]]:
-    """The comparisons of a table's entry: the place of each in it, its factor and its words."""
+    """Yield each comparison of a table's entry: its place, its factor and its text."""
     request = entry.get("improvement", {})
     if isinstance(request, str):
         yield ("improvement",), str(entry.get("rows", "")), request
@@ -424,7 +424,7 @@ def _comparisons(entry: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str, str]]
 
 
 def _named(entry: Mapping[str, Any], part: str) -> Iterator[tuple[KeyPath, str]]:
-    """The names in one part of a report's entry, with their places in it."""
+    """Yield the names in one part of a report's entry, with their places in it."""
     written = entry.get(part, [])
     if isinstance(written, str):
         yield (part,), written

@@ -30,7 +30,7 @@ UNUSED = "nothing uses it"
 def errors(
     experiment: Experiment, data: Mapping[str, Any], where: Source, names: Names
 ) -> list[DocumentError]:
-    """One for each name without effect; none for one that a misspelt name may have meant.
+    """Return an error for each name without effect, unless a misspelt name may have meant it.
 
     `data` is the file's, whatever else is wrong in it: what a wrong option looks up is used.
     """
@@ -59,7 +59,7 @@ def errors(
 
 
 def effective(experiment: Experiment, options: Sequence[Any]) -> frozenset[str]:
-    """The names that reach the options, or a condition."""
+    """Return the names that reach the options, or a condition."""
     used = set(_looked_up(options))
     if "tool" in _names(experiment):
         used.add("tool")
@@ -85,7 +85,7 @@ def _needed(text: str) -> frozenset[str]:
 
 
 def _reported(experiment: Experiment) -> frozenset[str]:
-    """What tables and charts show: the names in `report:`, and what other derived values need."""
+    """Return the names that the report shows, and those from which they are derived."""
     names = set()
     for entry in experiment.report:
         for value in entry.values():

@@ -1,4 +1,4 @@
-"""What a cloud allows a machine: AWS's driver (ENA) counts the packets beyond it, by their kind."""
+"""A cloud's allowance: AWS's driver (ENA) counts excess packets by kind."""
 
 from __future__ import annotations
 

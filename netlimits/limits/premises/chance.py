@@ -1,7 +1,7 @@
-"""Whether losses are by chance, as on a path with errors, or made by whoever polices a rate.
+"""Premises on losses: random ones, as on a path with errors, or those of a policer.
 
-Losses by chance come one by one, hold TCP to the rate that Mathis's formula has, spread the runs as
-much as so many of them spread, and hit what is sent again as often as what is sent first.
+Random losses come one by one, hold TCP to the rate of Mathis's formula, vary between runs as much
+as chance alone would, and hit retransmissions as often as first transmissions.
 """
 
 from __future__ import annotations

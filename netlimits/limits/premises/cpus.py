@@ -36,7 +36,7 @@ NEEDS = ("cpu_peak_pct", "process_cpu_pct")
 
 
 def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
-    """The busiest CPU of an end, or the tool's only thread there, whichever is busier.
+    """Return the busiest CPU of an end, or the tool's only thread there, whichever is busier.
 
     Where both ends share a machine, a CPU that is busy is neither end's: the thread alone counts,
     with the time for which it waited for a CPU.
@@ -86,7 +86,10 @@ def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
 
 
 def _asked(run: RunFigures, whose: str, end: str) -> list[Premise]:
-    """That the tool used its part of a CPU, or waited for it; near where neither is known."""
+    """Return the premise that the tool used its part of a CPU, or waited for it.
+
+    If neither is known the premise nearly holds.
+    """
     used, waited = run.process_pct(end), run.own(f"{end}_cpu_wait_pct")
     queued = run.own(f"{end}_rcvbuf_used_pct") if end == run.receiver else None
     if run.one_machine:

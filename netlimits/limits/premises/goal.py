@@ -10,7 +10,7 @@ GOAL = 0.95
 
 
 def premises(run: RunFigures) -> list[Premise]:
-    """That it was not as fast as it was told to be; nothing where it was told no rate."""
+    """Return the premise that the run was slower than its target rate; none without a target."""
     goal, rate = run.goal_mbps, run.throughput
     if not goal or rate is None:
         return []

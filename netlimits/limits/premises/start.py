@@ -1,4 +1,4 @@
-"""Whether a run is past its start: until then windows grow, and none of them is the limit."""
+"""Premise that a run is past its start: until then windows grow, and none of them is the limit."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Application:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """The rate that the tool was told, met; else connections that waited for the program."""
+        """Return a sign if the tool met its target rate, or connections waited for the program."""
         goal, rate = run.goal_mbps, run.throughput
         if goal and rate is not None:
             off = 100 * (rate / goal - 1)

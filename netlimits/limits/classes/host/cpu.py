@@ -40,5 +40,5 @@ measure:
         )
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """The busiest CPU, or the tool's only thread there, whichever is busier."""
+        """Return the busiest CPU, or the tool's only thread there, whichever is busier."""
         return cpus.sign(run, self._end, run.sender if self._end == "sender" else run.receiver)

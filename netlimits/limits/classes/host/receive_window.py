@@ -39,7 +39,7 @@ class ReceiveWindow:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """The share of busy time that waited for window, where the rtt shows no queue."""
+        """Return the share of busy time that waited for window, where the rtt shows no queue."""
         limited = run.sent("rwnd_limited_pct")
         rtt, least_rtt = run.sent("rtt_us"), run.sent("min_rtt_us")
         if limited is None or rtt is None or not least_rtt:

@@ -39,10 +39,10 @@ class SendBuffer:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """The share of busy time that waited for send buffer, or a buffer that is over its limit.
+        """Return a sign from the busy time that waited for send buffer, or from an overfull buffer.
 
-        The kernel does not count the wait of a buffer that holds a few segments: there the sender
-        has window left and nothing to send, and what it holds is more than its buffer.
+        The kernel does not count the wait if a buffer holds only a few segments: then the sender
+        has window left and nothing to send, and what it holds exceeds its buffer.
         """
         limited = run.sent("sndbuf_limited_pct")
         if limited is None:
@@ -72,7 +72,7 @@ def _filled(run: RunFigures) -> list[Premise]:
 
 
 def _full(run: RunFigures) -> Sign | None:
-    """A buffer with more in it than it is to hold, and little of the window in flight."""
+    """Return a buffer with more in it than it is to hold, and little of the window in flight."""
     used, short_of_data = run.sent("sndbuf_used_pct"), run.sent("app_limited_pct")
     rate, window = run.throughput, run.window_mbps
     if used is None or short_of_data is None or rate is None or not window:

@@ -1,4 +1,4 @@
-"""One CPU that does nothing but packets: softirq fills it."""
+"""Softirq core: a CPU is fully busy with receiving or sending packets."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class SoftirqCore:
     labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """The highest softirq share of any CPU, on either end, and what the backlog dropped."""
+        """Return a sign from the highest softirq share of any CPU, and what the backlog dropped."""
         shares = {
             end: share
             for end in (run.receiver, run.sender)

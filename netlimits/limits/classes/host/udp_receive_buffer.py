@@ -39,7 +39,7 @@ class UdpReceiveBuffer:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """The share of lost datagrams that found the socket's buffer full, with CPU left."""
+        """Return the share of lost datagrams that found the socket's buffer full, with CPU left."""
         errors, peak = run.received("udp_rcvbuf_errors"), _busy_pct(run)
         sent, arrived = run.sent("udp_out_datagrams"), run.received("udp_in_datagrams")
         if None in (errors, sent, arrived, peak) or not run.udp:

@@ -36,11 +36,11 @@ class PacketRate:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """What a cloud counted over its allowance of packets, else a rate that sizes do not change.
+        """Return a sign from a cloud's counter of excess packets, or from a fixed packet rate.
 
-        Smaller packets take no more of a path's bits, so that all smaller sizes of the campaign
-        have to show the same rate; to the smallest one the next larger is compared. CPU is left on
-        both ends.
+        A path limited in bits would show a higher packet rate for smaller packets, so all smaller
+        sizes of the campaign must show the same packet rate (the smallest is compared with the next
+        larger), with CPU left on both ends.
         """
         counted = allowance.sign(run, "pps", "packets")
         if counted and counted.fires:

@@ -61,10 +61,10 @@ class PathCap:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """What a cloud counted over its allowance of bandwidth, else a queue that neither host has.
+        """Return a sign from a cloud's counter of excess bandwidth, or a queue on the path.
 
-        That is rtt over its least, with CPU left on both ends, room on the link where it is known,
-        and nothing that got more through the same path.
+        The queue shows as an RTT above its minimum, with CPU left on both ends, room on the link if
+        its speed is known, and no other run that got more through the same path.
         """
         counted = allowance.sign(run, "bw", "bandwidth")
         if counted and counted.fires:
@@ -142,9 +142,9 @@ def _short_queue(run: RunFigures, inflation: float) -> float:
 
 
 def way_back(run: RunFigures) -> bool:
-    """Whether what queues may be the way back: no loss, bunched acknowledgements, unsteady runs.
+    """Return True if the queue may be on the way back: no loss, bunched ACKs, unsteady runs.
 
-    Not where segments come so close that a receiver bunches them itself (GRO).
+    False if segments arrive so close together that a receiver bunches them itself (GRO).
     """
     bunched, rate = run.received("sampled_segments_per_ack"), run.throughput
     size = (run.sent("mss_bytes") or 1448.0) * 8
