@@ -65,7 +65,8 @@ def chart(frame: pd.DataFrame) -> dict[str, Any]:
     """Return an entry of `report:` for a chart of these runs."""
     rows, columns = layout(frame)
     of = metrics(frame)
-    names = [of[0], *(name for name in of if "_sd" in name)]
+    names = [name for name in of if name in HEADLINES] or of[:1]
+    names += [name for name in of if "_sd" in name]
     values = pd.to_numeric(frame[rows], errors="coerce") if rows else pd.Series(dtype=float)
     if rows and values.nunique() >= SWEEP and bool((values > 0).all()):
         return {"chart": "spread", "of": names, "by": rows, "series": columns}

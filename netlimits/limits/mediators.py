@@ -18,6 +18,8 @@ Check = Callable[[Runs, Runs], str]
 GROWN, MORE, FEWER, ENDED = 1.2, 1.5, 0.7, 1 / 3
 """How many times as much as before counts as moved: a window, a number or length, a size, and
 losses that are to end."""
+LASTED = 0.8
+"""Of the share of losses, what is left where it does not depend on how much is sent."""
 SAME_READER = 0.5
 """Of the receive windows, what is unread where streams wait for one reader (`_places.UNREAD`)."""
 SHORT_PCT = 10.0
@@ -98,6 +100,14 @@ def _losses(changed: Runs, without: Runs) -> str:
             "not how much is sent that loses them"
         )
     return ""
+
+
+def contrary(change: str, changed: Runs, without: Runs) -> bool:
+    """Return True if as much was lost though less was sent: no cause drops what is above a rate."""
+    pair = _both(changed, without, _lost)
+    if change != "arrived" or not pair or _kept(changed, without):
+        return False
+    return pair[0] > LASTED * pair[1] > 0
 
 
 def _kept(changed: Runs, without: Runs) -> str:

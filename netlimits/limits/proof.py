@@ -112,6 +112,7 @@ def _proof(
         contrast.low,
         contrast.high,
         why,
+        mediators.contrary(limit.intervention.what, with_, bare_),
     )
 
 

@@ -16,7 +16,8 @@ _NO_LIMIT = (0.9, 1.1)
 class Proof:
     """The result of one change for one class: `proven`, `refuted` or `open`, with the reason.
 
-    `level` is the change, `figures` the ratio and its interval in words.
+    `level` is the change, `figures` the ratio and its interval in words. `contrary` says that what
+    the change moved speaks against the class, whatever throughput did.
     """
 
     limit: LimitClass
@@ -27,6 +28,7 @@ class Proof:
     low: float = math.nan
     high: float = math.nan
     why: str = ""
+    contrary: bool = False
 
     @property
     def name(self) -> str:

@@ -8,7 +8,7 @@ class fires, where two fire of which neither explains the other, and where runs 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import mean
 
@@ -157,6 +157,20 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
         likely,
         scores=scores,
     )
+
+
+def remaining(verdicts: Sequence[Verdict], refuted: Collection[str]) -> str:
+    """Return the class that AGREEMENT of the runs point to first, without the refuted ones.
+
+    Classes whose evidence is weaker than LEAST_SIGN do not count; "" if too few runs agree.
+    """
+    counts: Counter[str] = Counter()
+    for verdict in verdicts:
+        told = [verdict.limit] if verdict.limit != UNDETERMINED else []
+        near = [name for name in verdict.likely if verdict.scores.get(name, 0.0) >= LEAST_SIGN]
+        counts[next((name for name in (*told, *near) if name not in refuted), "")] += 1
+    name, count = counts.most_common(1)[0]
+    return name if count >= AGREEMENT * len(verdicts) else ""
 
 
 def _likeliest(verdicts: Sequence[Verdict]) -> tuple[str, ...]:

@@ -206,3 +206,17 @@ def test_only_campaigns_of_one_experiment_are_drawn_together(tmp_path):
         opened(folder, folder)
     with pytest.raises(DataError, match="only one campaign's folder holds"):
         names(folder, recorded(tmp_path / "other").path, "--chart", "bursts")
+
+
+def test_a_chart_leaves_out_the_configurations_without_its_metric_and_says_how_many(tmp_path):
+    file = tmp_path / "mixed.csv"
+    file.write_text(
+        "run,block,config,attempt,status,workload,throughput_mbps,transaction_rate_tps\n"
+        "1,1,a,1,ok,tcp,900.5,\n2,1,b,1,ok,rr,,21000\n3,2,a,1,ok,tcp,910.5,\n4,2,b,1,ok,rr,,21100\n"
+    )
+    words = [str(file), "--out", str(tmp_path), "--format", "svg"]
+    drawn = CliRunner().invoke(figures, words)
+    assert drawn.exit_code == 0, drawn.output
+    for metric in ("throughput", "transaction_rate"):
+        assert f"{metric}: 1 of 2 configurations have none, and are left out" in drawn.output
+        assert (tmp_path / f"percentiles-{metric}.svg").exists()

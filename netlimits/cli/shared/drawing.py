@@ -110,10 +110,12 @@ def drawings_of(
             given = {**options, **({"of": metric} if metric else {})}
             try:
                 taken = _taken(results, kind, given)
+                of_runs = metric and kind.source == "runs"
+                part = _with_metric(data, metric, say) if of_runs else data
             except DataError as error:
                 failed.append(DataError(f"chart {name}: {error}"))
             else:
-                yield Drawing(figure, name, data, taken)
+                yield Drawing(figure, name, part, taken)
 
 
 def _complete(frame: pd.DataFrame, say: Callable[[str], None]) -> pd.DataFrame:
@@ -122,6 +124,27 @@ def _complete(frame: pd.DataFrame, say: Callable[[str], None]) -> pd.DataFrame:
         say(f"{column}: {why}")
         frame = frame[frame[column].notna() | (frame["status"] != "ok")]
     return frame
+
+
+def _with_metric(frame: pd.DataFrame, metric: str, say: Callable[[str], None]) -> pd.DataFrame:
+    """Return the runs without the configurations of which no run has the metric.
+
+    `say` gets the number of these. Transactions have no throughput, for example.
+    """
+    from netlimits.analysis import frames
+
+    if "config" not in frame.columns or "status" not in frame.columns:
+        return frame
+    column = frames.column(frame, metric).column
+    ok = frame[frame["status"] == "ok"]
+    if column not in ok.columns:
+        return frame
+    known = ok[column].notna().groupby(ok["config"]).any()
+    lacking = known.index[~known]
+    if lacking.empty or not known.any():
+        return frame
+    say(f"{metric}: {len(lacking)} of {len(known)} configurations have none, and are left out")
+    return frame[~frame["config"].isin(lacking)]
 
 
 def _split(

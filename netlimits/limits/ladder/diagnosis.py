@@ -24,7 +24,7 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.ladder.doses import NO_SIGN, RESOURCES, Resource, resource, ruled_out
 from netlimits.limits.ladder.sensitivity import RULED_OUT, WORKLOAD, sensitivities
 from netlimits.limits.ladder.workloads import TITLES
-from netlimits.limits.verdicts import UNDETERMINED, of_configuration, of_run
+from netlimits.limits.verdicts import UNDETERMINED, of_configuration, of_run, remaining
 from netlimits.model import SettingUse
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def workloads(campaign: Campaign) -> list[dict[str, Any]]:
         raise DataError(f"{campaign.path}: is no diagnosis: it has no factor `{WORKLOAD}`")
     verdicts = {row[WORKLOAD]: row for row in records(explained.explain(campaign))}
     measured = records(sensitivities(campaign)) if proof.tested(frame) else []
+    blocks = frames.blocks(frame)
     rows = []
     for part in explained.configurations(frame):
         name = str(part[WORKLOAD].iloc[0])
@@ -78,7 +79,8 @@ def workloads(campaign: Campaign) -> list[dict[str, Any]]:
         own = [row for row in measured if row[WORKLOAD] == name]
         bare = proof.bare(part)
         without = _ruled_out([evidence[at] for at in bare.index], own)
-        limit, state, proven_by = judged(verdict, own, without)
+        left = _left(part, evidence, blocks, own, without)
+        limit, state, proven_by = judged(verdict, own, without, left)
         values = [rate for at in bare.index if (rate := evidence[at].achieved)]
         transactions = any(evidence[at].transactions for at in bare.index)
         value, low, high = _mean(values)
@@ -155,6 +157,7 @@ def judged(
     verdict: Mapping[str, Any],
     rows: Sequence[Mapping[str, Any]],
     ruled_out_by_counters: Collection[str] = (),
+    left: str = "",
 ) -> tuple[str, str, str]:
     """Return a workload's limit, `proven`, `suggested` or `open`, and the proof in words.
 
@@ -162,7 +165,8 @@ def judged(
     number of streams is none: any limit of a connection has throughput follow it. Nor is the round
     trip of a stream, which a window or losses have it follow, or the size of packets and calls,
     unless both CPUs are ruled out, whose time each of them takes. A class whose resource was ruled
-    out is not suggested. An open row has the likeliest class, or "".
+    out is not suggested. Where both CPUs are ruled out, that is the class that is `left`
+    (`verdicts.remaining`). An open row has the likeliest class, or "".
     """
     if verdict["state"] == PROVEN:
         by = [row for row in rows if verdict["class"] in _resource(row).limits]
@@ -180,8 +184,28 @@ def judged(
     refuted = {name for row in rows if row["state"] == RULED_OUT for name in _resource(row).limits}
     if verdict["class"] not in (UNDETERMINED, *refuted) and verdict["state"] != REFUTED:
         return verdict["class"], SUGGESTED, ""
+    if left and free >= CPUS:
+        return left, SUGGESTED, ""
     likely = verdict["points_to"]
     return ("" if likely in refuted else likely), OPEN, ""
+
+
+def _left(
+    part: pd.DataFrame,
+    evidence: Mapping[Any, RunFigures],
+    blocks: pd.Series[Any] | None,
+    rows: Sequence[Mapping[str, Any]],
+    ruled_out_by_counters: Collection[str],
+) -> str:
+    """Return the class that the bare runs point to once what was refuted is left out, or ""."""
+    bare = proof.bare(part)
+    if bare.empty or len(bare) == len(part):
+        return ""
+    proofs = proof.proofs(part, evidence, blocks).values()
+    refuted = {each.name for each in proofs if each.state == REFUTED or each.contrary}
+    free = {row["resource"] for row in rows if row["state"] == RULED_OUT} | {*ruled_out_by_counters}
+    refuted |= {limit for each in RESOURCES if each.name in free for limit in each.limits}
+    return remaining([of_run(evidence[at]) for at in bare.index], refuted)
 
 
 def _named(of: Resource, verdict: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from netlimits.limits.base import Intervention
 from netlimits.limits.classes import CLASSES
 from netlimits.limits.figures import RunFigures
+from netlimits.limits.premises import cpus
 from netlimits.limits.verdicts import Verdict
 
 Runs = Sequence[RunFigures]
@@ -249,8 +250,12 @@ def _used(runs: Runs, whose: str) -> float | None:
 
 
 def _peak(whose: str) -> Callable[[RunFigures], float | None]:
+    """Return how busy an end's busiest CPU was; of a shared machine, with the run itself."""
+
     def peak(run: RunFigures) -> float | None:
-        return run.figure(f"{run.sender if whose == 'sender' else run.receiver}_cpu_peak_pct")
+        busy = run.figure(f"{run.sender if whose == 'sender' else run.receiver}_cpu_peak_pct")
+        own = cpus.its_own_pct(run) if run.one_machine else None
+        return busy if own is None or busy is None else min(busy, own)
 
     return peak
 

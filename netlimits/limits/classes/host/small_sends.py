@@ -36,10 +36,14 @@ class SmallSends:
     def sign(self, run: RunFigures) -> Sign | None:
         """Bytes for each call under the MSS, and the sending thread's CPU.
 
-        Of a tool that does not count its calls, the size that it is told to send.
+        Of a tool that does not count its calls, the size that it is told to send; else what its
+        segments carry, if that is far less than they could.
         """
-        size = _bytes_per_call(run)
+        size, per = _bytes_per_call(run), "call"
         mss = run.figure("transport_mss_bytes") or run.sent("mss_bytes")
+        segment = None if run.udp else run.packet_bytes
+        if size is None and segment and mss and segment < OF_SEGMENT * mss:
+            size, per = segment, "segment"  # a stream that is not told to send each call fills them
         busy = run.process_pct(run.sender)
         waited = run.own(f"{run.sender}_cpu_wait_pct") or 0.0
         used = busy
@@ -50,7 +54,7 @@ class SmallSends:
         if size is None or mss is None or busy is None:
             return None
         cpu = cpus.sign(run, "sender", run.sender)
-        told = f"{size:,.0f} bytes a call, where a segment takes {mss:,.0f}"
+        told = f"{size:,.0f} bytes a {per}, where a segment takes {mss:,.0f}"
         calls_told = f"a sender that is {busy:.0f} % busy with calls"
         if used is not None and waited >= 1:
             calls_told = (
@@ -66,7 +70,11 @@ class SmallSends:
                 *queues.arrived_as_sent(run),
             ),
             f"Small sends: {told}, from {calls_told}.",
-            {"bytes_per_call": size, "mss_bytes": mss, "process_cpu_pct": busy},
+            {
+                "bytes_per_call" if per == "call" else "packet_bytes": size,
+                "mss_bytes": mss,
+                "process_cpu_pct": busy,
+            },
         )
 
 
