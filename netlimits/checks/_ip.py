@@ -20,9 +20,9 @@ class IpLinkKinds(msgspec.Struct, frozen=True):
 
 
 class IpLink(msgspec.Struct):
-    """An interface."""
+    """An interface; of one that `up` filters out ip prints an empty object."""
 
-    ifname: str
+    ifname: str = ""
     master: str = ""
     linkinfo: IpLinkKinds = IpLinkKinds()
     flags: tuple[str, ...] = ("UP",)

@@ -33,7 +33,7 @@ def host(role: str, addresses: dict[str, str], stack: str, **changed) -> Scripte
         listed = [
             {"ifname": name, "addr_info": [{"local": address, "scope": "global"}]}
             for address, name in addresses.items()
-        ]
+        ] + [{}]  # ip's answer for an interface that is down
         lines = [f"login 192.0.2.9 4711 {next(iter(addresses))} 22", f"stack {stack} net:[1]"]
         lines += [f"speed /sys/class/net/{name}/speed {mbps}" for name, mbps in speeds.items()]
         return answer(command, "\n".join([json.dumps(listed), *lines, ""]))

@@ -29,6 +29,9 @@ def netlimits(capsys, *words: str) -> tuple[int, str, str]:
         (("a", "b", "--local"), "name two hosts, or say one of --hosts, --lab and --local"),
         (("a", "b", "--workload", "tpc"), "--workload tpc: there is none; did you mean tcp?"),
         (("a", "b", "--reverse", "--both"), "--reverse and --both exclude each other; keep one"),
+        (("a", "b", "--plan", "--json"), "--plan prints an experiment as YAML; drop --json"),
+        (("a", "b", "--time", "x"), "--time x: write a time from 1s to 168h, as in 90s or 5m"),
+        (("--lab", "nolab"), "no lab is called nolab; `netlimits lab up --name nolab` builds it"),
         (("a", "b", "--time", "20s"), "--time 20s: is too short for 4 workloads; it takes 58 s at "
          "least: choose fewer with --workload, or --no-changes"),
     ],

@@ -19,7 +19,7 @@ from netlimits.cli.shared.conduct import Conduct
 from netlimits.cli.shared.hosts import all_logged_in, machines_of
 from netlimits.cli.shared.options import GUARD, JSON, PATIENCE, progress_options, separated
 from netlimits.cli.shared.outputs import OutputFolder
-from netlimits.errors import InputError, LabError, did_you_mean
+from netlimits.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from netlimits.hosts.base import Host
@@ -32,7 +32,10 @@ ROLES = ("sender", "receiver")
 def _seconds(_: click.Context, __: click.Parameter, text: str) -> float:
     from netlimits.units import durations
 
-    return durations.seconds(text)
+    try:
+        return durations.seconds(text)
+    except ValueError as error:
+        raise InputError(f"--time {text}: {error}") from None
 
 
 @click.command()
@@ -121,6 +124,8 @@ def diagnose(
         machines["receiver"] = replace(machines["receiver"], address=address, interface=None)
     if interface:
         machines["sender"] = replace(machines["sender"], interface=interface, address=None)
+    if plan_only and as_json:
+        raise InputError("--plan prints an experiment as YAML; drop --json")
     if plan_only:
         diagnosis_lines.say_plan(wanted, no_changes)
         return
@@ -173,7 +178,7 @@ def _machines(
 
         hosts_file = labs.hosts_file(lab)
         if hosts_file is None:
-            raise LabError(f"no lab is called {lab}; `netlimits lab up --name {lab}` builds it")
+            raise InputError(f"no lab is called {lab}; `netlimits lab up --name {lab}` builds it")
     if not names:
         return dict(machines_of(ROLES, hosts_file, local))
     if len(names) != len(ROLES):

@@ -39,11 +39,11 @@ class SmallSends:
         Of a tool that does not count its calls, the size that it is told to send; else what its
         segments carry, if that is far less than they could.
         """
-        size, per = _bytes_per_call(run), "call"
+        size, per, column = _bytes_per_call(run), "call", "bytes_per_call"
         mss = run.figure("transport_mss_bytes") or run.sent("mss_bytes")
         segment = None if run.udp else run.packet_bytes
         if size is None and segment and mss and segment < OF_SEGMENT * mss:
-            size, per = segment, "segment"  # a stream that is not told to send each call fills them
+            size, per, column = segment, "segment", "packet_bytes"  # which a stream fills else
         busy = run.process_pct(run.sender)
         waited = run.own(f"{run.sender}_cpu_wait_pct") or 0.0
         used = busy
@@ -70,11 +70,7 @@ class SmallSends:
                 *queues.arrived_as_sent(run),
             ),
             f"Small sends: {told}, from {calls_told}.",
-            {
-                "bytes_per_call" if per == "call" else "packet_bytes": size,
-                "mss_bytes": mss,
-                "process_cpu_pct": busy,
-            },
+            {column: size, "mss_bytes": mss, "process_cpu_pct": busy},
         )
 
 
