@@ -60,6 +60,11 @@ def test_smaller_packets_prove_a_packet_rate_only_where_both_cpus_are_ruled_out(
     assert judged(verdict(), [packets, FREE], ["receiver CPU"])[:2] == ("packet-rate", "proven")
 
 
+def test_what_is_left_where_both_cpus_are_ruled_out_is_suggested():
+    assert judged(verdict(), [FREE], ["receiver CPU"], "path-cap")[:2] == ("path-cap", "suggested")
+    assert judged(verdict(), [FREE], (), "path-cap")[:2] == ("", "open")
+
+
 def test_a_longer_round_trip_proves_something_of_transactions_alone():
     trip = row("delay-x2", "round trip", 1.0, "proven")
     assert judged(verdict(near="loss"), [trip])[:2] == ("loss", "open")

@@ -12,7 +12,9 @@ from netlimits.checks.survey import repetitions
 from netlimits.cli import main
 from netlimits.experiment import load, plan
 from netlimits.limits import CLASSES
+from netlimits.limits.evidence import evidence_of
 from netlimits.limits.explained import explain
+from netlimits.limits.proof import proofs
 from netlimits.limits.sequel import sequel
 
 SLOW = BY_CLASS["slow-reader"][0] | {"remote_processes": 2, "local_connections": 1}
@@ -84,6 +86,15 @@ def test_a_policer_is_proven_where_a_little_less_ends_the_losses(lost, rate, sta
     row = told(campaign(POLICED, policer=less))
     assert (row["class"], row["state"]) == ("policer", state)
     assert ("% were lost still" in row["proof"]) is (state == "open")
+
+
+def test_losses_that_do_not_end_with_less_to_send_speak_against_a_policer():
+    for lost, contrary in ((190.0, True), (60.0, False)):
+        frame, evidence = evidence_of(
+            campaign(POLICED, policer={"local_tcp_retrans_segs": lost, "throughput_mbps": 17.9})
+        )
+        by_class = proofs(frame, evidence, None)
+        assert by_class["policer"].contrary is contrary
 
 
 def test_what_counters_do_not_suggest_is_not_proven_beside_an_open_verdict():

@@ -24,7 +24,13 @@ from netlimits.limits.evidence import evidence_of, run_figures
 from netlimits.limits.explained import explain, runs
 from netlimits.limits.figures import DERIVED, RunFigures
 from netlimits.limits.links import DataLinks
-from netlimits.limits.verdicts import UNDETERMINED, Verdict, of_configuration, of_run
+from netlimits.limits.verdicts import (
+    UNDETERMINED,
+    Verdict,
+    of_configuration,
+    of_run,
+    remaining,
+)
 from netlimits.metrics import METRICS
 
 GALLERY = Path(__file__).parents[2] / "experiments" / "gallery"
@@ -311,6 +317,29 @@ def test_a_rate_that_is_missing_makes_no_size_of_a_send():
     verdict = of_run(RunFigures(figures))
     assert verdict.limit == "small-sends"
     assert verdict.figures["bytes_per_call"] == pytest.approx(62.5)
+
+
+def test_segments_that_carry_little_show_small_sends_of_a_tool_that_counts_no_calls():
+    known = dict(BY_CLASS["small-sends"][0])
+    del known["local_send_calls"]
+    packets = known["throughput_mbps"] * 1e6 / 8 * known["elapsed_s"] / 64
+    verdict = of_run(RunFigures(known | {"local_tcp_out_segs": packets}))
+    assert verdict.limit == "small-sends"
+    assert verdict.figures["packet_bytes"] == pytest.approx(64)
+    assert "64 bytes a segment, where a segment takes 1,448" in verdict.sentence
+    full = of_run(RunFigures(known | {"local_tcp_out_segs": packets * 64 / 1448}))
+    assert full.limit != "small-sends"
+
+
+def test_runs_that_disagree_have_one_class_left_once_the_others_are_refuted():
+    def told(limit: str, *likely: str) -> Verdict:
+        return Verdict(limit, "", {}, likely=likely, scores=dict.fromkeys(likely, 0.7))
+
+    runs = [told("sender-cpu", "path-cap"), told("path-cap"), told(UNDETERMINED, "path-cap")]
+    assert remaining(runs, {"sender-cpu"}) == "path-cap"
+    assert remaining([*runs, told("loss"), told("loss")], {"sender-cpu"}) == ""
+    weak = replace(runs[0], scores={"path-cap": 0.4})
+    assert remaining([weak] * 3, {"sender-cpu"}) == ""
 
 
 def test_a_small_window_in_front_of_a_full_queue_is_not_the_window():
