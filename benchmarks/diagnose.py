@@ -1,7 +1,7 @@
 """`netlimits diagnose` on labelled situations: is what it proves right, how long does it take?
 
     sudo .venv/bin/python benchmarks/diagnose.py FOLDER [--only NAME …] [--time 110s]
-    sudo .venv/bin/python benchmarks/diagnose.py FOLDER --kill 20
+    sudo .venv/bin/python benchmarks/diagnose.py FOLDER --kill 20 [--seed N]
     .venv/bin/python benchmarks/diagnose.py --judge FOLDER [--again]
 
 diagnose.yaml lists the situations. Each is made in a lab of its own and diagnosed; the answer stays
@@ -199,9 +199,9 @@ def summary(rows: Sequence[Row]) -> Iterator[str]:
         yield f"load average before each, median: {median(row.load for row in rows):.1f}"
 
 
-def kill(case: Case, out: Path, times: int) -> int:
+def kill(case: Case, out: Path, times: int, seed: int) -> int:
     """Kill diagnoses at random moments; return how many left a host changed."""
-    changed, draw = 0, random.Random(SEED)
+    changed, draw = 0, random.Random(seed)
     folder = out / f"killed-{case.name}"
     folder.mkdir(parents=True)
     with lab_of(case.situation, folder) as lab:
@@ -234,12 +234,13 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", default=())
     parser.add_argument("--time", default="110s")
     parser.add_argument("--kill", type=int, default=0, metavar="N")
+    parser.add_argument("--seed", type=int, default=SEED, help="Of the moments of --kill.")
     given = parser.parse_args()
     known = {case.name: case for case in every()}
     cases = [known[name] for name in given.only or known]
     out = given.judge or given.folder or parser.error("name a folder")
     if given.kill:
-        return min(1, kill(cases[0], out, given.kill))
+        return min(1, kill(cases[0], out, given.kill, given.seed))
     for case in cases if given.folder else ():
         if not (out / case.name / "kept.json").exists():
             print(f"{case.name} …", file=sys.stderr, flush=True)

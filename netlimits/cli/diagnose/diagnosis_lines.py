@@ -25,6 +25,7 @@ def path(campaign: Campaign, workloads: Sequence[Mapping[str, Any]]) -> dict[str
     The round trip is the least that any of the `workloads` saw.
     """
     from netlimits.evidence import facts
+    from netlimits.limits.links import DataLinks
 
     machines = campaign.archive.machines
     read = {role: campaign.archive.facts(role) for role in machines}
@@ -36,9 +37,14 @@ def path(campaign: Campaign, workloads: Sequence[Mapping[str, Any]]) -> dict[str
         return known
 
     sender, receiver = machines
-    words = [value(sender, "driver", "driver"), value(sender, "link_settings", "Speed")]
+    number, *_ = campaign.runs
+    rate = DataLinks(campaign, [number]).rate(number)  # none of a virtual link, which has no rate
+    words = [value(sender, "driver", "driver"), rate and _bits(rate)]
     mtu, counts = value(sender, "link", "mtu"), [value(r, "cpu", "count") for r in machines]
-    words += [mtu and f"MTU {mtu}", all(counts) and f"{counts[0]} + {counts[1]} CPUs"]
+    cpus = f"{counts[0]} + {counts[1]} CPUs"
+    if campaign.archive.meta["shared_kernel"]:
+        cpus = f"{counts[0]} CPUs that both ends share"
+    words += [mtu and f"MTU {mtu}", all(counts) and cpus]
     words += [" ".join(str(value(sender, "kernel") or "").split()[:2])]
     words.append(value(sender, "sysctls", "net.ipv4.tcp_congestion_control"))
     trips = [us for row in workloads if (us := row["known"].get("min_rtt_us"))]
@@ -47,8 +53,13 @@ def path(campaign: Campaign, workloads: Sequence[Mapping[str, Any]]) -> dict[str
     return {
         "sender": machines[sender].ssh or sender,
         "receiver": machines[receiver].ssh or receiver,
-        "link": ", ".join(str(word) for word in words if word and word != "Unknown!"),
+        "link": ", ".join(str(word) for word in words if word),
     }
+
+
+def _bits(rate: float) -> str:
+    """Return a link's rate as "10 Gbit/s" or "100 Mbit/s"."""
+    return f"{rate / 1e9:g} Gbit/s" if rate >= 1e9 else f"{rate / 1e6:g} Mbit/s"
 
 
 def commands(machines: Mapping[str, Machine], rung: Help) -> Iterator[str]:

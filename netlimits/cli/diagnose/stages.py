@@ -46,6 +46,8 @@ MOST_DOSES, FEWEST_BLOCKS, ENOUGH_BLOCKS, FIRST_BLOCKS = 6, 2, 4, 6
 after which it is looked whether a limit is still to be proven (analysis.statistics.contrasts)."""
 SAFE = 0.75
 """Of the time left, what the first blocks may take, timed by the observation: doses take longer."""
+LATE = 1.5
+"""Times the time left, what the fewest blocks of one dose may take: else there is no dose."""
 _LINE = re.compile(r"^\S+:\d+: ")
 """The place in a file that a finding names, and that nobody wrote."""
 
@@ -136,14 +138,18 @@ class Stages:
             text = sequel.dosed(observed, chosen, most, self.title, blocks, length)
             return self._plan(text, folder)
 
-        kept = None
+        kept, least, room = None, 0.0, SAFE * (self.budget.left - STAGE)
         for most, deciding in product(range(MOST_DOSES, 0, -1), (False, True)):
             once = plan(most, deciding, 1)
             if any(each.values[INTERVENTION] != NONE for each in once.configurations):
-                fit = int(SAFE * (self.budget.left - STAGE) / (len(once) * a_run))
+                fit, least = int(room / (len(once) * a_run)), FEWEST_BLOCKS * len(once) * a_run
                 kept = (most, deciding, min(FIRST_BLOCKS, max(FEWEST_BLOCKS, fit)))
                 if fit >= (ENOUGH_BLOCKS if deciding else FIRST_BLOCKS):
                     break
+        if kept and least > LATE * room:
+            wanted = self.budget.seconds + least / SAFE
+            self.left_out.append(f"all doses: a run takes {a_run:.0f} s here; --time {wanted:.0f}s")
+            return None
         return plan(*kept) if kept else None
 
     def _extend(self, folder: Path, survey: Survey) -> None:

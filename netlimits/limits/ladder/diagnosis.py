@@ -38,6 +38,8 @@ FEW = 3
 """Runs from which on their mean gets an interval: that of two reaches below zero."""
 SUGGESTED = "suggested"
 CPUS = {"sender CPU", "receiver CPU"}
+SHARED_SUM = {"path-cap", "link"}
+"""Classes that a second stream proves by the same sum, which a full CPU has as well."""
 DEMANDS = ("sd_us_per_kib", "sd_us_per_tran")
 """The columns of what a host's CPUs spend: per KiB, and per transaction."""
 
@@ -161,14 +163,16 @@ def judged(
 ) -> tuple[str, str, str]:
     """Return a workload's limit, `proven`, `suggested` or `open`, and the proof in words.
 
-    What `explain` has proven counts first, then the resource that throughput follows most. The
+    What `explain` has proven counts first, but a CPU that throughput follows comes before a cap
+    that the same sum of two streams proves; then the resource that throughput follows most. The
     number of streams is none: any limit of a connection has throughput follow it. Nor is the round
     trip of a stream, which a window or losses have it follow, or the size of packets and calls,
     unless both CPUs are ruled out, whose time each of them takes. A class whose resource was ruled
     out is not suggested. Where both CPUs are ruled out, that is the class that is `left`
     (`verdicts.remaining`). An open row has the likeliest class, or "".
     """
-    if verdict["state"] == PROVEN:
+    full = any(row["state"] == PROVEN for row in rows if row["resource"] in CPUS)
+    if verdict["state"] == PROVEN and not (full and verdict["class"] in SHARED_SUM):
         by = [row for row in rows if verdict["class"] in _resource(row).limits]
         rest = [row for row in rows if row["resource"] == "streams"]
         return verdict["class"], PROVEN, _words(*(by or rest)[:1])

@@ -133,8 +133,9 @@ def candidates(verdict: Verdict, runs: Runs, *, deciding: bool = False) -> list[
     """Return the changes to make, each once: the one that separates the leading classes best first.
 
     These are the changes that prove the leading classes, and a dose of each resource that the
-    evidence of `runs` does not rule out, the one that was waited for most first. Doses that prove
-    nothing by themselves come last; `deciding` leaves them out.
+    evidence of `runs` does not rule out, the one that was waited for most first. CPUs come before
+    more streams, whose sum stays on a full CPU as on a full path. Doses that prove nothing by
+    themselves come last; `deciding` leaves them out.
     """
     transactions = any(run.transactions for run in runs)
     leading = [
@@ -155,8 +156,15 @@ def candidates(verdict: Verdict, runs: Runs, *, deciding: bool = False) -> list[
             -likely[each.name],
         )
     )
+    loads = [each.dose for each in open_ if each.dose.what.endswith("_load")]
+    streams = [change for change in leading if change.what == "streams"]
     by_level: dict[str, Intervention] = {}
-    for change in (*leading, *(each.dose for each in open_)):
+    for change in (
+        *(change for change in leading if change not in streams),
+        *(loads if streams else ()),  # streams share a CPU as they share a path
+        *streams,
+        *(each.dose for each in open_),
+    ):
         by_level.setdefault(change.level, change)
     return list(by_level.values())
 
@@ -180,7 +188,7 @@ def _reasons(of: Resource, verdict: Verdict, runs: Runs) -> Iterator[str]:
     what, transactions = of.dose.what, any(run.transactions for run in runs)
     if what in ("send_size", "seconds", "shaper", "rate", "pace"):
         yield NO_SIGN
-    elif what in ("streams", "packet_size") and transactions:
+    elif transactions and (what in ("streams", "packet_size") or what.endswith("_buffer")):
         yield "a transaction waits for the one before it"
     elif what == "packet_size":
         busy = _most(runs, lambda run: run.busiest)
@@ -201,7 +209,7 @@ def _reasons(of: Resource, verdict: Verdict, runs: Runs) -> Iterator[str]:
             yield f"softirq took {share or 0:.0f} % of a CPU at most"
     elif what.endswith("_buffer"):
         share = 100 * _wait(of, runs)
-        if transactions or share < WAITED_PCT:
+        if share < WAITED_PCT:
             yield f"it was in the way for {share:.0f} % of the time"
 
 

@@ -8,6 +8,9 @@ from netlimits.limits.premises import cpus, goal, queues
 
 THREAD_PCT = 75.0
 """The thread's part of a CPU that is full: what its packets cost beside is softirq's."""
+FRAME = 1460.0
+"""Bytes of a segment, of which more than half is not small, whatever the MSS: netperf sends 16 KiB,
+which is a quarter of a segment over loopback."""
 OF_SEGMENT = 0.5
 """Share of a segment that a call carries at most: a call of nearly the MSS is not small."""
 
@@ -42,7 +45,7 @@ class SmallSends:
         size, per, column = _bytes_per_call(run), "call", "bytes_per_call"
         mss = run.figure("transport_mss_bytes") or run.sent("mss_bytes")
         segment = None if run.udp else run.packet_bytes
-        if size is None and segment and mss and segment < OF_SEGMENT * mss:
+        if size is None and segment and mss and segment < OF_SEGMENT * min(mss, FRAME):
             size, per, column = segment, "segment", "packet_bytes"  # which a stream fills else
         busy = run.process_pct(run.sender)
         waited = run.own(f"{run.sender}_cpu_wait_pct") or 0.0
