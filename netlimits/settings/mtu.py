@@ -84,16 +84,20 @@ while read -r name below mtu how of kind path; do
     echo "away $name $below $mtu $kind $path"
 done
 unseen() {
-    found=$(lsns -n -t net -o NETNSID)
     ip netns list-id | sed -n 's/^nsid \([0-9]*\) *$/\1/p' | while read -r id; do
         printf '%s\n' $found | grep -qx "$id" || echo "unseen $id"
     done
 }
-for attempt in 1 2 3 4 5 6 7 8 9 10; do  # lsns prints nothing if a process ends while it reads it
-    unseen=$(unseen)
-    [ -n "$unseen" ] || break
+looks=0
+for attempt in $(seq 50); do  # lsns prints nothing if a process ends while it reads it
+    found=$(lsns -n -t net -o NETNSID)
+    unseen=
+    [ -z "$found" ] || { unseen=$(unseen) && looks=$((looks + 1)); }
+    [ -z "$found" ] || [ -n "$unseen" ] || break
+    [ "$looks" -lt 5 ] || break
     sleep 0.1
 done
+[ -n "$found" ] || unseen=$(unseen)
 [ -z "$unseen" ] || echo "$unseen"
 END
 )
