@@ -51,6 +51,21 @@ done"""
 """Delete link-local addresses except the named ones, for an unknown state."""
 
 
+_MISSING = r"""root=
+[ "$(id -u)" = 0 ] || root="sudo -n --"
+interface=$1
+shift
+case " $(ip -6 -o addr show dev "$interface" to "${1%/*}") " in
+*" $1 scope global "*) ;;
+*) $root ip -6 addr replace "$@" dev "$interface" ;;
+esac"""
+"""Restore an address if it is missing, for an unknown state.
+
+To write a global address that is there removes another route to its network, if that has a lower
+metric. The kernel makes only link-local addresses anew.
+"""
+
+
 class _Address(TypedDict):
     """The keys that an address must have."""
 
@@ -119,7 +134,7 @@ def state(lines: Iterable[str], interface: str) -> State:
     if conf.get("conf/mc_forwarding", "0") != "0":
         strange.append("multicast routing")
     routes = _routes.read(shown, interface)
-    ours = {r: metrics for r, metrics in routes["routes"].items() if _is_ours(r)}
+    ours = {r: {**m, **_typed(r)} for r, m in routes["routes"].items() if _is_ours(r)}
     fading = [a["local"] for a in addresses if not _stays(a)]
     fading += [
         f"route {_routes.shown(r)}"
@@ -176,7 +191,10 @@ def undo(interface: str, original: State, now: State) -> Iterator[Command]:
         yield Command(("sh", "-c", _STRAYS, "delete link-local addresses but", interface, *places))
     for address in reversed(original["addresses"]):  # `ip` shows the newest first
         if address not in have["addresses"]:
-            yield _root("ip", "-6", "addr", "replace", *_words(address), "dev", interface)
+            words = (*_words(address),)
+            replace = _root("ip", "-6", "addr", "replace", *words, "dev", interface)
+            script = ("sh", "-c", _MISSING, "restore an address of", interface, *words)
+            yield replace if now else Command(script, by_hand=(replace,))
     missing = [r for r, metrics in original["routes"].items() if have["routes"].get(r) != metrics]
     # a gateway needs its link's route first; a restored address has created its network's route
     missing.sort(key=lambda r: " via " in r)
@@ -261,7 +279,17 @@ def _words(address: Mapping[str, Any]) -> Iterator[str]:
 
 def _is_ours(route: str) -> bool:
     """Return True for a route that does not come and go with an address."""
-    return route.split()[:2][-1] not in ("local", "anycast", "multicast")
+    return _type(route) not in ("local", "anycast", "multicast") or " proto kernel" not in route
+
+
+def _typed(route: str) -> dict[str, str]:
+    """Return why a route of somebody's that is of an address's type is not restored, or {}."""
+    return {"?": _type(route)} if _type(route) in ("local", "anycast") else {}
+
+
+def _type(route: str) -> str:
+    """Return the type of a route; its destination if it has none."""
+    return route.split()[:2][-1]
 
 
 def _is_link_local(route: str) -> bool:
@@ -271,8 +299,7 @@ def _is_link_local(route: str) -> bool:
 
 def _is_taken(route: str) -> bool:
     """Return True if packets use the route because it comes first; False for link-local ones."""
-    kind = route.split()[:2][-1]
-    return kind == "multicast" or (_is_ours(route) and not _is_link_local(route))
+    return _type(route) == "multicast" or (_is_ours(route) and not _is_link_local(route))
 
 
 def _fades(route: str, metrics: Mapping[str, str]) -> bool:

@@ -118,6 +118,33 @@ def test_an_mtu_below_1280_leaves_other_interfaces_their_routes(bench, tmp_path)
     assert "dev data0 label 77" in bench.sh("ip", "addrlabel")
 
 
+@pytest.mark.parametrize(
+    ("route", "mtu", "problem"),
+    [
+        ("multicast ff0e::/16 dev data0 mtu 1400", 1000, ""),
+        ("local 2001:db8:4::1 dev data0 table 77 mtu 1400", 1400, "routes to 2001:db8:4::1"),
+        ("anycast 2001:db8:3::1 dev data0", 1000, r"2001:db8:3::1 \(anycast\)"),
+    ],
+)
+def test_somebodys_routes_of_other_types_are_restored_or_refused(
+    bench, tmp_path, route, mtu, problem
+):
+    prepare(bench, f"ip -6 route add {route}")
+    link_locals_settle(bench)
+    if problem:
+        refused(bench, "mtu", mtu, problem)
+    else:
+        undone_both_ways(bench, [("mtu", mtu)], tmp_path)
+
+
+def test_a_guard_leaves_a_routers_route_to_an_addresses_network(bench, tmp_path):
+    prepare(bench, "ip -6 route add 2001:db8::/64 dev data0 metric 50 expires 900")
+    link_locals_settle(bench)
+    bench.reach("mtu", 1400)
+    bench.fire(tmp_path)
+    assert "2001:db8::/64 dev data0 metric 50 expires" in bench.sh("ip", "-6", "route")
+
+
 def link_locals_settle(bench: Bench) -> None:
     wait(lambda: "tentative" not in bench.sh("ip", "addr"), "addresses are no more tentative")
 

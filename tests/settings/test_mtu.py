@@ -57,8 +57,9 @@ def test_an_interface_nobody_looked_at(state):
     whole = argvs(c for c in commands if c.argv[0] != "sh")
     assert whole[0] == "ip link set dev data0 mtu 9000"
     assert whole[1].startswith("sysctl -w net/ipv6/conf/data0/")
-    assert "ip -6 addr replace 2001:db8::1/64 scope global nodad dev data0" in whole
-    strays, routes, flush = (c.argv[3:] for c in commands if c.argv[0] == "sh")
+    strays, *addresses, routes, flush = (c.argv[3:] for c in commands if c.argv[0] == "sh")
+    named = " ".join(addresses[-1])
+    assert named == "restore an address of data0 2001:db8::1/64 scope global nodad"
     assert strays[:2] == ("delete link-local addresses but", "data0")
     assert set(strays[2:]) == {f"{a['local']}/{a['prefixlen']}" for a in state["ipv6"]["addresses"]}
     assert routes[:2] == ("restore routes", "data0")
