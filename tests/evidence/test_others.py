@@ -8,8 +8,12 @@ import os
 import shutil
 import signal
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import psutil
 import pytest
+from waiting import wait
 
 from netlimits.evidence import sample
 from netlimits.evidence.sample import others
@@ -41,14 +45,52 @@ def test_it_is_in_percent_of_one_cpu_of_the_busiest_host(samples, figures):
     assert others.figures(samples) == figures
 
 
+@pytest.fixture
+def hog(tmp_path) -> Path:
+    """A program that takes a CPU and prints its process's number."""
+    hog = tmp_path / "hog"
+    hog.write_text("#!/bin/sh\necho $$; exec >/dev/null 2>&1; while :; do :; done\n")
+    hog.chmod(0o755)
+    return hog
+
+
+def begun(hog: Path) -> int:
+    return int(subprocess.run(["setsid", "--fork", hog], capture_output=True, check=True).stdout)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not shutil.which("perl"), reason="needs Perl")
+def test_the_time_of_a_process_that_begins_in_mid_run_is_counted(hog):
+    command = sample.command(
+        *("netperf", ("127.0.0.1",), 1), seconds=2, interface="lo", tools=("netperf",), deadline=60
+    )
+    argv = (*(word.replace("@busy[0 .. 2]", "@busy") for word in command.argv),)
+    with ThreadPoolExecutor() as threads, contextlib.closing(local_host()) as host:
+        seen = threads.submit(host.run, dataclasses.replace(command, argv=argv))
+        wait(lambda: 19 in priorities(), "the sampler begins its first reading")
+        pid = begun(hog)
+        try:
+            text = seen.result().stdout
+        finally:
+            os.kill(pid, signal.SIGKILL)
+    assert f" {pid} hog\n" in text
+
+
+def priorities() -> list[int]:
+    """The nice values of the processes that descend from this one."""
+    ours, values = {os.getpid()}, []
+    for process in psutil.process_iter(["pid", "ppid", "nice"]):
+        if process.info["ppid"] in ours:
+            ours.add(process.info["pid"])
+            values.append(process.info["nice"])
+    return values
+
+
 @pytest.mark.long
 @pytest.mark.skipif(not shutil.which("perl"), reason="needs Perl")
 @pytest.mark.parametrize("kept", [True, False], ids=["kept Perl", "own Perl"])
 @pytest.mark.parametrize("tools", [("netperf",), ("netperf", "hog")], ids=["a hog", "a tool"])
-def test_the_time_of_a_process_is_counted_unless_it_is_a_tool(tmp_path, kept, tools):
-    hog = tmp_path / "hog"
-    hog.write_text("#!/bin/sh\necho $$; exec >/dev/null 2>&1; while :; do :; done\n")
-    hog.chmod(0o755)
+def test_the_time_of_a_process_is_counted_unless_it_is_a_tool(hog, kept, tools):
     command = sample.command(
         *("netperf", ("127.0.0.1",), 1),
         seconds=0.6, interface="lo", tools=tools, deadline=60,
@@ -59,7 +101,7 @@ def test_the_time_of_a_process_is_counted_unless_it_is_a_tool(tmp_path, kept, to
     perl = command.perl.replace(three, "@busy")
     assert every != command.argv
     command = dataclasses.replace(command, argv=every, perl=perl)
-    pid = int(subprocess.run(["setsid", "--fork", hog], capture_output=True, check=True).stdout)
+    pid = begun(hog)
     try:
         with contextlib.closing(local_host()) as host:
             seen = host.run_in_turn([command])[0] if kept else host.run(command)
