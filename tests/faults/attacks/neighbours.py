@@ -12,6 +12,7 @@ import contextlib
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from random import Random
 
@@ -129,9 +130,12 @@ _PASSING = re.compile(
 LOOKS = ("-6 neigh show proxy", "token list", "nexthop show", "rule show", "-6 rule show",
          "addrlabel list")  # fmt: skip
 
+_ALONE = threading.Lock()
+"""Held by an attack: its namespaces have a process's names."""
+
 
 def attack(held: Held) -> str | None:
-    with built() as bench, contextlib.ExitStack() as stack:
+    with _ALONE, built() as bench, contextlib.ExitStack() as stack:
         bench.sh("ip", "link", "set", "lo", "up")
         _built(held, held.chance)
         keeper = stack.enter_context(_keeper(held)) if held.chance.random() < 0.25 else None
