@@ -77,14 +77,14 @@ def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> I
         return [f"{limit!s} {where(of)}" for limit, of in rows.groupby("class", sort=False)]
 
     parts = {
-        "Proven": classes(proven),
-        "Suggested by counters": classes(suggested),
-        "Open": [*classes(tried), *([f"undetermined {where(rest)}"] if len(rest) else [])],
+        "proven": classes(proven),
+        "suggested by counters": classes(suggested),
+        "open": [*classes(tried), *([f"undetermined {where(rest)}"] if len(rest) else [])],
     }
-    if told := [f"{state}: {'; '.join(each)}." for state, each in parts.items() if each]:
+    if told := [f"{state}, {', '.join(each)}" for state, each in parts.items() if each]:
         yield Answer(
-            f"What limited? {' '.join(told)}",
-            f"The evidence, and what would decide: netlimits explain {folder}",
+            f"What limited the runs: {'; '.join(told)}.",
+            f"(netlimits explain {folder} has the evidence, and what would decide)",
         )
 
 
@@ -97,15 +97,15 @@ def _contrast(summaries: Sequence[pd.DataFrame]) -> list[Answer]:
         ratios = gains[gains["contrast"] == gains["contrast"].iloc[0]]
         first, *others = ratios["metric"].unique()
         names = [first, *sorted(others, key=lambda name: "_sd_" not in name)][:METRICS_AT_MOST]
-        sentences = [
-            _gain(metric(str(name)), ratios[ratios["metric"] == name], summary) for name in names
+        return [
+            Answer(_gain(metric(str(name)), ratios[ratios["metric"] == name], summary))
+            for name in names
         ]
-        return [Answer(sentences[0], "Above 1 is better."), *map(Answer, sentences[1:])]
     return []
 
 
 def _gain(of: Metric, gains: pd.DataFrame, summary: pd.DataFrame) -> str:
-    """Return "Throughput, offloads on over off: ×1.43 [1.19, 1.70] (1024 bytes), …"."""
+    """Return "Improvement of throughput, offloads on over off: ×1.43 [1.19, 1.70] (…), …"."""
     keys = [
         key
         for key in summary.attrs["factors"]
@@ -116,7 +116,13 @@ def _gain(of: Metric, gains: pd.DataFrame, summary: pd.DataFrame) -> str:
     rows = gains.sort_values("value", kind="stable").iloc[[0, -1]] if several else gains
     cells = [_cell(f"×{row['value']:.2f}", row, factors, 2) for _, row in rows.iterrows()]
     ratios_text = f"from {' to '.join(cells)}" if several else ", ".join(cells)
-    return f"{of.title}, {wording.comparison(gains['contrast'].iloc[0])}: {ratios_text}."
+    compared = wording.comparison(gains["contrast"].iloc[0])
+    return f"Improvement of {_lower(of.title)}, {compared}: {ratios_text}."
+
+
+def _lower(title: str) -> str:
+    """Return a title as it stands within a sentence: acronyms and names keep their capitals."""
+    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
 
 
 def _compared(gains: pd.DataFrame, key: str) -> bool:
@@ -153,7 +159,8 @@ def _range(of: Metric, cells: pd.DataFrame, factors: Mapping[str, str]) -> Itera
         for row in (bottom, top)
     )
     between = f"from {low} to {high}" if top["value"] > bottom["value"] else high
-    yield Answer(f"{of.title} (mean): {between}.", f"{of.direction}." if of.direction else "")
+    mean = ", ".join(("mean", *([of.direction.lower()] if of.direction else [])))
+    yield Answer(f"{of.title} ({mean}): {between}.")
 
 
 def _cell(written: str, row: pd.Series[Any], factors: Mapping[str, str], decimals: int) -> str:

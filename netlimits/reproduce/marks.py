@@ -29,6 +29,9 @@ SMALL = 8
 WRAPPED = 50
 """Characters of a line of a label."""
 
+LABEL_WIDTH, LABEL_HEIGHT = 0.5, 0.08
+"""Room that the label of a length needs, as shares of the axes."""
+
 NEAR = 0.03
 """Share of the axis within which printed levels share a label."""
 
@@ -244,7 +247,7 @@ def turin(number: str, title: str) -> Chart:
     figure = FIGURES[number]
     stated = {key: printed for key, (_, printed) in printed_figures().items()}
     runs = turin_lab.runs(figure.experiment)
-    remarks = ["curves: the lab's machines", "dashed: printed in the report"]
+    remarks = ["curves: the lab's machines", "thin dashed lines: printed in the report"]
     if figure.only:
         runs = runs[runs["tool"] == figure.only]
     if figure.of == RANGE:
@@ -259,7 +262,7 @@ def turin(number: str, title: str) -> Chart:
     if figure.of == GOODPUT and values:
         most = max(printed.value for _, printed in values)
         scale = _greatest_mean(runs) / most
-        remarks.append(f"{most:g} Gbit/s stand at the lab's greatest mean")
+        remarks.append(f"{most:g} Gbit/s is drawn at the lab's greatest mean")
     with style():
         _printed(
             axes, [(label, printed.written, printed.value * scale) for label, printed in values]
@@ -330,8 +333,20 @@ def _printed(axes: Axes, levels: Sequence[tuple[str, str, float]]) -> None:
 
 
 def _place(axes: Axes, at_bytes: float, label: str) -> None:
+    """Draw a dashed line at a length, its label to the left of it where no curve passes."""
+    drawn = [points for line in axes.lines if len(points := np.asarray(line.get_xydata())) > 2]
+    to_axes = axes.transData + axes.transAxes.inverted()
+    right = to_axes.transform((at_bytes, axes.get_ylim()[1]))[0]
+    under = np.linspace(right - LABEL_WIDTH, right, 20)
+    curves = [np.interp(under, *to_axes.transform(points).T) for points in drawn]
+    heights = (0.04, 0.7, 0.5, 0.3)
+    free = (
+        height
+        for height in heights
+        if all(np.all(np.abs(curve - height) > LABEL_HEIGHT) for curve in curves)
+    )
     axes.axvline(at_bytes, color=GREY, linewidth=1.2, linestyle=DASHES)
     axes.annotate(
-        label, (at_bytes, 0.04), xycoords=("data", "axes fraction"), ha="right",
-        fontsize=SMALL, color=GREY,
+        label, (at_bytes, next(free, heights[0])), xycoords=("data", "axes fraction"),
+        ha="right", fontsize=SMALL, color=GREY,
     )  # fmt: skip

@@ -99,6 +99,14 @@ def test_packet_rates_too_noisy_for_a_fit_are_points_under_the_reason() -> None:
     assert "only one limit shows" in words.replace("\n", " ")
 
 
+@pytest.mark.parametrize(("share", "unit"), [(1, "millions"), (0.01, "thousands")])
+def test_packets_a_second_are_counted_in_a_unit_that_reads_well(share: float, unit: str) -> None:
+    frame = published.table("packets-per-second")
+    rates = [name for name in frame.columns if name.endswith(("_mbps", "_calls"))]
+    frame[rates] *= share
+    assert charts.packet_rate(frame).axes[0].get_ylabel() == f"Packets/s ({unit})"
+
+
 def test_the_packet_rate_chart_marks_both_regimes() -> None:
     words = texts(DRAWN["packet rate"]())
     assert "packets are the limit\nup to 292 bytes" in words

@@ -49,7 +49,7 @@ def test_the_report_of_a_duet_begins_with_what_its_sides_differ_by(tmp_path: Pat
     told = text_of(page(duet.path))
     (first,) = re.findall(r" Answer (new against old: Throughput \(.*?\) is worse: ×0\.\d+)", told)
     assert "netlimits compare duet" in told
-    assert told.index(first) < told.index("What limited? ")
+    assert told.index(first) < told.index("What limited the runs: ")
     alone = complete(tmp_path / "alone", EXPERIMENTS / "quickstart.yaml", 2)
     assert "netlimits compare" not in text_of(page(alone.path))
 
@@ -58,9 +58,9 @@ def test_the_answer_comes_before_the_evidence(tmp_path: Path) -> None:
     told = text_of(page(EXAMPLE, "--out", tmp_path / "r.html"))
     order = [
         "What do stateless offloads save, against UDP at the same bytes per packet?",
-        "Throughput, send size 8192 over 1024: ×5.47 [4.71, 6.36] (UDP)",
-        "Send service demand, send size 8192 over 1024: ×6.76 [6.33, 7.21] (UDP)",
-        "What limited? Open: undetermined in 6 of 6 configurations.",
+        "Improvement of throughput, send size 8192 over 1024: ×5.47 [4.71, 6.36] (UDP)",
+        "Improvement of send service demand, send size 8192 over 1024: ×6.76 [6.33, 7.21] (UDP)",
+        "What limited the runs: open, undetermined in 6 of 6 configurations.",
         "Runs 18: 18 ok",
         "both roles ran on it",
         "Tables",
@@ -123,15 +123,16 @@ def test_the_answer_is_five_sentences_the_asked_contrast_first() -> None:
     told = [each.text for each in answers([table], explained, ["mss", "transport"], "results/x")]
     gain = "offloads on over off: ×2.00 [2.00, 2.00] (1024 bytes), ×2.00 [2.00, 2.00] (8192 bytes)."
     assert told[:3] == [
-        f"Throughput, {gain}",
-        f"Send service demand, {gain}",
-        f"Receive service demand, {gain}",
+        f"Improvement of throughput, {gain}",
+        f"Improvement of send service demand, {gain}",
+        f"Improvement of receive service demand, {gain}",
     ]
-    assert told[3].startswith("What limited? ")
+    assert told[3].startswith("What limited the runs: ")
     assert told[4].startswith(
-        "Send service demand (mean): from 0.30 µs CPU/KiB [0.29, 0.30] (8192 bytes, TCP on) to"
+        "Send service demand (mean, lower is better): from 0.30 µs CPU/KiB [0.29, 0.30] (8192 bytes, TCP on) to"
     )
     assert len(told) == 5
+    assert all(len(re.findall(r"[.?!](?= |$)", text)) == 1 for text in told), "a sentence each"
 
 
 def test_it_is_its_owners_alone_and_needs_a_folder(tmp_path: Path) -> None:
@@ -212,14 +213,14 @@ def test_what_limited_a_configuration_is_told_with_its_evidence() -> None:
     assert len(decided) == 1
     (told,) = limited(explained.assign(mss=[76, 8204]), ["mss"], "results/x")
     assert told.text == (
-        f"What limited? Suggested by counters: {decided.iloc[0]['class']} at 64 bytes. "
-        "Open: undetermined at 8192 bytes."
+        f"What limited the runs: suggested by counters, {decided.iloc[0]['class']} at 64 bytes; "
+        "open, undetermined at 8192 bytes."
     )
-    assert told.evidence.endswith("netlimits explain results/x")
+    assert told.evidence.startswith("(netlimits explain results/x has the evidence")
     (many,) = limited(pd.concat([decided] * 10), [], "results/x")
     assert "in 10 of 10 configurations." in many.text
     (refuted,) = limited(explained.assign(state="refuted"), [], "results/x")
-    assert refuted.text == "What limited? Open: undetermined in 2 of 2 configurations."
+    assert refuted.text == "What limited the runs: open, undetermined in 2 of 2 configurations."
 
 
 def test_a_chart_s_title_stands_once_and_the_chart_is_as_wide_as_the_page(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def _rates(axes: Axes, runs: pd.DataFrame, column: str, size: str, requested_mbp
             furthest = max(furthest, abs(interval.low), abs(interval.high))
     axes.axhline(0, color=GREY, linewidth=1)
     axes.set_ylim(-1.25 * furthest or -1, 1.25 * furthest or 1)
-    axes.set_ylabel("Achieved less requested (%)")
+    axes.set_ylabel("Achieved minus requested (%)")
 
 
 def _costs(axes: Axes, frame: pd.DataFrame, size: str, pool: Sequence[str]) -> None:

@@ -30,6 +30,9 @@ class _Panel:
     log: bool = False
 
 
+MILLIONS = 1e5
+"""Packets per second from which on the axis counts millions, below it thousands."""
+THOUSANDS = _Panel("packet_rate_pps", "Packets/s (thousands)", 1e3)
 PANELS = (
     _Panel("packet_rate_pps", "Packets/s (millions)", 1e6),
     # logarithmic, since it grows a thousandfold from bytes to kilobytes a message
@@ -72,9 +75,10 @@ def packet_rate(
         fit = regimes(frame, of, size, pool=meant)
     except DataError as error:
         about = str(error)
+    slow = bool(table["packet_rate_pps"].max() < MILLIONS)
     with style():
         figure, panels = blank(6.8, 6.6, 3)
-        for axes, panel in zip(panels, PANELS, strict=True):
+        for axes, panel in zip(panels, (THOUSANDS, *PANELS[1:]) if slow else PANELS, strict=True):
             if fit:
                 _shade(axes, fit, low, high)
                 _fit(axes, fit, panel, np.geomspace(low, high, 200))
