@@ -173,6 +173,21 @@ def remaining(verdicts: Sequence[Verdict], refuted: Collection[str]) -> str:
     return name if count >= AGREEMENT * len(verdicts) else ""
 
 
+def firing(verdicts: Sequence[Verdict], refuted: Collection[str]) -> str:
+    """Return the first class that fires in AGREEMENT of the runs, whatever others fire beside it.
+
+    "" if there is none but refuted ones, or if both CPUs fire, between which counters cannot tell.
+    """
+    names = [
+        each.name
+        for each in CLASSES
+        if each.name not in refuted
+        and sum(verdict.scores.get(each.name, 0.0) >= 1 for verdict in verdicts)
+        >= AGREEMENT * len(verdicts)
+    ]
+    return names[0] if names and not {*RIVALS} <= {*names} else ""
+
+
 def _likeliest(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
     """Return the classes that runs have or point to, those of most runs first."""
     scores: dict[str, float] = {}

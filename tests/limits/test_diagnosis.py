@@ -60,9 +60,15 @@ def test_smaller_packets_prove_a_packet_rate_only_where_both_cpus_are_ruled_out(
     assert judged(verdict(), [packets, FREE], ["receiver CPU"])[:2] == ("packet-rate", "proven")
 
 
-def test_what_is_left_where_both_cpus_are_ruled_out_is_suggested():
+def test_what_is_left_of_runs_that_disagree_is_suggested_behind_what_is_proven():
     assert judged(verdict(), [FREE], ["receiver CPU"], "path-cap")[:2] == ("path-cap", "suggested")
-    assert judged(verdict(), [FREE], (), "path-cap")[:2] == ("", "open")
+    assert judged(verdict(), [CPU], (), "path-cap")[:2] == ("sender-cpu", "proven")
+
+
+def test_a_cpu_that_throughput_follows_comes_before_a_cap_of_the_same_sum():
+    cap, loss = verdict("path-cap", "proven"), verdict("loss", "proven")
+    assert judged(cap, [STREAMS, CPU])[:2] == ("sender-cpu", "proven")
+    assert judged(loss, [STREAMS, CPU])[:2] == ("loss", "proven")
 
 
 def test_a_longer_round_trip_proves_something_of_transactions_alone():

@@ -49,6 +49,12 @@ def test_a_program_that_needs_little_cpu_gets_no_load():
     assert "receiver-load-x1" in levels(softirq), "what is done for a program counts, too"
 
 
+def test_a_load_comes_before_a_second_stream_whose_sum_stays_on_a_full_cpu_as_well():
+    capped = TCP | CAPPED | {"local_process_cpu_pct": 55.0, "remote_process_cpu_pct": 12.0}
+    order = levels(capped)
+    assert order.index("sender-load-x1") < order.index("streams-x2")
+
+
 def test_a_buffer_that_was_in_the_way_comes_before_one_that_was_not():
     waited = TCP | IDLE | {"local_rwnd_limited_pct": 80.0}
     assert levels(waited)[0] == "receive-buffer-x2"

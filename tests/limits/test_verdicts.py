@@ -27,6 +27,7 @@ from netlimits.limits.links import DataLinks
 from netlimits.limits.verdicts import (
     UNDETERMINED,
     Verdict,
+    firing,
     of_configuration,
     of_run,
     remaining,
@@ -340,6 +341,19 @@ def test_runs_that_disagree_have_one_class_left_once_the_others_are_refuted():
     assert remaining([*runs, told("loss"), told("loss")], {"sender-cpu"}) == ""
     weak = replace(runs[0], scores={"path-cap": 0.4})
     assert remaining([weak] * 3, {"sender-cpu"}) == ""
+
+
+def test_a_class_that_fires_in_most_runs_stands_though_others_fire_beside_it():
+    def told(limit: str, *names: str) -> Verdict:
+        return Verdict(limit, "", {}, scores=dict.fromkeys(names, 1.0))
+
+    runs = [told("fragmentation", "fragmentation"),
+            told("softirq-core", "softirq-core", "fragmentation")]  # fmt: skip
+    assert firing(runs, ()) == "fragmentation"
+    assert firing(runs, {"fragmentation"}) == ""
+    both = ("sender-cpu", "receiver-cpu", "slow-reader")
+    assert firing([told(UNDETERMINED, *both)] * 3, ()) == ""
+    assert firing([told(UNDETERMINED, *both)] * 3, {"sender-cpu"}) == "receiver-cpu"
 
 
 def test_a_small_window_in_front_of_a_full_queue_is_not_the_window():

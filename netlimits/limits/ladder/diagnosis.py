@@ -24,7 +24,7 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.ladder.doses import NO_SIGN, RESOURCES, Resource, resource, ruled_out
 from netlimits.limits.ladder.sensitivity import RULED_OUT, WORKLOAD, sensitivities
 from netlimits.limits.ladder.workloads import TITLES
-from netlimits.limits.verdicts import UNDETERMINED, of_configuration, of_run, remaining
+from netlimits.limits.verdicts import UNDETERMINED, firing, of_configuration, of_run, remaining
 from netlimits.model import SettingUse
 
 if TYPE_CHECKING:
@@ -168,8 +168,8 @@ def judged(
     number of streams is none: any limit of a connection has throughput follow it. Nor is the round
     trip of a stream, which a window or losses have it follow, or the size of packets and calls,
     unless both CPUs are ruled out, whose time each of them takes. A class whose resource was ruled
-    out is not suggested. Where both CPUs are ruled out, that is the class that is `left`
-    (`verdicts.remaining`). An open row has the likeliest class, or "".
+    out is not suggested; of runs that disagree the class is that is `left` (`_left`). An open row
+    has the likeliest class, or "".
     """
     full = any(row["state"] == PROVEN for row in rows if row["resource"] in CPUS)
     if verdict["state"] == PROVEN and not (full and verdict["class"] in SHARED_SUM):
@@ -188,7 +188,7 @@ def judged(
     refuted = {name for row in rows if row["state"] == RULED_OUT for name in _resource(row).limits}
     if verdict["class"] not in (UNDETERMINED, *refuted) and verdict["state"] != REFUTED:
         return verdict["class"], SUGGESTED, ""
-    if left and free >= CPUS:
+    if left:
         return left, SUGGESTED, ""
     likely = verdict["points_to"]
     return ("" if likely in refuted else likely), OPEN, ""
@@ -201,7 +201,10 @@ def _left(
     rows: Sequence[Mapping[str, Any]],
     ruled_out_by_counters: Collection[str],
 ) -> str:
-    """Return the class that the bare runs point to once what was refuted is left out, or ""."""
+    """Return the class that the bare runs suggest once what was refuted is left out, or "".
+
+    That is what they point to if both CPUs are ruled out, else what fires in most of them.
+    """
     bare = proof.bare(part)
     if bare.empty or len(bare) == len(part):
         return ""
@@ -209,7 +212,8 @@ def _left(
     refuted = {each.name for each in proofs if each.state == REFUTED or each.contrary}
     free = {row["resource"] for row in rows if row["state"] == RULED_OUT} | {*ruled_out_by_counters}
     refuted |= {limit for each in RESOURCES if each.name in free for limit in each.limits}
-    return remaining([of_run(evidence[at]) for at in bare.index], refuted)
+    verdicts = [of_run(evidence[at]) for at in bare.index]
+    return remaining(verdicts, refuted) if free >= CPUS else firing(verdicts, refuted)
 
 
 def _named(of: Resource, verdict: Mapping[str, Any]) -> str:
