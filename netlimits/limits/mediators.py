@@ -25,6 +25,9 @@ SAME_READER = 0.5
 SHORT_PCT = 10.0
 """Of a pace, what may be missing where it is to be a little less than before."""
 LOADED_PCT = 95.0
+FULL_PCT = 90.0
+"""Of a CPU, or of the tool's time, what is used or waited for where CPU time is the limit: half of
+a CPU is less than a run needs that takes 60 % of it, whatever limits that."""
 EASED = 0.95
 """Of the softirq of the busiest CPU, what is left of it where some of it went to other CPUs."""
 
@@ -108,6 +111,24 @@ def contrary(change: str, changed: Runs, without: Runs) -> bool:
     if change != "arrived" or not pair or _kept(changed, without):
         return False
     return pair[0] > LASTED * pair[1] > 0
+
+
+def slack(change: str, without: Runs) -> str:
+    """Return why a load proves nothing: the end had CPU time left without it; "" if it had none."""
+    end = {"sender_load": "sender", "receiver_load": "receiver"}.get(change)
+    if end is None:
+        return ""
+
+    def wanted(run: RunFigures) -> float | None:
+        at = run.sender if end == "sender" else run.receiver
+        busy, used = run.busiest_pct(at), run.process_pct(at)
+        waited = run.own(f"{at}_cpu_wait_pct") or 0.0
+        return busy if used is None or busy is None else max(busy, min(100.0, used + waited))
+
+    busy = _median(without, wanted)
+    if busy is None or busy >= FULL_PCT:
+        return ""
+    return f"without the load the {end}'s busiest CPU was {busy:.0f} % busy, and had time left"
 
 
 def _kept(changed: Runs, without: Runs) -> str:

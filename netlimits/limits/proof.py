@@ -103,6 +103,8 @@ def _proof(
     with_, bare_ = ([evidence[index] for index in side.index] for side in (changed, without))
     state = limit.intervention.state(contrast.low, contrast.high)
     why = mediators.unmoved(limit.name, limit.intervention.what, with_, bare_)
+    if state == PROVEN:
+        why = why or mediators.slack(limit.intervention.what, bare_)
     return Proof(
         limit,
         level,

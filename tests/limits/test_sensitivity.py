@@ -36,10 +36,18 @@ def test_half_of_a_resource_and_as_much_throughput_rules_it_out():
 
 def test_less_of_a_resource_that_costs_throughput_has_a_positive_sensitivity():
     busy = {"local_cpu_peak_pct": 100.0, "throughput_mbps": 0.64 * FULL["throughput_mbps"]}
-    row = rows(campaign(FULL, sender_cpu=busy))["sender CPU"]
+    row = rows(campaign(FULL | {"local_cpu_peak_pct": 97.0}, sender_cpu=busy))["sender CPU"]
     assert row["sensitivity"] == pytest.approx(math.log(0.64) / math.log(0.5), abs=0.05)
     assert row["low"] <= row["sensitivity"] <= row["high"]
     assert row["state"] == "proven"
+
+
+def test_half_of_a_cpu_that_had_time_left_proves_nothing():
+    """A run that takes 85 % of a CPU to fill its link has less with half of the CPU."""
+    busy = {"local_cpu_peak_pct": 100.0, "throughput_mbps": 0.64 * FULL["throughput_mbps"]}
+    row = rows(campaign(FULL | {"local_cpu_peak_pct": 85.0}, sender_cpu=busy))["sender CPU"]
+    assert row["state"] == "open"
+    assert "without the load the sender's busiest CPU was 85 % busy" in row["why"]
 
 
 def test_a_dose_that_did_not_change_its_resource_leaves_it_open():

@@ -75,12 +75,18 @@ def sensitivities(results: Campaign | pd.DataFrame) -> pd.DataFrame:
             what = dose[0].dose.what
             sides = [[evidence[at] for at in side.index] for side in (changed, without)]
             why = mediators.unmoved("", what, *sides)
-            rows.append({**values, **dict(_row(str(level[0]), *dose, ratio, why))})
+            slack = mediators.slack(what, sides[1])
+            rows.append({**values, **dict(_row(str(level[0]), *dose, ratio, why, slack))})
     return pd.DataFrame(rows, columns=[*map(explained.heading, names), *COLUMNS])
 
 
 def _row(
-    level: str, of: Resource, factor: float, ratio: contrasts.Contrast | None, why: str
+    level: str,
+    of: Resource,
+    factor: float,
+    ratio: contrasts.Contrast | None,
+    why: str,
+    slack: str,
 ) -> Iterator[tuple[str, Any]]:
     if ratio is None:
         ratio = contrasts.Contrast(math.nan, math.nan, math.nan, math.nan, contrasts.NONE, 0)
@@ -88,6 +94,8 @@ def _row(
     value, *ends = (_log(x) / math.log(factor) for x in (ratio.value, ratio.low, ratio.high))
     low, high = (min(ends), max(ends)) if not math.isnan(sum(ends)) else ends
     state = OPEN if why else judged(low, high, of.least)
+    if state == PROVEN and slack:
+        state, why = OPEN, slack
     figures = (of.name, value, low, high, state, level, factor)
     yield from zip(
         COLUMNS, (*figures, ratio.value, ratio.low, ratio.high, ratio.n, why), strict=True
