@@ -20,6 +20,7 @@ RUNGS = 3
 """Changes that help, kept one upon the other at most."""
 OBSERVED_BLOCKS = 6
 """Blocks of a diagnosis without changes, at most."""
+NO_DOSE = "all doses: counters rule the resources out, or no setting changes them here"
 Text = Callable[[Sequence[str], int, Sequence[Mapping[str, Any]]], str]
 """Workloads, blocks, and the settings that are kept -> the experiment that observes them."""
 
@@ -55,7 +56,10 @@ def answer(
     else:
         observed = stages.observe(text(names, 2, ()), beside(folder, "observed"))
         say("a dose of each resource that the counters do not rule out")
-        campaign = stages.dose(observed, folder) or observed
+        dosed = stages.dose(observed, folder)
+        if dosed is None and not stages.left_out:
+            stages.left_out.append(NO_DOSE)
+        campaign = dosed or observed
     ladder = [] if no_changes else _ladder(stages, campaign, text)
     say(f"report: {quoted(page.write(campaign.path))}")
     state = campaign.state()
