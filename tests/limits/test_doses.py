@@ -49,6 +49,19 @@ def test_a_program_that_needs_little_cpu_gets_no_load():
     assert "receiver-load-x1" in levels(softirq), "what is done for a program counts, too"
 
 
+def test_of_a_shared_machine_that_others_fill_only_the_runs_own_cpu_counts():
+    idle = {"local_process_cpu_pct": 1.0, "remote_process_cpu_pct": 1.0,
+            "local_cpu_wait_pct": 1.0, "remote_cpu_wait_pct": 1.0}  # fmt: skip
+    full = {f"{end}_cpu_peak_pct": 100.0 for end in ("local", "remote")}
+    full |= {f"{end}_cpu_peak_softirq_pct": 3.0 for end in ("local", "remote")}
+    shared = RunFigures(TCP | full | idle, one_machine=True)
+    unsampled = dict.fromkeys(idle, None)
+    unknown = RunFigures(TCP | full | unsampled, one_machine=True)
+    for runs, free in (([shared], True), ([shared, unknown], True), ([unknown], False)):
+        why = ruled_out(NAMED["sender CPU"], of_run(runs[0]), runs)
+        assert bool(why) is free
+
+
 def test_a_load_comes_before_a_second_stream_whose_sum_stays_on_a_full_cpu_as_well():
     capped = TCP | CAPPED | {"local_process_cpu_pct": 55.0, "remote_process_cpu_pct": 12.0}
     order = levels(capped)

@@ -261,9 +261,11 @@ def _peak(whose: str) -> Callable[[RunFigures], float | None]:
     """Return how busy an end's busiest CPU was; of a shared machine, with the run itself."""
 
     def peak(run: RunFigures) -> float | None:
-        busy = run.figure(f"{run.sender if whose == 'sender' else run.receiver}_cpu_peak_pct")
-        own = cpus.its_own_pct(run) if run.one_machine else None
-        return busy if own is None or busy is None else min(busy, own)
+        if not run.one_machine:
+            end = run.sender if whose == "sender" else run.receiver
+            return run.figure(f"{end}_cpu_peak_pct")
+        known = all(run.process_pct(end) is not None for end in (run.sender, run.receiver))
+        return cpus.its_own_pct(run) if known else None
 
     return peak
 
