@@ -1,16 +1,19 @@
 """Profiles against the truth: changes that are known to move one category of CPU time.
 
     sudo .venv/bin/python benchmarks/profile.py RESULTS [--blocks 4] [--seconds 4]
-        [--change zerocopy …]
+        [--change zerocopy …] [--duet]
 
 Two of the lab's machines measure one TCP stream of iperf3, as they are and with one change at a
 time, in the same blocks: sendfile in place of copying (`zerocopy`), GRO off at the receiver, TX
 checksums off at the sender, 1,000 iptables rules at the receiver, WireGuard. The table has, for
 each change, the category that it should move and at which end: its costs without and with the
-change, and the difference with its interval. A campaign in the folder RESULTS is not run again.
+change, and the difference with its interval; and how many of the other categories, of at least 1 %
+at either, stay within theirs. With `--duet` both sides of a duet are the same, at several send
+sizes: all differences should be within their intervals. A campaign in the folder RESULTS is not run
+again.
 
-Exits with 1 where an interval holds 0, the difference has the wrong sign, or more than 5 % of
-kernel samples are in functions without a category.
+Exits with 1 where an interval holds 0, the difference has the wrong sign, more than 5 % of kernel
+samples are in functions without a category, or less than 95 % of a duet's categories agree.
 """
 
 from __future__ import annotations
@@ -31,7 +34,12 @@ from netlimits.analysis import profile
 from netlimits.lab import labs
 
 UNSORTED_PCT = 5.0
+AGREE_PCT = 95.0
+SHARE_PCT = 1.0
 NONE = "none"
+SIZES = (1024, 8192, 32768, 131072)
+MTU = 1500
+"""That of most networks, at which GRO has much to merge."""
 
 
 class Truth(NamedTuple):
@@ -70,24 +78,60 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def experiment(changes: list[str], seconds: int, blocks: int) -> str:
-    """Return the experiment's text."""
-    return yaml.safe_dump(
-        {
-            "experiment": "profiles",
-            "factors": {"change": [NONE, *changes]},
-            "derive": {"zerocopy": 'change == "zerocopy"'},
-            "settings": [
-                {"when": f'change == "{change}"', **SETTINGS[change]}
-                for change in changes
-                if change in SETTINGS
-            ],
-            "measure": {"iperf3": {"seconds": seconds, "zerocopy": "${zerocopy}"}},
-            "profile": {"roles": BOTH, "runs": blocks},
-            "repeat": {"replicates": blocks, "seed": 1},
-        },
-        sort_keys=False,
-    )
+def experiment(changes: list[str], seconds: int, blocks: int) -> dict[str, Any]:
+    """Return the experiment of these changes, or of the duet if there are none."""
+    common = {
+        "profile": {"roles": BOTH, "runs": blocks},
+        "repeat": {"replicates": blocks, "seed": 1},
+    }
+    if not changes:
+        return {
+            "experiment": "same",
+            "factors": {"size": [*SIZES]},
+            "measure": {"iperf3": {"seconds": seconds, "send_size": "${size}"}},
+            **common,
+        }
+    return {
+        "experiment": "profiles",
+        "factors": {"change": [NONE, *changes]},
+        "derive": {"zerocopy": 'change == "zerocopy"'},
+        "settings": [
+            {"when": f'change == "{change}"', **SETTINGS[change]}
+            for change in changes
+            if change in SETTINGS
+        ],
+        "measure": {"iperf3": {"seconds": seconds, "zerocopy": "${zerocopy}"}},
+        **common,
+    }
+
+
+def within(changes: pd.DataFrame) -> tuple[int, int]:
+    """Return how many of the differences have an interval with 0, and how many there are."""
+    return int(((changes["low"] <= 0) & (changes["high"] >= 0)).sum()), len(changes)
+
+
+def differences(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
+    """Return the differences of the categories that have a share at either side, by end."""
+    changes = profile.differences(first, second).set_index(["end", "category"])
+    shares = [part.set_index(["end", "category"])["share_pct"] for part in (first, second)]
+    return changes[pd.concat(shares, axis=1).max(axis=1).reindex(changes.index) >= SHARE_PCT]
+
+
+def of_duet(table: pd.DataFrame) -> tuple[int, int]:
+    """Print how many categories of both sides agree at each size; return the sums."""
+    agree = total = 0
+    for size, part in table.groupby("size"):
+        changes = differences(*(own for _, own in part.groupby("side")))
+        own, of = within(changes)
+        off = changes[(changes["low"] > 0) | (changes["high"] < 0)]
+        named = "".join(
+            f"; {end} {category} {row['change_us']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]"
+            for (end, category), row in off.iterrows()
+        )
+        print(f"size {size}: {own} of {of} categories agree{named}")
+        agree, total = agree + own, total + of
+    print(f"duet of the same: {agree} of {total} categories agree, {100 * agree / total:.1f} %")
+    return agree, total
 
 
 def lines(table: pd.DataFrame) -> Iterator[tuple[str, bool]]:
@@ -97,8 +141,12 @@ def lines(table: pd.DataFrame) -> Iterator[tuple[str, bool]]:
         own = table[table["change"] == change]
         if own.empty:
             continue
-        changes = profile.differences(bare, own).set_index(["end", "category"])
+        changes = differences(bare, own)
+        if (truth.end, truth.category) not in changes.index:
+            yield f"{change:13} {truth.end:7} {truth.category:11} has no share of 1 %", False
+            continue
         row = changes.loc[truth.end, truth.category]
+        stay, others = within(changes.drop(index=[(truth.end, truth.category)]))
         before, after = (
             part[(part["end"] == truth.end) & (part["category"] == truth.category)].iloc[0]
             for part in (bare, own)
@@ -108,7 +156,7 @@ def lines(table: pd.DataFrame) -> Iterator[tuple[str, bool]]:
             f"{change:13} {truth.end:7} {truth.category:11} {before['cost_us']:7.3f} "
             f"{after['cost_us']:7.3f}  {row['change_us']:+.3f} "
             f"[{row['low']:+.3f}, {row['high']:+.3f}]  {before['share_pct']:5.1f} "
-            f"{after['share_pct']:5.1f}",
+            f"{after['share_pct']:5.1f}  {stay} of {others}",
             bool(good),
         )
 
@@ -120,28 +168,37 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, default=4)
     parser.add_argument("--seconds", type=int, default=4)
     parser.add_argument("--change", nargs="+", choices=TRUTHS, default=list(TRUTHS))
+    parser.add_argument("--duet", action="store_true", help="both sides the same, no changes")
     given = parser.parse_args()
     given.results.mkdir(parents=True, exist_ok=True)
     folder = given.results / "profiles"
     if not folder.exists():
-        lab = labs.up(f"p{os.getpid()}", guest=labs.Guest())
+        lab = labs.up(f"p{os.getpid()}", guest=labs.Guest(), mtu=MTU)
         try:
             file = given.results / "profiles.yaml"
-            file.write_text(experiment(given.change, given.seconds, given.blocks))
+            asked = experiment([] if given.duet else given.change, given.seconds, given.blocks)
+            file.write_text(yaml.safe_dump(asked, sort_keys=False))
             words = ["run", file, "--hosts", lab.hosts_file, "--out", folder, "--quiet"]
+            if given.duet:
+                words += ["--against", f"measure.iperf3.seconds={given.seconds}"]
             subprocess.run([sys.executable, "-m", "netlimits", *map(str, words)], check=False)
         finally:
             labs.down(lab.name)
     campaign = nl.open(folder)
     table = nl.profile(campaign)
-    print(
-        f"{'change':13} {'end':7} {'category':11} {'without':>7} {'with':>7}  "
-        f"{'difference, us/KiB':26} {'share %, both':>11}"
-    )
     missed = []
-    for line, good in lines(table):
-        print(line)
-        missed += [] if good else [line]
+    if "side" in table.attrs["factors"]:
+        agree, total = of_duet(table)
+        if 100 * agree < AGREE_PCT * total:
+            missed.append(f"the duet's categories, bound {AGREE_PCT:g} %")
+    else:
+        print(
+            f"{'change':13} {'end':7} {'category':11} {'without':>7} {'with':>7}  "
+            f"{'difference, us/KiB':26} {'share %, both':>11}  others in place"
+        )
+        for line, good in lines(table):
+            print(line)
+            missed += [] if good else [line]
     runs = profile.profiled(campaign.frame())
     unsorted = float(runs.filter(like="unsorted_pct").max().max())
     print(f"unsorted: at most {unsorted:.1f} % of a run's kernel samples")

@@ -16,7 +16,7 @@ from hypothesis import settings as budget
 from hypothesis import strategies as st
 
 from netlimits.errors import SettingError
-from netlimits.evidence import profile, trace
+from netlimits.evidence import drops, profile, trace
 from netlimits.model import Command, Trace
 from netlimits.settings import SETTINGS, Setting
 
@@ -43,7 +43,7 @@ def allowed(argv: tuple[str, ...]) -> bool:
 
 
 def test_every_command_of_the_snippet_is_read_here():
-    assert len(RULES) == SNIPPET.count("$, \\\n") + SNIPPET.count("$\n\n") == 39
+    assert len(RULES) == SNIPPET.count("$, \\\n") + SNIPPET.count("$\n\n") == 43
 
 
 # -- what is to be allowed ------------------------------------------------------------------
@@ -189,6 +189,27 @@ def test_a_profile():
         ("perf", *["record", "-a", "-g", "-F", "9", "-N", "-B", "-o", "-", "--", "sh"])
     )
     assert not allowed(("perf", *["script", "-i", "-", "-F", "event", "-o", "/etc/passwd"]))
+
+
+def test_drops_by_reason():
+    filled = {"t": "/sys/kernel/tracing", "e": "events/skb/kfree_skb", "$": "4711"}
+    filled |= {"i": f"{filled['t']}/instances/netlimits-4711"}
+    filled["1"] = f"{filled['i']}/{filled['e']}/hist"
+    script = drops.command(5).argv[4].replace("\\\n", "")
+    lines = re.findall(r"\$root (\w+ \$\S+)", re.sub(r"[)}]", " ", script))
+    lines.append("mkdir $t/instances/netlimits-$$")
+    for line in lines:
+        words = re.sub(r"\$([a-z1$])", lambda name: filled[name[1]], line).split()
+        assert allowed(tuple(words)), line
+    assert len(lines) == 9
+    assert drops.probe()[4].count("$root cat") == 2
+    for line in (
+        "tee /sys/kernel/tracing/instances/netlimits-1/../../events/skb/kfree_skb/trigger",
+        "tee /sys/kernel/tracing/events/skb/kfree_skb/trigger",
+        "cat /sys/kernel/tracing/trace_pipe",
+        "rmdir /sys/kernel/tracing/instances/other",
+    ):
+        assert not allowed(tuple(line.split())), line
 
 
 def test_a_trace():

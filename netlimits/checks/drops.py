@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from netlimits.checks._base import Check, Finding, Site
 from netlimits.evidence import drops
 from netlimits.model import Completed
+from netlimits.model.drop_reasons import TOGETHER
 
 
 class Drops(Check):
@@ -17,11 +18,14 @@ class Drops(Check):
     def findings(
         self, site: Site, role: str, completed: tuple[Completed, ...]
     ) -> Iterator[Finding]:
-        ways = str(site.fact(role, drops.FACT) or "").split()
+        ways, _, spaces = str(site.fact(role, drops.FACT) or "").partition("spaces=")
+        root = site.fact(role, "uid") == "0"
         boot = site.fact(role, "boot_id")
         shared = boot and [site.fact(r, "boot_id") for r in site.machines].count(boot) > 1
         if not ways:
-            needs = "a login as root, Linux 5.17, and histogram triggers or bpftrace"
+            needs = "Linux 5.17, and histogram triggers or bpftrace"
+            if not root:
+                needs = "root, or NETLIMITS_DROPS of SECURITY.md's sudoers, and Linux 5.17"
             yield Finding(role, self.name, "note", f"not counted by reason: that needs {needs}")
         elif shared and "bpftrace" not in ways:
             yield Finding(
@@ -29,8 +33,9 @@ class Drops(Check):
                 self.name,
                 "note",
                 "those of other roles on this kernel cannot be separated, so none are reported",
-                "install bpftrace",
+                "install bpftrace" if root else "log in as root, with bpftrace installed",
             )
         else:
-            way = "bpftrace" if shared else ways[0]
-            yield Finding(role, self.name, "note", f"counted by reason, with {way}")
+            way = "bpftrace" if shared else ways.split()[0]
+            of_all = f", {TOGETHER}" if way != "bpftrace" and spaces != "1" else ""
+            yield Finding(role, self.name, "note", f"counted by reason, with {way}{of_all}")

@@ -2,7 +2,8 @@
 
 The kernel counts, nothing crosses to user space until the run is over: a histogram trigger of
 tracefs, in an instance of its own that nobody else's tracing meets, or, if the kernel has no such
-triggers, a program of bpftrace. Reasons came with Linux 5.17. Only root can do this.
+triggers, a program of bpftrace. Reasons came with Linux 5.17. Only root can do this; through sudo
+it can be a histogram, where tracefs is mounted.
 
 The event is the whole kernel's. bpftrace also tells the network namespace of a packet, a histogram
 does not: there the drops of all namespaces are counted together (`CountedDrops.separated`).
@@ -18,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from netlimits.model import Command, Completed, Scalar
-from netlimits.model.drop_reasons import NO_LOSS, cause
+from netlimits.model.drop_reasons import NO_LOSS, TOGETHER, cause
 
 FACT = "drop_reasons"
 """The host's fact: how its kernel counts drops by reason, absent if it cannot."""
@@ -26,15 +27,27 @@ FACT = "drop_reasons"
 BEGUN = "counting drops"
 """What the command prints to its error output once every drop is counted."""
 
+_AS_ROOT = """script=$1
+shift
+[ "$(id -u)" = 0 ] || exec sh -c "$script" sh "$@"
+exec unshare -m sh -c "$script" sh "$@"
+"""
+"""Give root's script a mount namespace of its own."""
+
 _FIND = r"""
 separate=$1
+root="sudo -n --"
+[ "$(id -u)" != 0 ] || root=
 t=/sys/kernel/tracing
 e=events/skb/kfree_skb
-[ -r $t/$e/format ] || mount -t tracefs tracefs $t 2>/dev/null
-grep -q 'skb_drop_reason reason' $t/$e/format || { echo "no reasons" >&2; exit 3; }
+[ -n "$root" ] || [ -r $t/$e/format ] || mount -t tracefs tracefs $t 2>/dev/null
+format=$($root cat $t/$e/format) || exit 3
+case $format in *"skb_drop_reason reason"*) ;; *) echo "no reasons" >&2; exit 3 ;; esac
 ways=
-[ ! -e $t/$e/hist ] || ways=histogram
-! command -v bpftrace >/dev/null || ways="$ways bpftrace"
+! $root cat $t/$e/hist >/dev/null 2>&1 || ways=histogram
+[ -n "$root" ] || ! command -v bpftrace >/dev/null || ways="$ways bpftrace"
+spaces=0
+[ -n "$root" ] || spaces=$(readlink /proc/[0-9]*/ns/net | sort -u | grep -c .)
 case $separate$ways in
 *histogram) by=histogram ;;
 histogram*) by=histogram ;;
@@ -42,7 +55,7 @@ histogram*) by=histogram ;;
 *) echo "no histogram triggers, and no bpftrace" >&2; exit 4 ;;
 esac
 """
-"""Set `ways`, how drops can be counted, and `by`, how they are counted.
+"""Set `ways`, how drops can be counted, `by`, how they are counted, and the number of `spaces`.
 
 Argument 1 is not empty if network namespaces are to be separated.
 """
@@ -63,20 +76,20 @@ _SCRIPT = rf"""{_FIND}
 show() {{
   kill -INT $w 2>/dev/null
   wait $w
-  shown=$(cat $1)
+  shown=$($root cat $1)
   printf '%s\n' "$shown"
   printf '%s\n' "$shown" | sed -n 's/^{{ reason: *\([0-9]*\),.*/\1/p; s/^@\[\([0-9]*\),.*/\1/p' |
     sort -u | while read -r reason; do
-      grep -o "{{ $reason, \"[A-Z0-9_]*\" }}" $t/$e/format
+      printf '%s\n' "$format" | grep -o "{{ $reason, \"[A-Z0-9_]*\" }}"
     done
 }}
-echo "spaces $(readlink /proc/[0-9]*/ns/net | sort -u | grep -c .)"
+echo "spaces $spaces"
 echo "here $(readlink /proc/self/ns/net | sed 's/[^0-9]//g')"
 echo "by $by"
 if [ $by = bpftrace ]; then
   d=/sys/kernel/debug
   [ -e $d/tracing/events ] || mount -t debugfs debugfs $d 2>/dev/null
-  program=$(printf %s "$3" | sed "s/RX_SK/$(grep -q rx_sk $t/$e/format && printf %s "$4")/")
+  program=$(printf %s "$3" | sed "s/RX_SK/$(case $format in *rx_sk*) printf %s "$4" ;; esac)/")
   mount -t tmpfs tmpfs /tmp || exit 5
   trap 'show /tmp/drops; exit 0' TERM INT HUP
   timeout -s INT "$2" bpftrace -e "$program" >/tmp/drops & w=$!
@@ -87,15 +100,15 @@ if [ $by = bpftrace ]; then
   exit 0
 fi
 i=$t/instances/netlimits-$$
-mkdir $i || exit 5
-trap 'show $i/$e/hist; rmdir $i; exit 0' TERM INT HUP
-echo 'hist:keys=reason,location.sym:size=1024 if protocol == 0x800 || protocol == 0x86dd' \
-  >$i/$e/trigger || {{ rmdir $i; exit 6; }}
+$root mkdir $i || exit 5
+trap 'show $i/$e/hist; $root rmdir $i; exit 0' TERM INT HUP
+echo 'hist:keys=reason,location.sym:size=1024 if protocol == 0x800 || protocol == 0x86dd' |
+  $root tee $i/$e/trigger >/dev/null || {{ $root rmdir $i; exit 6; }}
 echo "{BEGUN}" >&2
 sleep "$2" & w=$!
 wait $w
 show $i/$e/hist
-rmdir $i
+$root rmdir $i
 """
 
 _NAME = re.compile(r'\{ ([0-9]{1,5}), "([A-Z0-9_]{1,60})" \}')
@@ -144,7 +157,7 @@ class CountedDrops:
 
     Attributes:
         drops: By reason and place, the most frequent first.
-        spaces: Number of network namespaces on the kernel.
+        spaces: Number of network namespaces on the kernel, 0 if unknown.
         separated: Only the drops of the host's own namespace are in `drops`.
         elsewhere: Drops of other namespaces, and of unknown ones, if they are separated.
     """
@@ -162,13 +175,13 @@ def command(seconds: float, *, separate: bool = False) -> Command:
     drops of the host's network namespace from others if bpftrace is there.
     """
     words = ("1" if separate else "", f"{seconds:g}", _BY_BPFTRACE, _OF_RX_SK)
-    argv = ("unshare", "-m", "sh", "-c", _SCRIPT, "sh", *words)
+    argv = ("sh", "-c", _AS_ROOT, "sh", _SCRIPT, *words)
     return Command(argv, deadline=seconds + 10)
 
 
 def probe() -> tuple[str, ...]:
     """Return the command that prints how a host can count drops, and fails if it cannot."""
-    return ("unshare", "-m", "sh", "-c", f"{_FIND}echo $ways", "sh", "")
+    return ("sh", "-c", _AS_ROOT, "sh", f"{_FIND}echo $ways spaces=$spaces", "")
 
 
 def begun(stderr: str) -> bool:
@@ -194,7 +207,7 @@ def read(completed: Completed) -> CountedDrops | None:
         if "# event histogram" not in text:
             return None
         counts = [drop(r, place, count) for r, place, count in _HIST.findall(text)]
-        return CountedDrops(_added(counts), spaces, separated=spaces < 2)
+        return CountedDrops(_added(counts), spaces, separated=spaces == 1)
     counts = [drop(reason, place, count, int(space) or None)
              for reason, place, space, count in _BPFTRACE.findall(text)]  # fmt: skip
     own = [each for each in counts if each.namespace == here]
@@ -229,6 +242,8 @@ def figures(counted: CountedDrops) -> dict[str, Scalar]:
         values["dropped_where"] = "; ".join(
             f"{drop.reason} at {drop.place}: {drop.count}" for drop in lost[:PLACES]
         )
+        if not counted.separated:
+            values["dropped_where"] += f" ({TOGETHER})"
     return values
 
 

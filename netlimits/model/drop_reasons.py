@@ -40,6 +40,9 @@ NO_LOSS = frozenset(
 )
 """Reasons for which no data is lost: a socket that ends, data that came twice or was merged."""
 
+TOGETHER = "of all network namespaces together"
+"""What `dropped_where` ends with if drops of other namespaces could not be left out."""
+
 
 def cause(reason: str) -> str:
     """Return the cause of a reason in words, "" if the kernel gives none."""

@@ -56,11 +56,14 @@ ip -d -j addr show dev nltun0 2>/dev/null
 _KEYS = r"""root=; [ "$(id -u)" = 0 ] || root="sudo -n --"
 read -r own
 read -r peer
-peer=$(printf '%s\n' "$peer" | wg pubkey) || exit
+peer=$(printf '%s\n' "$peer" | wg pubkey)
 printf '%s\n' "$own" | $root wg set nltun0 private-key /dev/stdin listen-port "$1" \
-    peer "$peer" endpoint "$2" allowed-ips "$3"
+    peer "$peer" endpoint "$2" allowed-ips "$3" || $root ip link del dev nltun0
 """
-"""Give WireGuard its own key and the peer's, which come on two lines of the input."""
+"""Give WireGuard its own key and the peer's, which come on two lines of the input.
+
+Only root can read them back, so an interface without them is removed, which the reading shows.
+"""
 
 
 _REMOVE = r"""root=; [ "$(id -u)" = 0 ] || root="sudo -n --"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
+from netlimits.analysis.packets.dropped import dropped
 from netlimits.evidence import drops
 from netlimits.evidence.drops import Drop
 from netlimits.metrics import metric
@@ -87,6 +89,25 @@ def test_columns_leave_out_what_is_no_loss():
     assert metric("remote_dropped_netfilter_drop").title == (
         "Packets dropped as NETFILTER_DROP, receiver"
     )
+
+
+def test_what_cannot_be_separated_says_so():
+    for spaces in (2, 0):  # a login that is not root cannot count them
+        counted = drops.read(printed(HISTOGRAM.replace("spaces 2", f"spaces {spaces}") + NAMES))
+        assert counted
+        assert not counted.separated
+        where = str(drops.figures(counted)["dropped_where"])
+        assert where.endswith(
+            "NETFILTER_DROP at nf_hook_slow: 40 (of all network namespaces together)"
+        )
+        frame = pd.DataFrame([{
+            "run": 1, "attempt": 1, "status": "ok", "config": "a",
+            "remote_dropped": 340, "remote_dropped_socket_rcvbuff": 300,
+            "remote_dropped_where": where,
+        }])  # fmt: skip
+        table = dropped(frame)
+        assert list(table["place"]) == ["__udp_enqueue_schedule_skb"]
+        assert "of the receiver: they are of all network namespaces" in table.attrs["notes"][0]
 
 
 def test_a_clean_run_dropped_nothing_and_a_host_that_cannot_count_is_unknown():

@@ -8,7 +8,7 @@ from collections import Counter
 import pandas as pd
 
 from netlimits.analysis import frames
-from netlimits.model.drop_reasons import cause
+from netlimits.model.drop_reasons import TOGETHER, cause
 
 
 def dropped(frame: pd.DataFrame) -> pd.DataFrame:
@@ -19,8 +19,10 @@ def dropped(frame: pd.DataFrame) -> pd.DataFrame:
     """
     runs = frames.usable(frame)
     rows = []
+    together = []
     for end, words in (("local", "sender"), ("remote", "receiver")):
         places = runs.get(f"{end}_dropped_where", pd.Series(dtype=object)).dropna()
+        together += [words] * any(TOGETHER in str(place) for place in places)
         for column in runs.columns:
             reason = str(column).removeprefix(f"{end}_dropped_")
             if reason == column or reason == "where":
@@ -38,4 +40,10 @@ def dropped(frame: pd.DataFrame) -> pd.DataFrame:
                     "most in a run": int(counts.max()),
                 }
             )
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
+    if together:
+        table.attrs["notes"] = (
+            f"drops of other programs may be among those of the {' and the '.join(together)}: "
+            f"they are {TOGETHER}",
+        )
+    return table

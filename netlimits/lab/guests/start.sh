@@ -7,7 +7,11 @@ mount -t tmpfs -o mode=755,nosuid tmpfs /run
 mkdir -p /run/sshd /run/lock /dev/pts /dev/shm
 chmod 1777 /run/lock /dev/shm
 mount -t devpts -o gid=5,mode=620 devpts /dev/pts
+mount -t tracefs tracefs /sys/kernel/tracing
 ln -s /proc/self/fd /dev/fd
+ln -s /proc/self/fd/0 /dev/stdin
+ln -s /proc/self/fd/1 /dev/stdout
+ln -s /proc/self/fd/2 /dev/stderr
 echo "$name" >/proc/sys/kernel/hostname
 for link in /sys/class/net/eth*; do
     read -r address <"$link/address"
