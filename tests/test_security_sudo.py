@@ -196,7 +196,7 @@ def test_drops_by_reason():
     filled |= {"i": f"{filled['t']}/instances/netlimits-4711"}
     filled["1"] = f"{filled['i']}/{filled['e']}/hist"
     script = drops.command(5).argv[4].replace("\\\n", "")
-    lines = re.findall(r"\$root (\w+ \$\S+)", re.sub(r"[)}]", " ", script))
+    lines = re.findall(r"\$root (\w+ \$\S+)", re.sub(r"[);}]", " ", script))
     lines.append("mkdir $t/instances/netlimits-$$")
     for line in lines:
         words = re.sub(r"\$([a-z1$])", lambda name: filled[name[1]], line).split()
