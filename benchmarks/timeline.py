@@ -5,7 +5,8 @@ another one, at a time of chance; the moment is this process's clock, which is t
 The change is one of a tbf of the switch, which is made at once, or with `--by link` another `lab
 link`, which lets the traffic pass freely for some 0.4 s in between.
 Printed: the share of the changes that are found within one sample of their place, and of the runs
-without a change that show one.
+without a change that show one. A change at the very start or end of the data is not judged: the
+time of chance counts from before the run.
 
     sudo .venv/bin/python benchmarks/timeline.py [--runs 40] [--seconds 6]
 """
@@ -27,6 +28,7 @@ from in_turn import carried_out
 
 import netlimits
 from netlimits.archive.store import Archive
+from netlimits.evidence.sample.changes import LEAST_INTERVALS
 from netlimits.lab import labs
 
 EXPERIMENT = """\
@@ -38,6 +40,8 @@ repeat: {{replicates: {runs}, order: listed, seed: 1}}
 """
 RATES = (10_000_000, 14_000_000, 20_000_000, 30_000_000)
 DELAY = 0.002
+NEAR = LEAST_INTERVALS + 2
+"""Samples with data that a change must have on either side: the start and the end are no levels."""
 Planted = tuple[float, float, int, int]
 """Before and after the moment of a change, epoch seconds, and the rates in bit/s."""
 
@@ -122,10 +126,14 @@ def judge(results: Path, planted: dict[int, Planted]) -> None:
             alarms += bool(changes)
             continue
         since, until, first, second = planted[run]
-        judged += 1
-        far = frame[frame["throughput_mbps"].notna()]
+        far = frame[frame["throughput_mbps"].fillna(0.0) > 0]
         times = (far["time_s"] + frame.attrs["begin_s"]).to_numpy()
         first_sample, last_sample = np.searchsorted(times, [since, until])
+        if first_sample < NEAR or last_sample > len(times) - NEAR:
+            print(f"run {run}: {first_sample} samples before the change, "
+                  f"{len(times) - last_sample} after it: not judged")  # fmt: skip
+            continue
+        judged += 1
         near = [
             at for at in changes
             if first_sample - 1 <= np.searchsorted(times, at - 1e-6) <= last_sample + 1
@@ -134,7 +142,8 @@ def judge(results: Path, planted: dict[int, Planted]) -> None:
         others += bool(set(changes) - set(near))
         off = ", ".join(f"{at - until:+.2f}" for at in changes) or "none"
         apart = float(far["interval_s"].median())
-        print(f"run {run}, samples {apart:.2f} s apart: {first / 1e6:g} to {second / 1e6:g} Mbit/s "
+        print(f"run {run}, samples {apart:.2f} s apart, change after {first_sample} of "
+              f"{len(times)}: {first / 1e6:g} to {second / 1e6:g} Mbit/s "
               f"in {until - since:.2f} s; found, s after it: {off}")  # fmt: skip
     print(f"changes within one sample of their place: {hits} of {judged}")
     print(f"runs with another one besides: {others}; runs without a change that show one: "

@@ -140,7 +140,9 @@ def _around(parts: Mapping[str, Any], values: Values) -> Around:
         trace=Trace(**{**trace, "roles": tuple(trace["roles"])}) if trace else None,
         bulk=_bulk(bulk) if bulk and bulk["streams"] else None,
         search=search.read(sought, int(values[sought["of"]] or 0)) if sought else None,
-        profile=Profiling(**{**profile, "roles": tuple(profile["roles"])}) if profile else None,
+        profile=Profiling(**{**profile, "roles": tuple(profile.get("roles", ()))})
+        if profile
+        else None,
     )
 
 

@@ -570,6 +570,7 @@ def test_profiled_runs_lie_in_the_same_blocks_and_are_marked():
     ("profile", "parts", "problem"),
     [
         ({"roles": ["sendr"]}, {}, "no role is called sendr"),
+        ({"roles": ["sendr"], "runs": 4}, {}, "no role is called sendr"),
         ({"roles": ["b"]}, {"roles": ["a", "b", "c"]}, "b does not measure; profile a or c"),
         ({"frequency": 200_000}, {}, "must be at most 100000"),
         ({}, {"repeat": {"order": "coin-flips", "runs": 3}}, "needs blocks"),
