@@ -1,12 +1,13 @@
 """Planted changes of a link within a run: whether the timeline shows each, in its place.
 
 Runs over the shaped link of a lab of namespaces. In half of them the link's rate changes once, to
-another one, at a time of chance; the moment is this process's clock, which is that of the hosts.
+another one, at a time of chance after data began to pass; the moment is this process's clock, which
+is that of the hosts.
 The change is one of a tbf of the switch, which is made at once, or with `--by link` another `lab
 link`, which lets the traffic pass freely for some 0.4 s in between.
 Printed: the share of the changes that are found within one sample of their place, and of the runs
-without a change that show one. A change at the very start or end of the data is not judged: the
-time of chance counts from before the run.
+without a change that show one. A change too near to an end of the data for levels on both sides is
+not judged.
 
     sudo .venv/bin/python benchmarks/timeline.py [--runs 40] [--seconds 6]
 """
@@ -14,6 +15,7 @@ time of chance counts from before the run.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import subprocess
@@ -40,6 +42,8 @@ repeat: {{replicates: {runs}, order: listed, seed: 1}}
 """
 RATES = (10_000_000, 14_000_000, 20_000_000, 30_000_000)
 DELAY = 0.002
+DATA = 300_000
+"""Bytes after which data passes, not only what sets the run up."""
 NEAR = LEAST_INTERVALS + 2
 """Samples with data that a change must have on either side: the start and the end are no levels."""
 Planted = tuple[float, float, int, int]
@@ -65,17 +69,27 @@ class Planter:
         first, second = self.chance.sample(RATES, 2)
         self._shape(first)
         if done % 2 == 0 and done < self.runs:
-            wait = self.chance.uniform(1.5, self.seconds - 1.0)
+            wait = self.chance.uniform(2.0, self.seconds - 2.0)
             self._timer = threading.Thread(
                 target=self._change, args=(done + 1, wait, first, second)
             )
             self._timer.start()
 
     def _change(self, run: int, wait: float, first: int, second: int) -> None:
+        begin, until = self._passed(), time.monotonic() + 60
+        while self._passed() < begin + DATA and time.monotonic() < until:
+            time.sleep(0.05)
         time.sleep(wait)
         since = time.time()
         self._shape(second)
         self.planted[run] = since, time.time(), first, second
+
+    def _passed(self) -> int:
+        """Return the bytes that the switch sent to the receiver."""
+        port = self.lab.data_port(self.lab.hosts[1])
+        words = ["ip", "-n", self.lab.switch, "-s", "-j", "link", "show", "dev", port]
+        (shown,) = json.loads(subprocess.run(words, check=True, capture_output=True).stdout)
+        return int(shown["stats64"]["tx"]["bytes"])
 
     def _shape(self, rate: int) -> None:
         if self.by == "link":
@@ -120,6 +134,9 @@ def judge(results: Path, planted: dict[int, Planted]) -> None:
     judged = 0
     for run in campaign.ok_runs():
         frame = campaign.timeline(run)
+        if "throughput_mbps" not in frame:
+            print(f"run {run}: no samples of TCP")
+            continue
         changes = [at + frame.attrs["begin_s"] for at, _, _ in frame.attrs["changes"]]
         if run not in planted:
             plain += 1
