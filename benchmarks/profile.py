@@ -1,16 +1,17 @@
 """Profiles against the truth: changes that are known to move one category of CPU time.
 
     sudo .venv/bin/python benchmarks/profile.py RESULTS [--blocks 4] [--seconds 4]
-        [--change zerocopy …] [--duet]
+        [--mtu 1500] [--change zerocopy …] [--duet]
 
 Two of the lab's machines measure one TCP stream of iperf3, as they are and with one change at a
 time, in the same blocks: sendfile in place of copying (`zerocopy`), GRO off at the receiver, TX
 checksums off at the sender, 1,000 iptables rules at the receiver, WireGuard. The table has, for
 each change, the category that it should move and at which end: its costs without and with the
 change, and the difference with its interval; and how many of the other categories, of at least 1 %
-at either, stay within theirs. With `--duet` both sides of a duet are the same, at several send
-sizes: all differences should be within their intervals. A campaign in the folder RESULTS is not run
-again.
+at either, stay within theirs. The runs of each configuration are also compared with each other:
+half of the blocks with the other half, in all ways to choose them. With `--duet` both sides of a
+duet are the same, at several send sizes: all differences should be within their intervals. A
+campaign in the folder RESULTS is not run again.
 
 Exits with 1 where an interval holds 0, the difference has the wrong sign, more than 5 % of kernel
 samples are in functions without a category, or less than 95 % of a duet's categories agree.
@@ -19,6 +20,7 @@ samples are in functions without a category, or less than 95 % of a duet's categ
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import subprocess
 import sys
@@ -38,8 +40,6 @@ AGREE_PCT = 95.0
 SHARE_PCT = 1.0
 NONE = "none"
 SIZES = (1024, 8192, 32768, 131072)
-MTU = 1500
-"""That of most networks, at which GRO has much to merge."""
 
 
 class Truth(NamedTuple):
@@ -117,6 +117,21 @@ def differences(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     return changes[pd.concat(shares, axis=1).max(axis=1).reindex(changes.index) >= SHARE_PCT]
 
 
+def halves(frame: pd.DataFrame) -> tuple[int, int]:
+    """Return how many categories agree between halves of the same configuration's blocks."""
+    agree = total = 0
+    for _, runs in frame.groupby("change"):
+        counts = runs[runs["status"] == "ok"].groupby("block").size()
+        blocks = [*counts[counts == 2].index]
+        for first in itertools.combinations(blocks, len(blocks) // 2):
+            if len(first) < 2:
+                continue
+            parts = (runs[runs["block"].isin(half)] for half in (first, {*blocks} - {*first}))
+            own, of = within(differences(*(profile.profile(part, by=[]) for part in parts)))
+            agree, total = agree + own, total + of
+    return agree, total
+
+
 def of_duet(table: pd.DataFrame) -> tuple[int, int]:
     """Print how many categories of both sides agree at each size; return the sums."""
     agree = total = 0
@@ -168,12 +183,13 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, default=4)
     parser.add_argument("--seconds", type=int, default=4)
     parser.add_argument("--change", nargs="+", choices=TRUTHS, default=list(TRUTHS))
+    parser.add_argument("--mtu", type=int, default=1500, help="of the data link")
     parser.add_argument("--duet", action="store_true", help="both sides the same, no changes")
     given = parser.parse_args()
     given.results.mkdir(parents=True, exist_ok=True)
     folder = given.results / "profiles"
     if not folder.exists():
-        lab = labs.up(f"p{os.getpid()}", guest=labs.Guest(), mtu=MTU)
+        lab = labs.up(f"p{os.getpid()}", guest=labs.Guest(), mtu=given.mtu)
         try:
             file = given.results / "profiles.yaml"
             asked = experiment([] if given.duet else given.change, given.seconds, given.blocks)
@@ -199,6 +215,11 @@ def main() -> None:
         for line, good in lines(table):
             print(line)
             missed += [] if good else [line]
+        agree, total = halves(campaign.frame())
+        print(f"halves of the same: {agree} of {total} categories agree, "
+              f"{100 * agree / max(1, total):.1f} %")  # fmt: skip
+        if 100 * agree < AGREE_PCT * total:
+            missed.append(f"halves of the same, bound {AGREE_PCT:g} %")
     runs = profile.profiled(campaign.frame())
     unsorted = float(runs.filter(like="unsorted_pct").max().max())
     print(f"unsorted: at most {unsorted:.1f} % of a run's kernel samples")

@@ -236,11 +236,8 @@ def figures(counted: CountedDrops) -> dict[str, Scalar]:
         name = f"dropped_{drop.reason.lower()}"
         values[name] = int(values.get(name) or 0) + drop.count
     if lost:
-        values["dropped_where"] = "; ".join(
-            f"{drop.reason} at {drop.place}: {drop.count}" for drop in lost[:PLACES]
-        )
-        if not counted.separated:
-            values["dropped_where"] += f" ({TOGETHER})"
+        where = "; ".join(f"{drop.reason} at {drop.place}: {drop.count}" for drop in lost[:PLACES])
+        values["dropped_where"] = where if counted.separated else f"{where} ({TOGETHER})"
     return values
 
 
