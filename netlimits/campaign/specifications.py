@@ -106,9 +106,13 @@ class Specification:
 
     @property
     def receiver(self) -> str | None:
-        """The end that is sampled during the run, because the tool does not tell what arrives."""
+        """The end that is sampled during the run to count what arrives.
+
+        The tool does not count it; or it counts until its connection ends, which is too late for a
+        search: 40 ms of 2 s were 2 % of the rate.
+        """
         untold = tool(self.tool).needs_watch(self.options, self.connections)
-        return self.transfer.receiver if untold else None
+        return self.transfer.receiver if untold or self.around.search else None
 
     @property
     def counting(self) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ Subsystem sftp internal-sftp
 
 @dataclass(frozen=True, slots=True)
 class Guest:
-    """The configuration of a lab's machines; `memory` in MiB.
+    """The configuration of a lab's machines; `memory` in MiB, `nodes` of NUMA.
 
     Memory 0 and accelerator "" mean that they are still to be chosen.
     """
@@ -63,6 +63,7 @@ class Guest:
     memory: int = 0
     nic: str = "virtio"
     accelerator: str = ""
+    nodes: int = 1
 
     @property
     def queues(self) -> int:

@@ -29,7 +29,8 @@ FULL_PCT = 90.0
 """Of a CPU, or of the tool's time, what is used or waited for where CPU time is the limit: half of
 a CPU is less than a run needs that takes 60 % of it, whatever limits that."""
 EASED = 0.95
-"""Of the softirq of the busiest CPU, what is left of it where some of it went to other CPUs."""
+"""Of the busiest CPU's softirq, or of its share of the packets, what is left of it where some of it
+went to other CPUs."""
 
 
 def _median(runs: Runs, figure: Callable[[RunFigures], float | None]) -> float | None:
@@ -155,7 +156,14 @@ def _softirq(changed: Runs, without: Runs) -> str:
     def softirq(run: RunFigures) -> float | None:
         return run.received("cpu_peak_softirq_pct")
 
+    def share(run: RunFigures) -> float | None:
+        every, most = run.received("softnet_packets"), run.received("softnet_busiest")
+        return most / every if every and most is not None else None
+
     pair = _both(changed, without, softirq)
+    spread = _both(changed, without, share)
+    if spread and spread[0] < EASED * spread[1]:
+        return ""  # all CPUs may be as busy as the one was, with more packets
     if pair and pair[0] > EASED * pair[1]:
         return f"the busiest CPU has {pair[0]:.0f} % softirq still (before: {pair[1]:.0f} %)"
     return ""

@@ -164,3 +164,13 @@ def test_what_is_planned_repeats_nothing(tmp_path):
     assert not levels & {each.name for each in CLASSES}
     for part in text.split("send_size")[1:]:
         assert part.count("streams-x2, for loss") <= 1
+
+
+@pytest.mark.parametrize(("busiest", "state"), [(4e5, "open"), (2.1e5, "proven")])
+def test_spread_packets_prove_a_collision_though_all_cpus_are_then_as_busy(busiest, state):
+    """What moves is the share of one CPU, not how busy it is: twice the packets are there."""
+    taken = {"remote_softnet_packets": 4e5, "remote_softnet_busiest": 4e5}
+    one_queue = BY_CLASS["softirq-core"][0] | taken
+    spread = {"throughput_mbps": 1790.0, "remote_softnet_busiest": busiest}
+    row = told(campaign(one_queue, softirq_core=spread))
+    assert (row["class"], row["state"]) == ("softirq-core", state)

@@ -69,6 +69,7 @@ def bare(guest: Guest) -> tuple[str, ...]:
         *("-sandbox", "on,obsolete=deny,resourcecontrol=deny"),
         *("-m", str(guest.memory)),
         *("-smp", f"cpus={guest.cpus},maxcpus={max(guest.cpus, _ORDERED)}"),
+        *_nodes(guest),
     )
 
 
@@ -93,6 +94,19 @@ def command(lab: Lab, host: str, image: Image) -> tuple[str, ...]:
         *_nic("mgmt", lab.management_port(host), lab.link_address(host, MANAGEMENT_LINK)),
         *_nic("data", lab.data_port(host), lab.link_address(host, DATA_LINK), guest),
     )
+
+
+def _nodes(guest: Guest) -> tuple[str, ...]:
+    """Return QEMU's options for NUMA nodes, each with as many CPUs and as much memory."""
+    if guest.nodes < 2:
+        return ()
+    words: list[str] = []
+    for node in range(guest.nodes):
+        first, last = (guest.cpus * at // guest.nodes for at in (node, node + 1))
+        size = guest.memory * (node + 1) // guest.nodes - guest.memory * node // guest.nodes
+        words += ["-object", f"memory-backend-ram,id=node{node},size={size}M"]
+        words += ["-numa", f"node,nodeid={node},memdev=node{node},cpus={first}-{last - 1}"]
+    return tuple(words)
 
 
 def start(lab: Lab, host: str, image: Image) -> None:
@@ -156,5 +170,5 @@ def _nic(name: str, tap: str, address: str, guest: Guest | None = None) -> tuple
     device += f",rx_queue_size=1024,host_mtu={MTU_LIMIT}"
     if guest.queues > 1:
         backend += f",queues={guest.queues}"
-        device += f",mq=on,vectors={2 * guest.queues + 2}"
+        device += f",mq=on,rss=on,vectors={2 * guest.queues + 2}"
     return ("-netdev", backend, "-device", f"virtio-net-pci,{device}")

@@ -18,7 +18,7 @@ LABEL = Label(
     """factors: {mss: [536, 1460], send_size: [16384, 65536]}
 settings:
   - roles: [receiver]
-    xps: {queues: ["0-1", off]}
+    rss: {equal: 1}
     switch:
       verify: [sh, -c, "tc qdisc show dev data0 | grep -c clsact || :"]
       command:
@@ -37,7 +37,7 @@ measure:
 """,
     lab="--machines --cpus 2",
 )
-"""A virtual NIC receives a flow in the queue by which it sends that flow: here one for all ACKs.
+"""The NIC's table has one queue for all flows, of two.
 
 2,000 rules that are never true make softirq the limit, so that RPS shows what one more CPU adds.
 """
