@@ -84,16 +84,22 @@ def caps(settings: Iterable[SettingUse]) -> dict[str, Cap]:
         if options.get(option, "unlimited") != "unlimited":
             by_role |= dict.fromkeys(use.roles, _of_options(str(kind), option, options))
         if kind == "htb":
-            given = {name: value for name, value in options.items() if name != "kind"}
+            given = {name: options[name] for name in KINDS["htb"].units if name in options}
             try:
                 wish = KINDS["htb"].wish(given)
             except ValueError:  # the setting itself refuses it, with the reason
                 continue
             what = f"htb of {wish['ceil'] / 1e6:g} Mbit/s"
             burst = float(wish["cburst"]) + SEGMENTS  # with a token left a whole packet may go
-            cap = Cap(what, wish["ceil"], ON_A_QDISC, burst, packets=QUEUE)
+            cap = Cap(what, wish["ceil"], ON_A_QDISC, burst, packets=_waiting(options))
             by_role |= dict.fromkeys(use.roles, cap)
     return by_role
+
+
+def _waiting(htb: Mapping[str, Any]) -> int:
+    """Return the packets that wait behind an htb or its classes, at most."""
+    leaves = htb.get("classes") or [htb]
+    return sum(CHILD if "child" in leaf else QUEUE for leaf in leaves)
 
 
 def _of_options(kind: str, option: str, options: Mapping[str, Any]) -> Cap:

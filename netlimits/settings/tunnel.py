@@ -41,7 +41,11 @@ _MODULES = {"vxlan": "vxlan", "geneve": "geneve", "gre": "ip_gre", "wireguard": 
 _UNKNOWN = "ADDRESS"
 _ID = 4242
 
+_REDIRECTS = "net.ipv4.conf.all.send_redirects"
+"""A sysctl that the kernel sets to 0 when a WireGuard interface goes up, and leaves so."""
+
 _READ = r"""echo "mtu $(cat "/sys/class/net/$1/mtu")"
+echo "redirects $(cat /proc/sys/net/ipv4/conf/all/send_redirects)"
 for m in vxlan geneve ip_gre wireguard; do
     if [ -d "/sys/module/$m" ] || ! command -v modprobe >/dev/null ||
         modprobe -qn "$m" 2>/dev/null ||
@@ -166,7 +170,10 @@ class Tunnel:
         return Command(("sh", "-c", _READ, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return {"mtu", "has": modules and programs, "tunnel": its parts, {} if none is there}."""
+        """Return the state: "tunnel" has its parts, {} if none is there.
+
+        Shape: {"mtu", "has": modules and programs, "tunnel", "redirects": "1" if known}.
+        """
         mtu = re.search(r"^mtu ([0-9]+)$", completed.stdout, re.MULTILINE)
         if not mtu:
             reason = completed.complaint or f"exit status {completed.status}"
@@ -185,7 +192,13 @@ class Tunnel:
                     host=completed.host,
                 ) from None
         has = re.findall(r"^has (\S+)$", completed.stdout, re.MULTILINE)
-        return {"mtu": int(mtu[1]), "has": has, "tunnel": tunnel}
+        redirects = re.findall("^redirects ([01])$", completed.stdout, re.MULTILINE)
+        return {
+            "mtu": int(mtu[1]),
+            "has": has,
+            "tunnel": tunnel,
+            **({"redirects": redirects[0]} if redirects else {}),
+        }
 
     def check_found(self, interface: str, state: State) -> None:
         if state["tunnel"]:
@@ -225,6 +238,7 @@ class Tunnel:
             *(_keys(end) if kind == "wireguard" else ()),
             Command(address, sudo=True),
             Command(link, sudo=True),
+            *(_redirects(state) if kind == "wireguard" else ()),
         )
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
@@ -314,6 +328,13 @@ def _keys(end: Mapping[str, Any]) -> tuple[Command, ...]:
     # the peer's public key is known only there
     by_hand = Command(("wg", "set", INTERFACE, "…"), sudo=True)
     return (Command(script, stdin=keys, by_hand=(by_hand,)),)
+
+
+def _redirects(state: State) -> tuple[Command, ...]:
+    """Return the command that gives the host its redirects back, if it sent any."""
+    if state.get("redirects") != "1":
+        return ()
+    return (Command(("sysctl", "-w", f"{_REDIRECTS}=1"), sudo=True),)
 
 
 def _key(end: Mapping[str, Any], which: str) -> str:

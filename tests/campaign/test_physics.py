@@ -290,6 +290,16 @@ def test_an_htb_of_the_experiment_is_known_from_its_settings():
     assert caps.caps([SettingUse("qdisc", ("sender",), {"kind": "htb"}, 1)]) == {}
 
 
+def test_an_htb_with_classes_or_a_child_is_known_too():
+    class_ = {"rate": "10mbit", "burst": "16kb", "match": {"dscp": 46}}
+    shaped = {"kind": "htb", "rate": "50mbit", "burst": "32kb"}
+    classes = {**shaped, "classes": [class_, {**class_, "child": {"kind": "fq_codel"}}]}
+    child = {**shaped, "child": {"kind": "fq_codel"}}
+    for options, packets in ((classes, caps.QUEUE + caps.CHILD), (child, caps.CHILD)):
+        cap = caps.caps([SettingUse("qdisc", ("sender",), options, 1)])["sender"]
+        assert (cap.bps, cap.packets) == (50e6, packets)
+
+
 def test_an_htb_with_a_token_left_lets_many_segments_go_as_one_packet():
     """Measured between machines: 3.96 Mbit/s of TCP in 2.05 s behind an htb of 4 Mbit/s."""
     use = SettingUse("qdisc", ("sender",), {"kind": "htb", "rate": "4mbit", "burst": "16kb"}, 1)

@@ -156,6 +156,12 @@ def test_an_interface_that_came_is_one_difference_whatever_it_has():
     assert [*map(str, differences(state(), state(more)))] == ["new0: interface was not there"]
 
 
+def test_interfaces_that_come_with_a_tunnels_module_are_no_difference():
+    more = PRINTED.replace('{"ifname":"mgmt0"', '{"ifname":"gre0","flags":[]},{"ifname":"mgmt0"')
+    more = more.replace("@end", "unicast fd05::/64 dev gre0 table main\n@end")
+    assert [*map(str, differences(state(), state(more)))] == []
+
+
 def test_a_section_that_was_not_read_whole_is_not_compared():
     cut = PRINTED[: PRINTED.index("@ipv6") + 40]
     assert not differences(state(), state(cut))

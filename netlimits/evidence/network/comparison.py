@@ -17,6 +17,10 @@ _SECTIONS = {
 }
 
 
+_WITH_A_MODULE = ("gre0", "gretap0", "erspan0", "ip6gre0")
+"""Interfaces that the kernel creates with GRE's module, which a tunnel loads, and keeps."""
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """A leaf whose value differs between two readings; None: the leaf is missing."""
@@ -57,6 +61,10 @@ def differences(before: NetworkState, after: NetworkState) -> tuple[Difference, 
                 continue  # an interface or a module came or went
             different[leaf] = Difference(leaf, was.get(leaf), now.get(leaf))
     passing = {leaf.interface for leaf in different if leaf.kind == INTERFACE}
+    for name in _WITH_A_MODULE:
+        leaf = Leaf(INTERFACE, name, "")
+        if leaf in different and different[leaf].before is None:
+            del different[leaf]
     return tuple(
         difference
         for leaf, difference in sorted(different.items())
