@@ -77,12 +77,12 @@ def test_wireguards_keys_are_those_of_both_ends_and_in_no_command_line():
 
 def test_wireguard_does_not_take_the_hosts_redirects():
     """The kernel sets send_redirects of all interfaces to 0 when a WireGuard interface goes up."""
-    for found, kind, last in (
+    for before, kind, last in (
         ("1", "wireguard", "sysctl -w net.ipv4.conf.all.send_redirects=1"),
         ("0", "wireguard", "ip link set dev nltun0 mtu 1440 up"),
         ("1", "vxlan", "ip link set dev nltun0 mtu 1450 up"),
     ):
-        commands = TUNNEL.change("data0", {**NONE, "redirects": found}, end({"kind": kind}))
+        commands = TUNNEL.change("data0", {**NONE, "redirects": before}, end({"kind": kind}))
         assert " ".join(commands[-1].argv) == last
 
 
