@@ -26,7 +26,10 @@ QUEUE = 0.05
 """Seconds of data that a switch's port buffers at its rate."""
 
 _LEAST_QUEUE = 16
-"""Frames that a queue holds at least."""
+"""Frames of the largest size that a queue holds at least."""
+
+_LEAST_OF_PACKETS = 100
+"""Frames that the queue of so many packets a second holds at least: as many bytes of usual frames."""
 
 _TUNSETIFF = 0x400454CA
 _TAP_WITHOUT_HEADER = 0x0002 | 0x1000  # IFF_TAP, IFF_NO_PI
@@ -57,7 +60,8 @@ class Direction:
         self.delay, self.loss, self.mtu = delay, loss, mtu
         self.per_byte = 1 / rate if rate else 0.0
         self.per_frame = 1 / packets if packets else 0.0
-        self.limit = max(QUEUE, _LEAST_QUEUE * self.duration((mtu or 9000) + _HEADER))
+        least = _LEAST_QUEUE * self.duration((mtu or 9000) + _HEADER)
+        self.limit = max(QUEUE, least, _LEAST_OF_PACKETS * self.per_frame)
         self.free = 0.0
         self.flight: deque[tuple[float, bytes]] = deque()
 
