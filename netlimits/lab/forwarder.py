@@ -29,7 +29,7 @@ _LEAST_QUEUE = 16
 """Frames of the largest size that a queue holds at least."""
 
 _LEAST_OF_PACKETS = 100
-"""Frames that the queue of so many packets a second holds at least: as many bytes of usual frames."""
+"""Frames that the queue of so many packets a second holds at least: as many usual ones."""
 
 _TUNSETIFF = 0x400454CA
 _TAP_WITHOUT_HEADER = 0x0002 | 0x1000  # IFF_TAP, IFF_NO_PI
