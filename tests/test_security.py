@@ -154,7 +154,7 @@ def test_bulk_streams_quote_every_word(words: list[str]):
     show = Command(
         ("python3", "-IS", "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *words)
     )
-    whole = under_load.beside([show], show, Bulk(1, lead=0, tail=0))
+    whole = under_load.with_transactions([show], show, Bulk(1, lead=0, tail=0))
     ran = subprocess.run(whole.argv, capture_output=True, text=True)
     printed = [line for line in ran.stdout.splitlines() if line.startswith("[")]
     assert [json.loads(line) for line in printed] == [words, words]

@@ -323,7 +323,7 @@ def _fit(
     without = None if blocks is None else _leave_one_out(root, shares, blocks)
     if without is not None:
         each = zip(costs, without.T, strict=True)
-        limits = [intervals.jackknife(whole, part, confidence)[1:3] for whole, part in each]
+        limits = [intervals.jackknife(estimate, part, confidence)[1:3] for estimate, part in each]
     else:  # HC3
         half = np.sqrt(((inverse * errors / (1 - hat)) ** 2).sum(axis=1))
         half *= stdtrit(len(kib) - 2, (1 + confidence) / 2)

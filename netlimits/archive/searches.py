@@ -56,10 +56,10 @@ def searches(plan: Plan, records: Iterable[Record]) -> list[SearchTrials]:
     """Return all searches of a plan in their order, with the trials among these records."""
     experiment = plan.experiment
     options = dict(experiment.around["search"])
-    apart = {experiment.searched, *experiment.derived}
+    own_columns = {experiment.searched, *experiment.derived}
 
     def key(run: Run) -> tuple[object, ...]:
-        given = ((n, repr(v)) for n, v in run.values.items() if n not in apart)
+        given = ((n, repr(v)) for n, v in run.values.items() if n not in own_columns)
         return run.block, *sorted(given)
 
     every = {

@@ -104,7 +104,7 @@ def context(
         hosts=hosts,
         guards=session.guards.for_roles(roles),
         turns=prepared.turns(setup, ends, pace, roles),
-        paces=tuple(PaceTurn(way, prepared.paced(use), told) for way, use, told in ways),
+        paces=tuple(PaceTurn(way, prepared.paced(use), feature) for way, use, feature in ways),
         longest=max(host.patience.allow(client).deadline for host in hosts.values())
         + (profile.FOLD_SECONDS if planned.folds else 0),
     )

@@ -75,7 +75,7 @@ def default_path(experiment: Experiment) -> Path:
 
 
 def changed_hosts(campaign: Logbook, survey: Survey) -> tuple[str, ...]:
-    """How the hosts differ from those that the campaign began on, a sentence each."""
+    """Return a sentence for each difference of the hosts from the campaign's beginning."""
     return tuple(
         f"{role}: {mismatch}"
         for role in campaign.archive.machines

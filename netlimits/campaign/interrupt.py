@@ -63,7 +63,7 @@ class Stop:
         self.requested = ""
         self._interruptible = False
         self._before: dict[signal.Signals, Any] = {}
-        self._again = 0
+        self._delays = 0
 
     def __enter__(self) -> Stop:
         self._before = {number: signal.signal(number, self._hear) for number in SIGNALS}
@@ -104,14 +104,14 @@ class Stop:
 
     def _hear(self, number: int, frame: FrameType | None) -> None:
         self.requested = signal.Signals(number).name
-        self._again = 0
+        self._delays = 0
         self._hear_again(number, frame)
 
     def _hear_again(self, number: int, frame: FrameType | None) -> None:
         if not (self._interruptible and self.requested):
             return
-        if self._again < AGAIN and _holds_locks(frame):
-            self._again += 1
+        if self._delays < AGAIN and _holds_locks(frame):
+            self._delays += 1
             _alarm(MOMENT)
             return
         self._interruptible = False

@@ -41,10 +41,10 @@ class Testbed:
     def measure(
         self, specification: Specification, features: Features, last: Mapping[str, Command]
     ) -> dict[str, Completed]:
-        """Return the client between two readings of the evidence on every host, and what it needs.
+        """Run the client between two readings of the evidence on every host.
 
-        `last` is asked of the hosts of those roles in one go with the evidence after the client;
-        returns the answers to it.
+        `last` is asked of the hosts of those roles in one go with the evidence after the client.
+        Returns the answers to it.
         """
         hosts = self.hosts
         listening = {}
@@ -56,23 +56,27 @@ class Testbed:
             )
             if other := specification.other_server:
                 self.servers.serve(
-                    tool(other), {}, hosts[role], steps.beside(specification, at), self.stop.check
+                    tool(other),
+                    {},
+                    hosts[role],
+                    steps.bulk_server(specification, at),
+                    self.stop.check,
                 )
         planned = steps.measurement(specification, features, self.machines, listening)
         try:
-            with ExitStack() as beside:
-                for step in planned.looks:
-                    beside.enter_context(_looked_at(step, hosts[step.role]))
+            with ExitStack() as background:
+                for step in planned.samplers:
+                    background.enter_context(_sampled(step, hosts[step.role]))
                 counting = [
-                    beside.enter_context(_looked_at(step, hosts[step.role]))
+                    background.enter_context(_sampled(step, hosts[step.role]))
                     for step in planned.drops
                 ]
                 for step in planned.traces:
-                    beside.enter_context(_traced(step, hosts[step.role]))
+                    background.enter_context(_traced(step, hosts[step.role]))
                 _take(planned.before, hosts)
                 _wait_until_counted(counting)
                 for step in planned.profiles:
-                    beside.enter_context(_profiled(step, hosts[step.role]))
+                    background.enter_context(_profiled(step, hosts[step.role]))
                 client = hosts[planned.client.role]
                 client.step = planned.client.name
                 with self.stop.interruptible():
@@ -116,7 +120,7 @@ def _take(planned: Sequence[Step], hosts: Mapping[str, Recorder]) -> dict[str, l
 
 
 @contextmanager
-def _looked_at(step: Step, host: Recorder) -> Iterator[Server]:
+def _sampled(step: Step, host: Recorder) -> Iterator[Server]:
     """Sample the sockets and processes of a host during the run, or count its drops."""
     look = host.background(step.command)
     try:

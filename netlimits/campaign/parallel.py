@@ -104,12 +104,12 @@ def split(completed: Completed, count: int) -> tuple[Completed, ...]:
             f"{count} parallel streams {why}", status="timeout" if completed.timed_out else "failed"
         )
     return tuple(
-        replace(completed, status=int(out[2]), stdout=_whole(out[3]), stderr=_whole(err[3]))
+        replace(completed, status=int(out[2]), stdout=_unframed(out[3]), stderr=_unframed(err[3]))
         for out, err in zip(heads[::2], heads[1::2], strict=True)
     )
 
 
-def _whole(text: str) -> str:
+def _unframed(text: str) -> str:
     """Return the text between two markers, without the line breaks that the script added."""
     return text.removeprefix("\n").removesuffix("\n")
 

@@ -29,14 +29,14 @@ def in_order(session: Session, stop: Stop, on_progress: Callable[[Progress], Non
     a host is gone.
     """
     before = standing.outcomes(session.archive)
-    runs, again = cached(lambda: pending(session.plan, before))
+    runs, draw_again = cached(lambda: pending(session.plan, before))
     count, seconds = 0, 0.0
     for run in runs:  # a stream: a plan may have a million
         count += 1
         seconds += session.specification(run).seconds
     tally = Tally(before.counts, count, seconds)
     on_progress(progress := tally.progress())
-    for run in again():
+    for run in draw_again():
         record = carry_out(
             session, stop, run, before.attempts.get(run.number, 0), tally, on_progress
         )

@@ -54,11 +54,11 @@ class Step:
 class Steps:
     """The steps of one measurement, in their order; those of one kind on all hosts at once.
 
-    `looks`, `drops`, `traces` and `profiles` begin before the client and go on beside it.
+    `samplers`, `drops`, `traces` and `profiles` begin before the client and go on beside it.
     """
 
     servers: tuple[Step, ...]
-    looks: tuple[Step, ...]
+    samplers: tuple[Step, ...]
     drops: tuple[Step, ...]
     traces: tuple[Step, ...]
     before: tuple[Step, ...]
@@ -100,7 +100,7 @@ def measurement(
         return tuple(Step(role, step, cpu.READ) for role in roles)
 
     servers_beside = tuple(
-        Step(role, SERVER, tool(of).server({}, beside(specification, addresses[role])))
+        Step(role, SERVER, tool(of).server({}, bulk_server(specification, addresses[role])))
         for of in filter(None, (specification.other_server,))
         for role in remote
     )
@@ -185,7 +185,7 @@ def address(
     )
 
 
-def beside(specification: Specification, server: ServerAddress) -> ServerAddress:
+def bulk_server(specification: Specification, server: ServerAddress) -> ServerAddress:
     """Return the address of the bulk streams' server: that of the test's if it serves both."""
     other = specification.other_server
     return replace(server, port=tool(other).port) if other else server
@@ -211,7 +211,7 @@ def _traces(specification: Specification, machines: Mapping[str, Machine]) -> It
 def _look(
     specification: Specification, machines: Mapping[str, Machine], role: str, port: int
 ) -> Command:
-    """Return the command that looks at a host during a run.
+    """Return the command that samplers at a host during a run.
 
     At the receiver, where it is to tell what arrives, for each interim result at least once.
     """
@@ -249,7 +249,7 @@ def _look(
         connections=specification.connections,
         carrying=carrying,
         interface=machines[role].interface or "",
-        tools=(client, server, *_beside(specification), *_loads(specification, role)),
+        tools=(client, server, *_bulk_programs(specification), *_loads(specification, role)),
         deadline=length + LOOKS_MARGIN,
     )
 
@@ -260,7 +260,7 @@ def _drops(specification: Specification) -> Command:
     return drops.command(seconds, separate=specification.one_kernel)
 
 
-def _beside(specification: Specification) -> tuple[str, ...]:
+def _bulk_programs(specification: Specification) -> tuple[str, ...]:
     """Return the programs of the bulk streams, where they are another tool's."""
     other = specification.other_server
     return tool(other).processes({}) if other else ()
@@ -280,9 +280,11 @@ def _client(
     make = tool(specification.tool).client
     if bulk := specification.around.bulk:
         (server,) = (addresses[role] for role in specification.ends["remote"])
-        of_streams, at = tool(specification.stream_tool).client, beside(specification, server)
+        of_streams, at = tool(specification.stream_tool).client, bulk_server(specification, server)
         streams = [of_streams(o, features, at) for o in specification.streams_beside()]
-        return under_load.beside(streams, make(specification.options, features, server), bulk)
+        return under_load.with_transactions(
+            streams, make(specification.options, features, server), bulk
+        )
     return parallel.together(
         [
             make(specification.options, features, addresses[role])

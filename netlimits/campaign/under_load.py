@@ -84,7 +84,7 @@ def receivers(bulk: Bulk | None) -> tuple[str, ...]:
     return tuple(ends[way] for way in directions(bulk)) if bulk else ()
 
 
-def beside(streams: Sequence[Command], transactions: Command, bulk: Bulk) -> Command:
+def with_transactions(streams: Sequence[Command], transactions: Command, bulk: Bulk) -> Command:
     """Return a command that runs the streams and, in their midst, the transactions.
 
     It prints what the transactions' client printed first. Raises InputError when there are too
@@ -153,7 +153,7 @@ def figures(
     own = {"remote" if flow.sender == "local" else "local": flow.arrived for flow in flows}
     values: dict[str, Scalar] = {}
     for way, end in zip(directions(bulk), receivers(bulk), strict=True):
-        of_streams, least = alone(snapshots[end], bulk.streams)
+        of_streams, least = only_streams(snapshots[end], bulk.streams)
         if end in own and 0 < least <= APART * own[end]:
             raise ToolFailure(
                 f"the transactions carried about as much to the {end} host as a bulk stream did, "
@@ -213,7 +213,7 @@ def first_data(snapshots: Sequence[Snapshot], count: int, *, sent: bool) -> Begi
     return Begin()
 
 
-def alone(snapshots: Sequence[Snapshot], count: int) -> tuple[list[Snapshot], float]:
+def only_streams(snapshots: Sequence[Snapshot], count: int) -> tuple[list[Snapshot], float]:
     """Return snapshots of only the `count` connections that received most, and the least bytes.
 
     The bytes are 0 if there is no connection.
@@ -228,7 +228,7 @@ def alone(snapshots: Sequence[Snapshot], count: int) -> tuple[list[Snapshot], fl
 
 
 def _most(snapshots: Sequence[Snapshot], sent: bool) -> dict[tuple[str, str], float]:
-    """Return the bytes that each connection carried in the end, the busiest one first."""
+    """Return the bytes that each connection carried in the end, the busiest first."""
     most: dict[tuple[str, str], float] = {}
     for snapshot in snapshots:
         for each in snapshot.connections:

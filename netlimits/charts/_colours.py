@@ -88,8 +88,8 @@ def series_styles(
     labels = {key: ", ".join(wording.phrases(key, of)) or without for key in keys}
     names = {key: wording.label(v for v in key if not _number(v)) for key in keys}
     sizes = {key: wording.label(v for v in key if _number(v)) for key in keys}
-    alone = len(set(names.values())) == 1 < len(set(sizes.values()))
-    if alone and not set(map(str.lower, names.values())) & set(KNOWN):
+    by_size = len(set(names.values())) == 1 < len(set(sizes.values()))
+    if by_size and not set(map(str.lower, names.values())) & set(KNOWN):
         names = dict(sizes)
     elif len(set(sizes.values())) == 1:
         sizes = dict(names)

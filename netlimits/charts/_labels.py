@@ -99,9 +99,9 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, float, SeriesStyle]]) -> 
         to_axes = axes.transData + axes.transAxes.inverted()
         points = [to_axes.transform((x, y)).tolist() for x, y, _ in ends]
         places = spaced([point[1] for point in points], 1.35 * LINE / height)
-        for (x, y), (text, leader), beside in zip(points, labels, places, strict=True):
-            text.set_y(beside)
-            leader.set_data([x + GAP, TEXTS - GAP], [y, beside])
+        for (x, y), (text, leader), level in zip(points, labels, places, strict=True):
+            text.set_y(level)
+            leader.set_data([x + GAP, TEXTS - GAP], [y, level])
 
     for limits in ("xlim_changed", "ylim_changed"):
         axes.callbacks.connect(limits, place)

@@ -118,11 +118,11 @@ def explain(
             echo("\n".join([*_wrapped(line, 0), ""]))
         for _, row in verdicts.iterrows():
             echo("\n".join(_lines(row, derived)))
-        if source.campaign and run is None and _alone(source.campaign):
+        if source.campaign and run is None and _can_continue(source.campaign):
             for line in _commands(verdicts, shlex.quote(str(results))):
                 echo(line)
-    if beside := caveats.disturbance(frames.last_attempts(source.frame)):
-        echo(beside, err=as_json)
+    if caveat := caveats.disturbance(frames.last_attempts(source.frame)):
+        echo(caveat, err=as_json)
 
 
 def _write_sequel(
@@ -225,11 +225,11 @@ def _lines(row: pd.Series[Any], derived: Collection[str]) -> list[str]:
         lines += _wrapped(row["proof"])
     if row["runner_up"]:
         near = row["runner_up"] == row["points_to"]
-        beside = f"Nearest is {row['runner_up']}, but" if near else f"Not {row['runner_up']}:"
-        lines += _wrapped(f"{beside} {row['why_not']}")
-    for told in ("known", "bounds"):
-        if row[told]:
-            lines += _listed(row[told])
+        start = f"Nearest is {row['runner_up']}, but" if near else f"Not {row['runner_up']}:"
+        lines += _wrapped(f"{start} {row['why_not']}")
+    for column in ("known", "bounds"):
+        if row[column]:
+            lines += _listed(row[column])
     if row["decide"]:
         lines += _wrapped(f"To decide: {row['decide']}")
     return [*lines, ""]
@@ -249,7 +249,7 @@ def _agreement(row: pd.Series[Any]) -> str:
     return f"{100 * row['confidence']:.0f} % of {runs:,} runs{sample}"
 
 
-def _alone(campaign: Campaign) -> bool:
+def _can_continue(campaign: Campaign) -> bool:
     """Return True if --next can continue the campaign: it ran here, on two hosts, with one side."""
     return not (campaign.imported or campaign.experiment.mesh or campaign.experiment.sides)
 

@@ -25,7 +25,7 @@ from netlimits.cli.shared.results import (
     opened,
     say,
     say_missing,
-    whole_if_need_be,
+    with_needed_columns,
 )
 from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import DataError, InputError
@@ -108,8 +108,8 @@ def figures(
         "title": title,
         "pool": list(pool),
     }
-    first, alone = results[0], len(results) == 1 and results[0].is_dir()
-    folder = out or (first if alone else first.parent) / "figures"
+    first, single = results[0], len(results) == 1 and results[0].is_dir()
+    folder = out or (first if single else first.parent) / "figures"
     if not out and folder.parent.is_dir() and LIST not in of:
         refuse_folder(folder.parent)
 
@@ -140,7 +140,7 @@ def figures(
     if LIST in of:
         list_metrics(drawing.marked(source))
         return
-    drawn, failed = whole_if_need_be(source, figures_of)
+    drawn, failed = with_needed_columns(source, figures_of)
     if failed and not drawn:
         raise failed[0]
     inside = source.campaign is not None and not out

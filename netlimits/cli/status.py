@@ -128,14 +128,14 @@ def _running(at_work: Mapping[str, Any]) -> str:
     """Return a text such as "running: process 812 of rick, since 2026-01-01 12:00:00 UTC, …"."""
     since = at_work["since"]
     clock = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(since)) if since else ""
-    again = at_work["attempt"] or 1
+    attempt = at_work["attempt"] or 1
     run = f"at run {at_work['run']}" if at_work["run"] else "between two runs"
     if len(runs := at_work.get("runs", ())) > 1:
         run = f"at {len(runs)} runs: {', '.join(map(str, runs))}"
     parts = [
         f"running: {at_work['by']}",
         f"since {clock}" if clock else "",
-        run + (f", attempt {again}" if again > 1 else ""),
+        run + (f", attempt {attempt}" if attempt > 1 else ""),
     ]
     return ", ".join(part for part in parts if part)
 

@@ -23,7 +23,7 @@ from netlimits.cli.shared.results import (
     list_metrics,
     opened,
     say_missing,
-    whole_if_need_be,
+    with_needed_columns,
 )
 from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import DataError, InputError
@@ -138,7 +138,7 @@ def table(
 
     if isinstance(options["improvement"], dict):
         improvements.refuse_absent(source.frame, options["improvement"])
-    texts, failed = whole_if_need_be(source, rendered)
+    texts, failed = with_needed_columns(source, rendered)
     if failed and not texts:
         raise failed[0]
     if form in ("csv", "json") and len(texts) > 1:

@@ -129,7 +129,7 @@ class Interleaved:
 
 
 def on_both_sides(experiment: Experiment) -> tuple[int, list[int]]:
-    """How many configurations a duet's sides have in common, and how many each has."""
+    """Return the number of configurations on both sides, and on each side."""
     each = [_values(side) for side in experiment.sides.values()]
     common = set.intersection(*(set(values) for values in each))
     return len(common), [len(values) for values in each]
@@ -168,9 +168,11 @@ def _refuse(before: Experiment, after: Experiment) -> None:
             )
             raise _error(after, problem, key)
     ours, theirs = set(resolution.names(before)), set(resolution.names(after))
-    if alone := sorted(ours ^ theirs):
-        where = "first" if alone[0] in ours else "second"
-        problem = f"{alone[0]} is a name of the {where} side only: both sides need the same factors"
+    if unshared := sorted(ours ^ theirs):
+        where = "first" if unshared[0] in ours else "second"
+        problem = (
+            f"{unshared[0]} is a name of the {where} side only: both sides need the same factors"
+        )
         raise _error(after, problem, "factors")
     if before.around.get(PROFILE) != after.around.get(PROFILE):
         problem = "differs from the first side's; profile both sides alike"

@@ -39,8 +39,8 @@ def rest(path: Path, overrides: Sequence[tuple[str, str]]) -> tuple[Plan, bool] 
         left = plan_errors.left(experiment, known)
         if left is None or any(_about_packets(cut) for cut in left.cuts):
             return None
-        whole = not any(cut[0] in ("measure", "streams") for cut in left.cuts)
-        return Plan(seeded(left.experiment)), whole
+        options_valid = not any(cut[0] in ("measure", "streams") for cut in left.cuts)
+        return Plan(seeded(left.experiment)), options_valid
     except DocumentError:
         return None
 

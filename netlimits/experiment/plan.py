@@ -261,7 +261,7 @@ class Plan:
         return self.skipped.get(resolution.tool_of(self.experiment, values), "")
 
     def left_out(self) -> Counter[str]:
-        """How many runs of each tool are left out."""
+        """Return the number of runs left out for each tool."""
         if not self.skipped:
             return Counter()
         tools = (resolution.tool_of(self.experiment, run.values) for run in self.runs())
@@ -289,11 +289,10 @@ class Plan:
         return len(self)
 
     def seconds(self, groups: Mapping[str, str] | None = None, at_once: int = 0) -> float:
-        """How long the whole plan will take about, from what its tools say of one run.
+        """Return the approximate duration of the plan in seconds, from what its tools say of a run.
 
-        Of a mesh with as many pairs `at_once`, and `groups` of hosts that take turns.
-
-        Raises DocumentError of all errors in options.
+        For a mesh, `at_once` pairs run at a time, and hosts of a group in `groups` take turns.
+        Raises DocumentError for all errors in options.
         """
         raise_all(self._setups.errors())
         if self.experiment.mesh:
@@ -390,15 +389,17 @@ class Plan:
         draw = None if repeat.order == "listed" else random.Random(repeat.seed).random  # noqa: S311
         if repeat.order == "shuffled":
             every = ((block, number) for block in blocks for number in configurations(block))
-            chosen = pairs.ordered(every, lambda row: self._apart(*row), draw)
+            chosen = pairs.ordered(every, lambda row: self._round_key(*row), draw)
             return ((1, number) for _, number in chosen)
         return (
             (block, number)
             for block in blocks
-            for number in pairs.ordered(configurations(block), partial(self._apart, block), draw)
+            for number in pairs.ordered(
+                configurations(block), partial(self._round_key, block), draw
+            )
         )
 
-    def _apart(self, block: int, number: int) -> tuple[Any, tuple[str, str]]:
+    def _round_key(self, block: int, number: int) -> tuple[Any, tuple[str, str]]:
         """Return a block with a configuration but for its pair, and the pair."""
         number %= len(self.configurations)
         values = self._configuration(number).values
@@ -406,7 +407,7 @@ class Plan:
         return (block, self.configurations.kind(number, Mesh.SENDER)), pair  # type: ignore[union-attr]
 
     def round_count(self) -> int:
-        """How many rounds of a mesh there are in its first block."""
+        """Return the number of rounds in the first block of a mesh."""
         block = itertools.takewhile(lambda run: run.block == 1, self.runs())
         pairs = ((run.values[Mesh.SENDER], run.values[Mesh.RECEIVER]) for run in block)
         return max(rounds.numbered(pairs), default=0)

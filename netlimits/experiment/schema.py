@@ -254,8 +254,8 @@ def _repeat() -> dict[str, Any]:
 
 def document_schema() -> dict[str, Any]:
     """Return the whole schema, for editors (draft 2020-12)."""
-    whole = structure()
-    keys = whole["properties"]
+    schema = structure()
+    keys = schema["properties"]
     keys["settings"]["items"]["minProperties"] = 2  # checks say it in better words
     entries = [word_entry(), table_entry(), *map(chart_entry, KINDS)]
     keys["report"] = {**_REPORT, "items": {"anyOf": entries}}
@@ -264,7 +264,7 @@ def document_schema() -> dict[str, Any]:
     measures = {tool.name: templated(measured(tool.schema)) for tool in TOOLS}
     keys["measure"]["properties"] = measures
     keys |= {name: templated(part) for name, part in AROUND.items()}
-    return {"$schema": DRAFT, **whole}
+    return {"$schema": DRAFT, **schema}
 
 
 def templated(schema: Any) -> Any:

@@ -66,9 +66,9 @@ def resolve(options: Any, values: Values) -> Any:
         return [resolve(inner, values) for inner in options]
     if not is_template(options):
         return options
-    whole = _ANY.fullmatch(options)
-    if whole:
-        return values[whole[1]]
+    lookup = _ANY.fullmatch(options)
+    if lookup:
+        return values[lookup[1]]
     return _ANY.sub(lambda match: written(values[match[1]]), options)
 
 

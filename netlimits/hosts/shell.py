@@ -199,7 +199,7 @@ class Shell:
             if not self.usable:
                 self._stream.close()
         # A second login, to end a command, takes about as long as this one took.
-        self._again = 2 * (time.monotonic() - began)
+        self._relogin_s = 2 * (time.monotonic() - began)
 
     def run(self, command: Command) -> Completed:
         """Run a command, as `Host.run` does. Raises HostError if sudo refuses it."""
@@ -291,9 +291,9 @@ class Shell:
 
         A late signal would hit the next command, where one process runs all of them.
         """
-        killer = self._login.open(f"exec kill -TERM {pid}", STALL + self._again)
+        killer = self._login.open(f"exec kill -TERM {pid}", STALL + self._relogin_s)
         try:
-            until = time.monotonic() + KILL_GRACE + self._again
+            until = time.monotonic() + KILL_GRACE + self._relogin_s
             while not killer.exchange(memoryview(b""), TICK).exited:
                 if time.monotonic() > until:
                     break
@@ -302,7 +302,7 @@ class Shell:
 
     def pid(self) -> int | None:
         """Return the process of the command that another thread runs here, once it is known."""
-        until = time.monotonic() + STALL + self._again
+        until = time.monotonic() + STALL + self._relogin_s
         while (talk := self._running) is None or not talk.marks:
             if time.monotonic() > until:
                 return None
@@ -337,7 +337,7 @@ class Shell:
             talk.until(1, 1.0)
             pid = int(talk.out.marks[0])
             self._terminate(pid)
-            talk.until(LAST, KILL_GRACE + STALL + self._again)
+            talk.until(LAST, KILL_GRACE + STALL + self._relogin_s)
             self.usable = True
         except (Broken, HostError, ValueError):
             pass

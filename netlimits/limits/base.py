@@ -81,11 +81,11 @@ class Sign:
 class Intervention:
     """The one change that decides: what to do, and what then happens.
 
-    `change` says it in words, `what` names it in `changes.CHANGES` (nothing: it is made by hand),
-    `times` is how many times as much as before. It proves the class when the ratio of throughput
-    with the change over without it, in the same blocks, lies from `least` to `most`. `alone` says
-    that the change moves what this class limits and hardly anything else; then it proves the class
-    even where counters do not suggest it.
+    `change` describes it in words. `what` names it in `changes.CHANGES`, or is empty if the change
+    is made by hand. `times` is the factor by which the resource changes. The class is proven if the
+    ratio of throughput with the change to that without it, in the same blocks, is from `least` to
+    `most`. `specific` says that the change moves what this class limits and hardly anything else;
+    then it proves the class even if counters do not suggest it.
     """
 
     change: str
@@ -93,7 +93,7 @@ class Intervention:
     times: float = 1.0
     least: float = 0.0
     most: float = math.inf
-    alone: bool = True
+    specific: bool = True
 
     @property
     def level(self) -> str:

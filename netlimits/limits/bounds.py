@@ -57,7 +57,7 @@ def _shaper(run: RunFigures) -> Ceiling | None:
     return Ceiling(run.shaper_mbps * rate / wire, "less headers")
 
 
-def _told(run: RunFigures) -> Ceiling | None:
+def _goal(run: RunFigures) -> Ceiling | None:
     return Ceiling(run.goal_mbps, "as it was told") if run.goal_mbps else None
 
 
@@ -91,8 +91,8 @@ def _loss(run: RunFigures) -> Ceiling | None:
     if not share or not rtt or not mss or (run.sent("own_pace_pct") or 0) > 50:
         return None
     segments = max(MATHIS / math.sqrt(share), CUBIC * (rtt / 1e6 / share) ** 0.75)
-    told = f"{100 * share:.2g} % sent again at a round trip of {rtt:,.0f} µs"
-    return Ceiling(segments * mss * 8 / rtt * run.flows, told)
+    how = f"{100 * share:.2g} % sent again at a round trip of {rtt:,.0f} µs"
+    return Ceiling(segments * mss * 8 / rtt * run.flows, how)
 
 
 def _pace(run: RunFigures) -> Ceiling | None:
@@ -116,8 +116,8 @@ def _slow_start(run: RunFigures) -> Ceiling | None:
     if not rtt or not mss or not elapsed or elapsed * 1e6 / rtt > LONG:
         return None
     segments = INITIAL_WINDOW * (2 ** (elapsed * 1e6 / rtt) - 1)
-    told = f"{elapsed * 1e6 / rtt:.0f} round trips from {INITIAL_WINDOW:.0f} segments"
-    return Ceiling(segments * mss * 8 / 1e6 / elapsed * run.flows, told)
+    how = f"{elapsed * 1e6 / rtt:.0f} round trips from {INITIAL_WINDOW:.0f} segments"
+    return Ceiling(segments * mss * 8 / 1e6 / elapsed * run.flows, how)
 
 
 def _cpu(run: RunFigures, end: str) -> Ceiling | None:
@@ -143,7 +143,7 @@ BOUNDS: Mapping[str, Callable[[RunFigures], Ceiling | None]] = {
     "link": _link,
     "PCIe": _pcie,
     "the sender's qdisc": _shaper,
-    "the rate asked for": _told,
+    "the rate asked for": _goal,
     "pace": _pace,
     "receive window": _receive_window,
     "send buffer": _send_buffer,

@@ -93,7 +93,7 @@ def arrived(of: Configured, times: float) -> Levels | str:
 
 
 def seconds(of: Configured, times: float) -> Levels | str:
-    """Return a run of `times` as many seconds."""
+    """Make the run `times` as long."""
     length = of.setup.options.get("seconds")
     if not isinstance(length, int | float):
         return f"{of.setup.tool} is told no seconds"
@@ -169,7 +169,7 @@ def rps(of: Configured, times: float) -> Levels | str:
 
 
 def delay(of: Configured, times: float) -> Levels | str:
-    """Return a round trip of `times` as long, by netem at the sender."""
+    """Make the round trip `times` as long, by netem at the sender."""
     if of.one_machine:
         return "both ends are one machine, whose clock ticks more slowly than such a round trip"
     if of.use("qdisc", of.sender):

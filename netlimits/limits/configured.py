@@ -38,7 +38,7 @@ class Configured:
     rtt_us: float | None = None
 
     def group(self, end: str) -> str:
-        """Return the role, as the file has it, at an end."""
+        """Return the role at an end, as the file has it."""
         groups = list(self.experiment.groups or self.experiment.roles)
         return groups[0] if end == "local" else groups[-1]
 

@@ -57,7 +57,7 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
 
     frame, evidence = evidence_of(results)
     rows = {index: of_run(run) for index, run in evidence.items()}
-    factors = _told_by(frame)
+    factors = _identifying(frame)
     every = frames.with_outcome(
         results if isinstance(results, pd.DataFrame) else results.frame(frames.TELLING)
     )
@@ -93,8 +93,8 @@ def _profiled(results: Campaign | pd.DataFrame) -> pd.DataFrame:
 
     if isinstance(results, pd.DataFrame):
         return sentences.runs(results)
-    whole = "profile" in results.experiment.around
-    return sentences.runs(results.frame(None if whole else frames.TELLING))
+    has_profiles = "profile" in results.experiment.around
+    return sentences.runs(results.frame(None if has_profiles else frames.TELLING))
 
 
 def _ok_runs(part: pd.DataFrame, judged: int) -> int:
@@ -103,7 +103,7 @@ def _ok_runs(part: pd.DataFrame, judged: int) -> int:
     return counts.get(str(part["config"].iloc[0]), judged) if counts else judged
 
 
-def _told_by(frame: pd.DataFrame) -> list[str]:
+def _identifying(frame: pd.DataFrame) -> list[str]:
     """Return the columns to tell configurations by; none where there is one configuration.
 
     Interventions are levels of one: each has a hash of its own.

@@ -118,8 +118,8 @@ class RunFigures:
 
         One connection is one thread's work: a server's others only wait for the next.
         """
-        alone = 1 in (self.own(f"{end}_threads"), self.own(f"{end}_connections"))
-        return self.process_pct(end) if alone else None
+        single = 1 in (self.own(f"{end}_threads"), self.own(f"{end}_connections"))
+        return self.process_pct(end) if single else None
 
     def process_pct(self, end: str) -> float | None:
         """How busy the tool was at an end, % of one CPU, which it cannot be for more than 100."""
@@ -189,8 +189,8 @@ class RunFigures:
     @property
     def retransmitted(self) -> float | None:
         """Return the share of TCP's segments that were sent again; None where it is not known."""
-        again, out = self.sent("tcp_retrans_segs"), self.sent("tcp_out_segs")
-        return None if again is None or not out or self.udp else again / out
+        retransmitted, out = self.sent("tcp_retrans_segs"), self.sent("tcp_out_segs")
+        return None if retransmitted is None or not out or self.udp else retransmitted / out
 
     @property
     def unread(self) -> float | None:

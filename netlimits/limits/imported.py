@@ -66,11 +66,11 @@ def partly(run: RunFigures) -> Mapping[str, str]:
 def _losses(runs: Sequence[RunFigures]) -> Iterator[str]:
     """Yield TCP's retransmits, with their share of the segments if known, and UDP's loss."""
     sender = runs[0].sender
-    again = _median(runs, f"{sender}_transport_retrans")
-    if again is not None:
+    retransmitted = _median(runs, f"{sender}_transport_retrans")
+    if retransmitted is not None:
         shares = [share for run in runs if (share := _retransmitted(run)) is not None]
-        of = f" ({100 * median(shares):.2g} %)" if shares and again else ""
-        yield f"{again:,.0f} segments sent again{of}"
+        of = f" ({100 * median(shares):.2g} %)" if shares and retransmitted else ""
+        yield f"{retransmitted:,.0f} segments sent again{of}"
     lost = _median(runs, "loss_pct")
     if lost is not None:
         yield f"{lost:.2g} % of the datagrams lost"
@@ -78,12 +78,12 @@ def _losses(runs: Sequence[RunFigures]) -> Iterator[str]:
 
 def _retransmitted(run: RunFigures) -> float | None:
     """Return the share of the segments that were sent again, by the data and the MSS."""
-    again = run.figure(f"{run.sender}_transport_retrans")
+    retransmitted = run.figure(f"{run.sender}_transport_retrans")
     mss = run.figure("transport_mss_bytes") or run.figure("mss")
     rate, elapsed = run.throughput or run.sent("send_throughput_mbps"), run.elapsed
-    if again is None or not mss or not rate or not elapsed:
+    if retransmitted is None or not mss or not rate or not elapsed:
         return None
-    return again / (rate * 1e6 / 8 * elapsed / mss + again)
+    return retransmitted / (rate * 1e6 / 8 * elapsed / mss + retransmitted)
 
 
 def _round_trip(runs: Sequence[RunFigures]) -> Iterator[str]:

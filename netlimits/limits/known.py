@@ -120,10 +120,10 @@ def one_kernel(known: Mapping[str, float]) -> str:
     if "one_kernel_cpu_pct" not in known:
         return ""
     others = known.get("others_cpu_pct")
-    beside = "" if others is None else f", other programs {others:.0f} % of one"
+    others_text = "" if others is None else f", other programs {others:.0f} % of one"
     return (
         "Both ends run on one kernel: their CPU figures are of the same CPUs, which were "
-        f"{known['one_kernel_cpu_pct']:.0f} % busy{beside}."
+        f"{known['one_kernel_cpu_pct']:.0f} % busy{others_text}."
     )
 
 

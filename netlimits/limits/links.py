@@ -92,7 +92,7 @@ class DataLinks:
         return decimal_bits(rate) * streams / 1e6 or None if rate else None
 
     def send_bytes(self, run: int) -> int | None:
-        """How many bytes the tool is told to send with each call; None where it is told no size."""
+        """Return the size of each send that the tool was asked for, in bytes, or None."""
         if self._campaign.imported:
             return None
         setup = self._campaign.plan.setup(self._runs[run].values)
@@ -160,10 +160,10 @@ class DataLinks:
         if of.config not in self._paths:
             setup = campaign.plan.setup(of.values)
             uses = [use for use in setup.settings if use.name in OF_PATHS]
-            told = tuple((use.name, use.roles, str(use.options)) for use in uses)
+            set_up = tuple((use.name, use.roles, str(use.options)) for use in uses)
             roles = tuple(campaign.experiment.side_of(of.values).roles)
             streams = setup.around.streams * int(setup.options.get("parallel", 1))
-            self._paths[of.config] = (roles, setup.around.family, streams, told)
+            self._paths[of.config] = (roles, setup.around.family, streams, set_up)
         return self._paths[of.config]
 
     def _set(self, setting: str, run: int) -> Iterator[Any]:

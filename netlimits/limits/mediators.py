@@ -54,7 +54,7 @@ def _connections(changed: Runs, without: Runs) -> str:
 
 
 def _own_server(changed: Runs, without: Runs) -> str:
-    """Return a second stream that waits for the same reader adds nothing, whatever limits."""
+    """Return why a second stream proves nothing if it waits for the same reader, or ""."""
     unread = _median(changed, lambda run: run.unread)
     if unread is None or unread < SAME_READER:
         return ""
@@ -198,7 +198,7 @@ def _delay(changed: Runs, without: Runs) -> str:
 
 
 def _transactions(changed: Runs, without: Runs) -> str:
-    """Return a stream follows the round trip, whichever window or losses limit it."""
+    """Return why a stream proves nothing: it follows the RTT whatever limits it, or ""."""
     if any(run.transactions for run in (*changed, *without)):
         return ""
     return "no transactions were measured, and a stream's window has it follow the round trip"

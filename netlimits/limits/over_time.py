@@ -85,15 +85,15 @@ def _of_run(run: RunFigures, frame: pd.DataFrame, number: int | None) -> str:
     limits = [of_run(each) for each in (early, late)]
     names = [verdict.limit for verdict in limits]
     head = f"Run {number}: from" if number else "From"
-    told = (
+    sentence = (
         f"{head} second {at:.1f} on throughput was {mbps(after)} instead of {mbps(before)}"
         f"{_moved(early, late)}."
     )
     if names[0] == names[1]:
         alike = f" Both parts by themselves: {names[0]}." if names[0] != UNDETERMINED else ""
-        return told + alike
+        return sentence + alike
     tail = "" if names[1] == UNDETERMINED else f" {limits[1].sentence}"
-    return f"{told} By itself the part before is {names[0]}, that after {names[1]}.{tail}"
+    return f"{sentence} By itself the part before is {names[0]}, that after {names[1]}.{tail}"
 
 
 def figures(run: RunFigures, frame: pd.DataFrame, since: float, until: float) -> RunFigures:

@@ -159,7 +159,7 @@ def proved(
     """
     by_class = _considered(verdict, by_class, applicable)
     own = by_class.get(verdict.limit)
-    specific = {limit.name for limit in CLASSES if limit.intervention.alone}
+    specific = {limit.name for limit in CLASSES if limit.intervention.specific}
     refuted = {proof.name for proof in by_class.values() if proof.state == REFUTED}
     standing = {*by_class, *verdict.leading} - refuted
     others = [

@@ -156,7 +156,7 @@ def _sysctls(campaign: Campaign, role: str) -> Mapping[str, Any]:
 
 
 def _cpus(campaign: Campaign) -> Mapping[str, int]:
-    """How many CPUs the first host of each end has; without those that are not known."""
+    """Return the number of CPUs of each end's first host; unknown ones are left out."""
     counts = {}
     for end, roles in campaign.experiment.ends.items():
         fact = campaign.archive.facts(roles[0]).get("cpu", {})

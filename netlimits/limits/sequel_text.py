@@ -53,11 +53,11 @@ def text(
 
     Runs take as many `seconds`, or as long as the campaign's.
     """
-    whole = _document(campaign.experiment, planned, name, replicates, bare=bare)
-    for options in whole["measure"].values() if seconds else ():
+    data = _document(campaign.experiment, planned, name, replicates, bare=bare)
+    for options in data["measure"].values() if seconds else ():
         options["seconds"] = seconds
     written = yaml.safe_dump(
-        whole, sort_keys=False, allow_unicode=True, width=_WIDTH, default_flow_style=None
+        data, sort_keys=False, allow_unicode=True, width=_WIDTH, default_flow_style=None
     )
     return _head(campaign, planned) + str(written)
 

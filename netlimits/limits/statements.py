@@ -45,11 +45,11 @@ def sentences(own: Proof | None, by_class: Mapping[str, Proof]) -> Iterator[str]
     for group in by_level.values():
         head, *_ = group
         change = head.limit.intervention.change.partition(":")[0]
-        told = [_said(proof, own) for proof in group]
+        clauses = [_said(proof, own) for proof in group]
         if not head.figures:
-            yield f"{change[:1].upper()}{change[1:]}: {'; '.join(told)}."
+            yield f"{change[:1].upper()}{change[1:]}: {'; '.join(clauses)}."
             continue
-        yield f"With {change} throughput was {head.figures}: {'; '.join(told)}."
+        yield f"With {change} throughput was {head.figures}: {'; '.join(clauses)}."
         if supported := _supported(group):
             yield supported
 

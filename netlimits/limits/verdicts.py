@@ -137,9 +137,9 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
         of = replace(of, share=share, runs=len(verdicts), leading=leading[:LEADING], likely=likely)
         return replace(of, of=place, scores=scores)
     words = ", ".join(f"{name} in {count}" for name, count in counts.most_common())
-    told = counts[likely[0]]
+    agreed = counts[likely[0]]
     first = [verdict for verdict in verdicts if likely[0] in (verdict.limit, verdict.points_to)]
-    nearest = len(first) - told
+    nearest = len(first) - agreed
     # the class that most runs have evidence of may be the first of none
     nearest_class = next(each for each in CLASSES if each.name == likely[0])
     decide = first[0].decide if first else nearest_class.intervention.decides(likely[0])
@@ -149,7 +149,7 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
         f"{DISAGREE}: {words} of {len(verdicts)}.",
         {},
         likely[0],
-        f"it is the verdict of only {told} of {len(verdicts)} runs{more}",
+        f"it is the verdict of only {agreed} of {len(verdicts)} runs{more}",
         decide,
         share,
         len(verdicts),

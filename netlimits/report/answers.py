@@ -81,9 +81,9 @@ def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> I
         "suggested by counters": classes(suggested),
         "open": [*classes(tried), *([f"undetermined {where(rest)}"] if len(rest) else [])],
     }
-    if told := [f"{state}, {', '.join(each)}" for state, each in parts.items() if each]:
+    if clauses := [f"{state}, {', '.join(each)}" for state, each in parts.items() if each]:
         yield Answer(
-            f"What limited the runs: {'; '.join(told)}.",
+            f"What limited the runs: {'; '.join(clauses)}.",
             f"(netlimits explain {folder} has the evidence, and what would decide)",
         )
 

@@ -70,11 +70,11 @@ def _depth(box: _Box, scale: float) -> int:
     return 1 + max((_depth(inner, scale) for inner in wide), default=0)
 
 
-def _drawn(box: _Box, x: float, y: float, scale: float, whole: int) -> Iterator[str]:
+def _drawn(box: _Box, x: float, y: float, scale: float, total: int) -> Iterator[str]:
     width = box.count * scale
     if width < NARROWEST:
         return
-    about = f"{box.name}: {box.count} samples, {100 * box.count / max(1, whole):.1f} %"
+    about = f"{box.name}: {box.count} samples, {100 * box.count / max(1, total):.1f} %"
     colour = COLOURS.get(box.category, _USER)
     yield (
         f'<g><title>{escape(about)}</title><rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" '
@@ -87,5 +87,5 @@ def _drawn(box: _Box, x: float, y: float, scale: float, whole: int) -> Iterator[
         yield f'<text x="{x + 2:.1f}" y="{y + 11:.1f}" fill="{ink}">{escape(text)}</text>'
     yield "</g>"
     for inner in sorted(box.inner.values(), key=lambda each: each.name):
-        yield from _drawn(inner, x, y - HEIGHT, scale, whole)
+        yield from _drawn(inner, x, y - HEIGHT, scale, total)
         x += inner.count * scale

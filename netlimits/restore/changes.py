@@ -224,8 +224,8 @@ class Changes:
         every = self.changed
         problems, unwritten = self._restore_each(restore_order(every))
         if problems and len(problems) < len(every):
-            problems, again = self._restore_each(restore_order(self.changed))
-            unwritten = unwritten or again
+            problems, second_unwritten = self._restore_each(restore_order(self.changed))
+            unwritten = unwritten or second_unwritten
         self._settle(every, {original.role for original, _ in problems})
         left = [f"{f.role}: {f.interface}: {f.setting}: {why}" for f, why in problems]
         if left:

@@ -27,7 +27,9 @@ def ran(command: Command) -> Completed:
 
 
 def test_the_transactions_run_in_the_midst_of_the_streams_and_are_printed_first() -> None:
-    completed = ran(under_load.beside([shell(8, "one"), shell(8, "two")], shell(0.3, "rr"), LOAD))
+    completed = ran(
+        under_load.with_transactions([shell(8, "one"), shell(8, "two")], shell(0.3, "rr"), LOAD)
+    )
     assert [part.stdout for part in parallel.split(completed, 3)] == ["rr\n", "one\n", "two\n"]
     when = under_load.times(completed, LOAD, 2)
     assert when.outlived == 2
@@ -35,7 +37,9 @@ def test_the_transactions_run_in_the_midst_of_the_streams_and_are_printed_first(
 
 
 def test_transactions_that_a_stream_did_not_outlive_do_not_count() -> None:
-    completed = ran(under_load.beside([shell(8, "one"), shell(0, "two")], shell(2, "rr"), LOAD))
+    completed = ran(
+        under_load.with_transactions([shell(8, "one"), shell(0, "two")], shell(2, "rr"), LOAD)
+    )
     with pytest.raises(ToolFailure, match=r"1 of 2 bulk streams had ended.*raise `bulk\.tail`"):
         under_load.times(completed, LOAD, 2)
     with pytest.raises(ToolFailure, match="cut short"):

@@ -258,7 +258,7 @@ def test_hosts_that_are_away_keep_nobody_and_have_their_jobs_when_they_are_back(
         now, number = heapq.heappop(ends)
         busy -= {*jobs[number].hosts}
         again = trouble and chance.random() < 0.1
-        going.over(number, now, again=again)
+        going.over(number, now, repeat=again)
         if again:
             begun.remove(number)
     assert len({*begun}) == len(begun)

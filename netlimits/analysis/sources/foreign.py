@@ -183,8 +183,8 @@ def _numbers(values: pd.Series[Any], quantity: Metric, unit: str | None, where: 
 def _identity(table: pd.DataFrame) -> list[str]:
     """Return the columns that mean what the same columns of a campaign mean."""
     fits: dict[str, Callable[[pd.Series[Any]], bool]] = {
-        "run": lambda values: _whole(values) and values.is_unique,
-        "block": _whole,
+        "run": lambda values: _positive_integers(values) and values.is_unique,
+        "block": _positive_integers,
         "status": lambda values: set(values) <= {*STATUSES},
         "duration_s": lambda values: pd.api.types.is_numeric_dtype(values),
         "started": _times,
@@ -197,7 +197,7 @@ def _times(values: pd.Series[Any]) -> bool:
     return not pd.Series(pd.to_datetime(values, errors="coerce", utc=True)).isna().any()
 
 
-def _whole(values: pd.Series[Any]) -> bool:
+def _positive_integers(values: pd.Series[Any]) -> bool:
     return bool(pd.api.types.is_integer_dtype(values) and (values > 0).all())
 
 

@@ -91,7 +91,7 @@ class Relation:
             return self.rows
         names = [*run, "attempt"]
         if superseded.num_rows > FEW:
-            others = f"anti join {self.beside(superseded)} using ({', '.join(names)})"
+            others = f"anti join {self.register(superseded)} using ({', '.join(names)})"
             return answer(self.rows, f"select * from runs {others}")
         each = " or ".join(
             f"({' and '.join(f'{name} = {literal(row[name])}' for name in names)})"
@@ -113,9 +113,9 @@ class Relation:
         query = f"select {run}, attempt from ({of_runs}) where place > 1"
         return answer(self.rows, query).to_arrow_table()
 
-    def beside(self, table: pa.Table) -> str:
+    def register(self, table: pa.Table) -> str:
         """Register a table with the connection; return its name for queries."""
-        name = f"beside_{next(_NUMBERS)}"
+        name = f"registered_{next(_NUMBERS)}"
         self.connection.register(name, table)
         return name
 

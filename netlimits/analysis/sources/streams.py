@@ -33,7 +33,7 @@ def samples(
     cells = sketches.counts(runs, keys, ("ok",))
     counts = cells[RUNS].to_numpy(dtype=np.int64)
     numbered = cells[[*keys]].assign(code=np.arange(len(counts), dtype=np.int32))
-    codes = runs.beside(pa.Table.from_pandas(numbered, preserve_index=False))
+    codes = runs.register(pa.Table.from_pandas(numbered, preserve_index=False))
     matched = [f"runs.{quoted(n)} is not distinct from {codes}.{quoted(n)}" for n in keys]
     values = ", ".join(_number(runs, name) for name in columns)
     joined = f"runs join {codes} on {' and '.join(matched) or 'true'}"

@@ -46,7 +46,7 @@ def mean(sample: np.ndarray, confidence: float = 0.95) -> Interval:
     return Interval(value, value - half, value + half, p)
 
 
-def jackknife(whole: float, without: np.ndarray, confidence: float = 0.95) -> Interval:
+def jackknife(estimate: float, without: np.ndarray, confidence: float = 0.95) -> Interval:
     """Return the jackknife interval of an estimate from estimates that each leave out one group.
 
     Groups vary independently: blocks, or points. The interval holds for variation that grows with
@@ -54,11 +54,11 @@ def jackknife(whole: float, without: np.ndarray, confidence: float = 0.95) -> In
     """
     count = len(without)
     if count < 2:
-        return Interval(whole, np.nan, np.nan)
-    pseudo = count * whole - (count - 1) * without
+        return Interval(estimate, np.nan, np.nan)
+    pseudo = count * estimate - (count - 1) * without
     error = float(np.std(pseudo, ddof=1)) / count**0.5
     half = float(stdtrit(count - 1, (1 + confidence) / 2)) * error
-    return Interval(whole, whole - half, whole + half)
+    return Interval(estimate, estimate - half, estimate + half)
 
 
 def median(sample: np.ndarray, confidence: float = 0.95) -> Interval:

@@ -267,8 +267,8 @@ def _obeyed(
     window = figures.get("window_s")
     elapsed = float(window or figures.get("elapsed_s") or seconds)
     omitted = not window and float(specification.options.get("omit", 0)) > 0
-    beside = under_load.arrived(specification.around.bulk, figures)
-    for sender, rate in (*parallel.arrived(streams, figures, seconds), *beside):
+    bulk = under_load.arrived(specification.around.bulk, figures)
+    for sender, rate in (*parallel.arrived(streams, figures, seconds), *bulk):
         packet = _packet(specification, entries, sender, figures)
         for cap in _caps(specification, entries, sender):
             waits = transport == "udp" and not window

@@ -115,11 +115,11 @@ class Framing:
         ip, overhead, mtu = 40 if self.ipv6 else 20, overhead + self.gained, self.mtu - self.gained
         if self.transport == "tcp":
             return self.data + ip + 20 + 12 * self.timestamps + overhead
-        whole = self.data + 8
-        if not self.mtu or whole + ip <= mtu:
-            return whole + ip + overhead
+        datagram = self.data + 8
+        if not self.mtu or datagram + ip <= mtu:
+            return datagram + ip + overhead
         ip += 8 * self.ipv6  # the fragment header
-        return whole + math.ceil(whole / max(8, (mtu - ip) // 8 * 8)) * (ip + overhead)
+        return datagram + math.ceil(datagram / max(8, (mtu - ip) // 8 * 8)) * (ip + overhead)
 
     def share(self, overhead: int) -> float:
         """Return the share of user data in its frames; 1 where its size is not known.
@@ -146,25 +146,27 @@ def disturbance(
     without counters, or data that may have been sent again by a kernel that does not count it.
     Raises ToolFailure (`invalid`) where an interface did not carry the run, or much else.
     """
-    worst, whole, interfaces = 0.0, True, list(interfaces)
-    again = _resent(interfaces, transport) * (mss or 1500)
+    worst, complete, interfaces = 0.0, True, list(interfaces)
+    resent = _resent(interfaces, transport) * (mss or 1500)
     more = (IPV6 if ipv6 else 0) + gained
     for interface in interfaces:
         if not interface.counts.keys() >= {"tx_bytes", "rx_bytes", "tx_packets", "rx_packets"}:
-            whole = False
+            complete = False
             continue
         others = [peer for peer in interfaces if peer.end != interface.end]
         packets = {"tx": _sent_packets([interface]), "rx": _sent_packets(others)}
         worst = max(worst, _short(interface, seconds))
-        worst = max(worst, _beside(interface, transport, mss, seconds, more, again, packets))
-        whole = whole and not math.isinf(again)
+        worst = max(
+            worst, _other_traffic(interface, transport, mss, seconds, more, resent, packets)
+        )
+        complete = complete and not math.isinf(resent)
     if worst > DISTURBED:
         return 100 * worst
-    return 0.0 if whole and interfaces else None
+    return 0.0 if complete and interfaces else None
 
 
 def _resent(interfaces: Sequence[Interface], transport: str) -> float:
-    """How many segments were sent again; endless where a kernel does not count them.
+    """Return the number of retransmitted segments; infinite if a kernel does not count them.
 
     Of a run of datagrams only the control connection's are, which CONTROL holds.
     """
@@ -197,26 +199,26 @@ _SENT = ("tcp_out_segs", "tcp_retrans_segs", "udp_out_datagrams", "ip_frag_creat
 
 
 def _sent_packets(interfaces: Sequence[Interface]) -> float:
-    """How many packets hosts sent at most, by their kernels; endless where one does not tell."""
+    """Return the most packets that hosts sent, by their kernels; infinite if unknown."""
     counts = [[interface.counts.get(name) for name in _SENT] for interface in interfaces]
     packets = [count for of_host in counts for count in of_host if count is not None]
     return sum(packets) if len(packets) == len(_SENT) * len(counts) > 0 else math.inf
 
 
-def _beside(
+def _other_traffic(
     interface: Interface,
     transport: str,
     mss: float,
     seconds: float,
     more: int,
-    again: float,
+    resent: float,
     most: Mapping[str, float],
 ) -> float:
-    """Return the share of what an interface carried beside the run in the run's data.
+    """Return the share of other traffic on an interface, relative to the run's data.
 
-    `more` are the bytes of headers beyond HEADERS, `again` is how many bytes of it were sent again
-    at most, `most` how many packets the run's hosts sent each way. Where the former is endless only
-    a way without data can be judged.
+    `more` are bytes of headers beyond HEADERS, `resent` is an upper bound of the retransmitted
+    bytes, `most` the number of packets that the run's hosts sent each way. If `resent` is infinite
+    only a direction without data can be judged.
     """
     own = max(interface.out.sent, interface.into.sent)
     worst, which = 0.0, ""
@@ -227,11 +229,11 @@ def _beside(
             packets = max(packets, way.sent / mss)  # a packet of the kernel's may be many
         packets = min(packets, most[end])
         ours = CONTROL + CONTROL_RATE * seconds + 2 * interface.ours
-        repeated = again if way.sent > 0 or math.isfinite(again) else 0.0
+        repeated = resent if way.sent > 0 or math.isfinite(resent) else 0.0
         accounted = way.sent + header * packets + repeated + ours
-        beside = max(0.0, interface.counts[f"{end}_bytes"] - accounted) / max(own, CONTROL)
-        if beside > worst:
-            worst, which = beside, verb
+        other = max(0.0, interface.counts[f"{end}_bytes"] - accounted) / max(own, CONTROL)
+        if other > worst:
+            worst, which = other, verb
     if worst > SPOILED:
         raise ToolFailure(
             f"{interface.role}: {interface.name} {which} {100 * worst:.0f} % more than the run's "

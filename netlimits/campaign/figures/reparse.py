@@ -31,7 +31,7 @@ from netlimits.campaign.specifications import Specification
 from netlimits.errors import ToolFailure
 from netlimits.model import Record
 
-Again = tuple[int, list[dict[str, Any]]]
+Reparsed = tuple[int, list[dict[str, Any]]]
 """How many attempts were read, and the `parsed` events of those that changed."""
 
 
@@ -44,7 +44,7 @@ def reparse(campaign: Logbook) -> tuple[int, int]:
     if of_parts := campaign.archive.parts():
         results = _on_all_cores(_stretches(campaign, of_parts))
     else:
-        results = iter([_again(campaign, campaign.records())])
+        results = iter([_reparse(campaign, campaign.records())])
     for count, events in results:
         read += count
         changed += len(events)
@@ -73,15 +73,15 @@ def _stretches(campaign: Logbook, of_parts: Sequence[Part]) -> list[_Stretch]:
     if parts.add_up(of_parts, tail):
         return [*plain, last]
     stretches = [last]
-    told = np.array([*tail.attempts], np.int64).reshape(-1, 2)
-    later = np.unique(_numbers(told[:, 0], told[:, 1]))
+    after_parts = np.array([*tail.attempts], np.int64).reshape(-1, 2)
+    later = np.unique(_numbers(after_parts[:, 0], after_parts[:, 1]))
     for part, stretch in zip(reversed(of_parts), reversed(plain), strict=True):
         table = columns.of_part(archive.journal, part).table(columns.KEY)
         run, attempt = (table.column(name).to_numpy() for name in columns.KEY)
         numbers = _numbers(run, attempt)
-        again = np.isin(numbers, later)
-        if not again.all():
-            attempts = zip(run[again].tolist(), attempt[again].tolist(), strict=True)
+        repeated = np.isin(numbers, later)
+        if not repeated.all():
+            attempts = zip(run[repeated].tolist(), attempt[repeated].tolist(), strict=True)
             stretches.append(replace(stretch, later=frozenset(attempts)))
         later = np.union1d(later, numbers)
     return stretches[::-1]
@@ -93,7 +93,7 @@ def _numbers(run: np.ndarray, attempt: np.ndarray) -> np.ndarray:
     return numbers
 
 
-def _on_all_cores(stretches: Sequence[_Stretch]) -> Iterator[Again]:
+def _on_all_cores(stretches: Sequence[_Stretch]) -> Iterator[Reparsed]:
     """Yield the results of parsing each stretch, in order."""
     cores = os.cpu_count() or 1
     spawn = multiprocessing.get_context("spawn")  # a fork would share the journal's lock
@@ -102,10 +102,12 @@ def _on_all_cores(stretches: Sequence[_Stretch]) -> Iterator[Again]:
             yield from pool.map(_of_stretch, stretches[first : first + cores])
 
 
-def _of_stretch(stretch: _Stretch) -> Again:
+def _of_stretch(stretch: _Stretch) -> Reparsed:
     campaign = _opened(stretch.path)
     attempts = records.between(campaign.archive.journal, stretch.begin, stretch.end)
-    return _again(campaign, (r for r in attempts if (r.run.number, r.attempt) not in stretch.later))
+    return _reparse(
+        campaign, (r for r in attempts if (r.run.number, r.attempt) not in stretch.later)
+    )
 
 
 @lru_cache(maxsize=1)
@@ -113,7 +115,7 @@ def _opened(path: Path) -> Logbook:
     return logbook.open(path)
 
 
-def _again(campaign: Logbook, attempts: Iterable[Record]) -> Again:
+def _reparse(campaign: Logbook, attempts: Iterable[Record]) -> Reparsed:
     read, events = 0, []
     for record in attempts:
         if record.status == "interrupted":
@@ -122,9 +124,9 @@ def _again(campaign: Logbook, attempts: Iterable[Record]) -> Again:
         if not interpret.has_client(entries):
             continue
         read += 1
-        again = _read_again(record, _specification(campaign, record), entries)
-        if again != record:
-            events.append(end_fields(again))
+        result = _interpret(record, _specification(campaign, record), entries)
+        if result != record:
+            events.append(end_fields(result))
     return read, events
 
 
@@ -137,9 +139,9 @@ def _specification(campaign: Logbook, record: Record) -> Specification:
     )
 
 
-def _read_again(record: Record, specification: Specification, entries: list[RawEntry]) -> Record:
+def _interpret(record: Record, specification: Specification, entries: list[RawEntry]) -> Record:
     try:
-        again = interpret.read(specification, entries)
+        parsed = interpret.read(specification, entries)
     except ToolFailure as error:
         status: Any = error.status
         return replace(record, status=status, reason=str(error), figures={}, interim=())
@@ -147,6 +149,6 @@ def _read_again(record: Record, specification: Specification, entries: list[RawE
         record,
         status="ok",
         reason="",
-        figures={**again.figures, **controller_figures(record.cost or kept_cost(entries))},
-        interim=again.interim,
+        figures={**parsed.figures, **controller_figures(record.cost or kept_cost(entries))},
+        interim=parsed.interim,
     )

@@ -29,9 +29,9 @@ def refuse(specification: Specification, entries: Sequence[RawEntry]) -> None:
 
     A campaign that was made before these readings has none of them, and nothing to refuse.
     """
-    told = {role: [*_of_host(specification, entries, role)] for _, role in specification.roles()}
-    watched = {role for role, lines in told.items() if lines}
-    lines = [f"{role}: {line}" for role, of_role in told.items() for line in of_role]
+    changes = {role: [*_of_host(specification, entries, role)] for _, role in specification.roles()}
+    watched = {role for role, lines in changes.items() if lines}
+    lines = [f"{role}: {line}" for role, of_role in changes.items() for line in of_role]
     lines += _of_settings(specification, entries, watched)
     if lines:
         text = "; ".join(dict.fromkeys(lines))

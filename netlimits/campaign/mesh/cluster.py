@@ -137,7 +137,7 @@ class ClusterRunner:
                 self._client.close(timeout=REACHED)
 
     def _workers(self) -> int:
-        """How many workers there are. Raises InputError where none comes."""
+        """Return the number of workers. Raises InputError if none comes."""
         assert self._client
         try:
             self._client.wait_for_workers(1, timeout=REACHED)

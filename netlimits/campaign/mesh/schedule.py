@@ -78,7 +78,7 @@ def every_pair(
     """
     before = outcomes(session.archive)
     draw = pending or partial(schedule.pending, session.plan)
-    runs, again = schedule.cached(lambda: draw(before))
+    runs, draw_again = schedule.cached(lambda: draw(before))
     jobs = session.plan.jobs(runs)
     machines = session.survey.machines.items()
     groups = {role: machine.group for role, machine in machines if machine.group}
@@ -90,7 +90,7 @@ def every_pair(
     gone = session.survey.unreached
     reached = workload.total - sum(workload.seconds_of[role] for role in gone)
     tally = Tally(before.counts, workload.count, reached, together)
-    dispatch = Dispatch(session.plan.jobs(again()), groups, at_once, workload)
+    dispatch = Dispatch(session.plan.jobs(draw_again()), groups, at_once, workload)
     on_progress(tally.progress())
     return Concurrency(session, stop, dispatch, tally, before.attempts, gone, look_every).carry_out(
         on_progress
@@ -209,9 +209,9 @@ class Concurrency:
         if news.error and not (lost and isinstance(news.error, ConnectionLost)):
             raise news.error
         record = news.record
-        again = record is None or record.status == "interrupted"
-        self._dispatch.over(news.number, now, away=lost, again=again)
-        if record is None or again:
+        repeat = record is None or record.status == "interrupted"
+        self._dispatch.over(news.number, now, away=lost, repeat=repeat)
+        if record is None or repeat:
             return record
         self._attempts.pop(record.run.number)
         del self._begun[record.run.number]

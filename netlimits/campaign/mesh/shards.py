@@ -67,7 +67,7 @@ def ends(run: Run) -> tuple[str, str]:
 
 
 def parted(machines: Mapping[str, Machine], at_once: int) -> list[list[str]]:
-    """Return the hosts in groups for so many shards at once; hosts of one rack stay together."""
+    """Return the hosts in groups for `at_once` shards; hosts of one rack stay together."""
     racks: dict[str, list[str]] = defaultdict(list)
     for role, machine in machines.items():
         racks[f"group {machine.group}" if machine.group else role].append(role)
@@ -136,8 +136,8 @@ def copied(campaign: Archive, shard: Archive, begin: Head) -> tuple[Head, list[R
                 keys.add((event["run"], event["attempt"]))
     if not keys:
         return head, []
-    told = records.between(shard.journal, before, head.size)
-    return head, [record for record in told if (record.run.number, record.attempt) in keys]
+    copied = records.between(shard.journal, before, head.size)
+    return head, [record for record in copied if (record.run.number, record.attempt) in keys]
 
 
 def _copy(campaign: Archive, shard: Archive, event: Mapping[str, Any]) -> None:
@@ -173,7 +173,7 @@ def _words(event: Mapping[str, Any]) -> str:
 
 
 def is_done(shard: Path) -> Path:
-    """Return the file that says that a shard is done."""
+    """Return the path of the file that marks a shard as done."""
     return shard.with_name(f"{shard.name}.done")
 
 

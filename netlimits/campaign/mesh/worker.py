@@ -143,10 +143,10 @@ def _work(
     """Carry out the shard, whose journal is locked."""
     patience = Patience(order.patience)
 
-    def again(machine: Machine) -> Host:
+    def reconnect(machine: Machine) -> Host:
         return connect.connect(machine, patience)
 
-    hosts, gone = _reached(archive.machines, again, patience)
+    hosts, gone = _reached(archive.machines, reconnect, patience)
     reached = order.shard.without(gone)
     machines = {role: m for role, m in archive.machines.items() if role in hosts}
     archive.bind(machines)
@@ -155,7 +155,12 @@ def _work(
         if any(event["event"] == "opened" for event in archive.events()):
             _until(limit, stop, lambda: restore_from_journal(archive, _Reached(hosts)))
         session = Session(
-            archive, campaign.plan, _survey(campaign, machines, order), hosts, again, order.guard
+            archive,
+            campaign.plan,
+            _survey(campaign, machines, order),
+            hosts,
+            reconnect,
+            order.guard,
         )
         pending = partial(_pending, reached.runs, order.attempts)
         archive.append("opened")
@@ -205,7 +210,7 @@ def _campaign(order: Order) -> Logbook:
 
 
 def _archive(campaign: Logbook, order: Order, path: Path) -> Archive:
-    """Return the shard's folder; made as a whole, where it is not there yet."""
+    """Return the shard's folder, which is created in one step if it is missing."""
     if not (path / "campaign.json").exists():
         roles = order.shard.hosts
         machines = {role: order.machines[role] for role in roles}
@@ -232,16 +237,16 @@ def _text(machine: Machine) -> str | None:
 
 
 def _reached(
-    machines: Mapping[str, Machine], again: Callable[[Machine], Host], patience: Patience
+    machines: Mapping[str, Machine], reconnect: Callable[[Machine], Host], patience: Patience
 ) -> tuple[dict[str, Host], dict[str, str]]:
-    """Return the hosts that let us in, within their patience, and why the others did not."""
+    """Return the hosts that could be reached within their patience, and reasons for the others."""
     first = connect.logins(machines, patience)
     hosts = {role: host for role, host in first.items() if not isinstance(host, HostError)}
     gone: dict[str, str] = {}
 
     def call(role: str) -> None:
         try:
-            host, _ = connect.within_budget(lambda: again(machines[role]), patience.seconds)
+            host, _ = connect.within_budget(lambda: reconnect(machines[role]), patience.seconds)
             hosts[role] = host
         except HostError as error:
             gone[role] = str(error).removeprefix(f"{role}: ")

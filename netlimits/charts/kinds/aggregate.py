@@ -203,7 +203,7 @@ def _limits(
 ) -> None:
     """Draw the bound and the cap at each value of `by`, and name them above the bars."""
     drawn: list[float] = [0.0]
-    told: dict[int, list[str]] = {at: [] for at in range(len(places))}
+    labels: dict[int, list[str]] = {at: [] for at in range(len(places))}
     for what, limit in (("goodput bound", link), ("egress cap", cap)):
         if limit is None:
             continue
@@ -212,10 +212,10 @@ def _limits(
             here = sorted(rates[runs[by] == place].unique())
             axes.hlines(here, at - 0.48, at + 0.48, color=GREY, lw=1, ls=(0, (6, 2)))
             values = " and ".join(f"{rate:,.3g}" if rate < 100 else f"{rate:,.0f}" for rate in here)
-            told[at].append(f"{what} {values} Mbit/s")
+            labels[at].append(f"{what} {values} Mbit/s")
             drawn += map(float, here)
     top = max(*drawn, float(axes.dataLim.y1))
-    for at, words in told.items():
+    for at, words in labels.items():
         if words:
             axes.annotate(
                 "\n".join(words),
@@ -226,7 +226,7 @@ def _limits(
                 fontsize=8,
                 color=GREY,
             )
-    axes.set_ylim(0, top * (1.06 + LINE_OF_LIMITS * max(map(len, told.values()), default=0)))
+    axes.set_ylim(0, top * (1.06 + LINE_OF_LIMITS * max(map(len, labels.values()), default=0)))
 
 
 def _limit_of(run: pd.Series[Any], limit: str | float, of_link: bool) -> float:

@@ -127,7 +127,7 @@ def _bar(
 ) -> None:
     """Draw one bar, from the left, with percentages; what is not shown is part of `other`."""
     values = {str(k): float(v) for k, v in zip(part["category"], part[value], strict=True)}
-    whole = sum(values.values())
+    total = sum(values.values())
     values["other"] = sum(v for name, v in values.items() if name not in shown or name == "other")
     left = 0.0
     for name in shown:
@@ -135,7 +135,7 @@ def _bar(
         axes.barh(place, width, 0.7, left, color=COLOURS[name], lw=0)
         if width > _NAMED * top:
             axes.text(
-                *(left + width / 2, place, f"{100 * width / whole:.0f} %"),
+                *(left + width / 2, place, f"{100 * width / total:.0f} %"),
                 ha="center",
                 va="center",
                 fontsize=7.5,

@@ -119,9 +119,9 @@ def _lines(axes: Axes, rows: pd.DataFrame, panel: str) -> None:
         for end, part in rows[rows[column].notna()].groupby("end", sort=False):
             colour, line = COLOURS[str(end)], LINES[place % len(LINES)]
             if several:
-                for _, alone in part.groupby("run", sort=False):
-                    known = values(alone, column, panel)
-                    axes.plot(alone["time_s"], known, color=colour, linestyle=line, alpha=FAINT,
+                for _, run in part.groupby("run", sort=False):
+                    known = values(run, column, panel)
+                    axes.plot(run["time_s"], known, color=colour, linestyle=line, alpha=FAINT,
                               linewidth=THIN)  # fmt: skip
             middle = medians(part, column, panel)
             if middle.empty:

@@ -101,9 +101,9 @@ class Condition:
         from netlimits.analysis.comparisons import sides, survivors
 
         verdict = row["verdict"]
-        apart = verdict == comparison.DIFFER and comparison.worsened(dict(row))
+        unlike_sessions = verdict == comparison.DIFFER and comparison.worsened(dict(row))
         ended = f"{row['ok_after']} of {row['of_after']} runs ok after"
-        if verdict not in comparison.BAD and not apart:
+        if verdict not in comparison.BAD and not unlike_sessions:
             return ""
         if verdict == sides.FAILED:
             return f"{self.of} failed{where}: {ended}"
@@ -112,7 +112,7 @@ class Condition:
                 f"{self.of}: fewer runs ended{where}: {ended}, {row['ok_before']} of "
                 f"{row['of_before']} before"
             )
-        if apart:
+        if unlike_sessions:
             return (
                 f"{self.of} differs for the worse{where}: {ratio}; two sessions may differ "
                 "this much without a change; to decide, use a duet, --history or "

@@ -228,12 +228,12 @@ def _write(experiment_plan: Plan, path: Path) -> None:
             with target.open("w", encoding="utf-8", newline="") as file:
                 experiment_plan.write_csv(file)
             return
-        beside = target.with_name(f".{target.name}.{os.getpid()}")
+        temporary = target.with_name(f".{target.name}.{os.getpid()}")
         try:
-            with beside.open("x", encoding="utf-8", newline="") as file:
+            with temporary.open("x", encoding="utf-8", newline="") as file:
                 experiment_plan.write_csv(file)
-            beside.replace(target)
+            temporary.replace(target)
         finally:
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None

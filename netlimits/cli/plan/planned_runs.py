@@ -74,7 +74,7 @@ class _Line:
     sets: str = ""
 
     @property
-    def whole(self) -> str:
+    def text(self) -> str:
         """The command, to the letter."""
         return " ".join(self.argv) if self.argv[0] == "#" else shlex.join(self.argv)
 
@@ -86,7 +86,7 @@ class _Line:
     def short(self, program: str) -> Iterator[str]:
         """Yield the lines that a person reviews: of a script, those that start the tool."""
         if not self.script:
-            yield self.whole
+            yield self.text
         elif self.sets:
             yield f"# {self.sets} (by a script: --all)"
         else:
@@ -159,11 +159,11 @@ def print_commands(
 
 def _checked(lines: Iterable[_Line]) -> Iterator[_Line]:
     """Yield the lines that a person reviews, without scripts after a line of the same setting."""
-    told: set[tuple[str, str]] = set()
+    by_script: set[tuple[str, str]] = set()
     for line in lines:
         place = (line.role, line.sets)
-        if line.shown and not (line.script and line.sets and place in told):
-            told.add(place)
+        if line.shown and not (line.script and line.sets and place in by_script):
+            by_script.add(place)
             yield line
 
 
@@ -176,7 +176,7 @@ def _scripts(lines: Iterable[_Line]) -> dict[str, str]:
 def _with_names(line: _Line, scripts: Mapping[str, str]) -> str:
     """Return the command, with a variable in place of a script's body."""
     if line.argv[0] == "#":
-        return line.whole
+        return line.text
     words = (f'"${scripts[word]}"' if word in scripts else shlex.quote(word) for word in line.argv)
     return " ".join(words)
 
@@ -209,6 +209,6 @@ def as_json(
         }
         if lines:
             entry["commands"] = [
-                {"role": line.role, "step": line.step, "command": line.whole} for line in lines
+                {"role": line.role, "step": line.step, "command": line.text} for line in lines
             ]
         yield entry

@@ -145,10 +145,10 @@ class Conduct:
                 self.share,
             )  # fmt: skip
 
-        def again(machine: Machine) -> Host:
+        def reconnect(machine: Machine) -> Host:
             return connect(machine, self.patience)
 
-        return Session(campaign.archive, campaign.plan, survey, hosts, again, guard)
+        return Session(campaign.archive, campaign.plan, survey, hosts, reconnect, guard)
 
     def _every_run(
         self, work: Session | ClusterRunner, stop: Stop, on_progress: Callable[[Progress], None]
@@ -207,10 +207,10 @@ def _say_cut_off(campaign: Logbook, error: NetlimitsError) -> None:
     if error.exit_status == 2:  # which says that nothing was touched
         error.exit_status = 1
     done = "" if isinstance(error, RestoreError) else f"; hosts are restored{_but_for(campaign)}"
-    again = f"continue with: netlimits resume {quoted(campaign.path)}"
+    advice = f"continue with: netlimits resume {quoted(campaign.path)}"
     if isinstance(error, RestoreError):
-        again += f"\n{frees(quoted(campaign.path))}"
-    error.args = (f"{error}{done}; {again}",)
+        advice += f"\n{frees(quoted(campaign.path))}"
+    error.args = (f"{error}{done}; {advice}",)
 
 
 def _say_beside(campaign: Logbook, work: Session | ClusterRunner) -> None:
@@ -222,8 +222,8 @@ def _say_beside(campaign: Logbook, work: Session | ClusterRunner) -> None:
     elif work.unshared:
         echo(f"netlimits: a worker could not leave its runs there: {work.unshared}", err=True)
     if problem := campaign.archive.compaction.problem:
-        again = f"netlimits parse {quoted(campaign.path)}"
-        echo(f"netlimits: parts are missing ({problem}); write them with: {again}", err=True)
+        command = f"netlimits parse {quoted(campaign.path)}"
+        echo(f"netlimits: parts are missing ({problem}); write them with: {command}", err=True)
 
 
 def _but_for(campaign: Logbook) -> str:

@@ -48,8 +48,8 @@ def marked(results: Results) -> Results:
 
     If no run is ok they are returned unchanged.
     """
-    told = any(entry.get("table") == VERDICTS for entry in results.report)
-    if not told or results.campaign is None:
+    wanted = any(entry.get("table") == VERDICTS for entry in results.report)
+    if not wanted or results.campaign is None:
         return results
     from netlimits.analysis.frames import LIMITED_BY
     from netlimits.limits import explained
@@ -207,13 +207,13 @@ def _data(
     from netlimits.analysis import frames, wording
 
     if kind.source == "runs":
-        apart = options.pop("apart", [])
-        if not apart:
+        separate = options.pop("apart", [])
+        if not separate:
             frames.ok(frames.last_attempts(frames.labelled(results.frame)))  # raises, with why
             yield "", results.frame
             return
-        for key, part in frames.groups(frames.usable(results.frame), apart):
-            named = (f"{n}-{wording.text(v)}" for n, v in zip(apart, key, strict=True))
+        for key, part in frames.groups(frames.usable(results.frame), separate):
+            named = (f"{n}-{wording.text(v)}" for n, v in zip(separate, key, strict=True))
             yield re.sub(r"[^\w.+-]+", "-", "-".join(named)), part
         return
     if kind.source == "packets" and "pool" in options and "pool" not in kind.options:
@@ -231,20 +231,20 @@ def _data(
     if kind.source == "timelines":
         yield from _timelines(results.campaign, options.pop("run", None), limits)
         return
-    whole = results.intervals() if kind.source == "intervals" else None
-    if whole is not None and limits:
-        whole = whole.assign(**{frames.LIMITED_BY: whole["run"].map(limits)})
+    interim = results.intervals() if kind.source == "intervals" else None
+    if interim is not None and limits:
+        interim = interim.assign(**{frames.LIMITED_BY: interim["run"].map(limits)})
     role = options.pop("role", None) if kind.source == "packets" else None
     if not kind.single or results.campaign.imported:
-        yield "", results.campaign.traces(role=role) if whole is None else whole
+        yield "", results.campaign.traces(role=role) if interim is None else interim
         return
     run = options.pop("run", None)
     chosen = _first_of_each(results.campaign) if run is None else {run: ""}
     for number, suffix in chosen.items():
         frame = (
             results.campaign.traces([number], role)
-            if whole is None
-            else frames.one_run(whole, number).copy()
+            if interim is None
+            else frames.one_run(interim, number).copy()
         )
         limit = f", limited by {limits[number]}" if number in limits else ""
         frame.attrs["run"] = _about(results.campaign, number) + limit
@@ -263,9 +263,9 @@ def _timelines(
     campaign: Campaign, run: int | None, limits: Mapping[int, str]
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield the timelines of one run, or of the runs of each configuration together."""
-    alone = {run: ""} if run is not None else _first_of_each(campaign)
+    runs = {run: ""} if run is not None else _first_of_each(campaign)
     ok = campaign.ok_runs() if run is None else []
-    for number, suffix in alone.items():
+    for number, suffix in runs.items():
         same = [n for n in ok if campaign.runs[n].config == campaign.runs[number].config]
         try:
             frame = campaign.timelines(same[:FAINT_RUNS] or [number])
@@ -284,8 +284,8 @@ def _limits(results: Results) -> Mapping[int, str]:
 
     if LIMITED_BY not in results.frame.columns:
         return {}
-    told = results.frame[results.frame[LIMITED_BY].notna()]
-    return dict(zip(told["run"], told[LIMITED_BY], strict=True))
+    limited = results.frame[results.frame[LIMITED_BY].notna()]
+    return dict(zip(limited["run"], limited[LIMITED_BY], strict=True))
 
 
 def _first_of_each(campaign: Campaign) -> Mapping[int, str]:

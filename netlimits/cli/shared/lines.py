@@ -15,11 +15,13 @@ if TYPE_CHECKING:
 
 def counts(state: Mapping[str, Any]) -> str:
     """Return a text such as "18 runs: 17 ok, 1 failed; 2 had other traffic on their link"."""
-    beside = f"; {state['disturbed']} had other traffic on their link" if state["disturbed"] else ""
+    disturbed = (
+        f"; {state['disturbed']} had other traffic on their link" if state["disturbed"] else ""
+    )
     cut_off = state["interrupted"]
     plural = "" if cut_off == 1 else "s"
-    again = f" ({cut_off} attempt{plural} interrupted)" if cut_off else ""
-    return f"{tally_of_runs(state, state['left'])}{again}{beside}"
+    interrupted = f" ({cut_off} attempt{plural} interrupted)" if cut_off else ""
+    return f"{tally_of_runs(state, state['left'])}{interrupted}{disturbed}"
 
 
 def skipped_lines(skipped: Iterable[Mapping[str, Any]]) -> Iterator[str]:

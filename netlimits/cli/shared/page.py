@@ -185,7 +185,7 @@ def _figures(results: Results, missing: list[str]) -> Iterator[Exhibit]:
             except NetlimitsError as error:
                 missing.append(f"Chart {chart.kind} is missing: {error}.")
                 continue
-            yield Exhibit(title, _beside(chart, notes, missing), svg)
+            yield Exhibit(title, _companion_table(chart, notes, missing), svg)
         missing += [f"A chart is missing: {error}." for error in failed]
 
 
@@ -207,7 +207,7 @@ def _timelines(results: Results, missing: list[str]) -> Iterator[Exhibit]:
             svg = inline(chart.figure(), f"timeline-{number}", title)
         except NetlimitsError:  # raw output was not published, or has no samples over time
             return
-        yield Exhibit(title, _beside(chart, [], missing), svg)
+        yield Exhibit(title, _companion_table(chart, [], missing), svg)
 
 
 def _title(chart: drawing.Drawing) -> str:
@@ -223,7 +223,7 @@ def _title(chart: drawing.Drawing) -> str:
     )
 
 
-def _beside(chart: drawing.Drawing, notes: list[str], missing: list[str]) -> Markup:
+def _companion_table(chart: drawing.Drawing, notes: list[str], missing: list[str]) -> Markup:
     """Return the table beside a chart, with what is said of the chart under it."""
     from markupsafe import Markup
 

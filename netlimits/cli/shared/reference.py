@@ -111,8 +111,8 @@ def _to_read() -> Iterator[tuple[str, Callable[[], Section]]]:
             yield name, partial(Section, "metric", "", METRIC, (_row(metric),))
     for row in DERIVED.items():
         yield row[0], partial(Section, "figure of a verdict", "", NAMED, (row,))
-    for name, told in _classes():
-        yield name, partial(Section, "class of a verdict", "", CLASS, (told,))
+    for name, classes in _classes():
+        yield name, partial(Section, "class of a verdict", "", CLASS, (classes,))
     for row in IDENTITY.items():
         yield row[0], partial(Section, "column of results.csv", "", NAMED, (row,))
 
@@ -121,13 +121,13 @@ def _to_read() -> Iterator[tuple[str, Callable[[], Section]]]:
 
 
 def _experiment() -> Iterator[Section]:
-    whole = schema.document_schema()
-    parts = dict(whole["properties"])
+    full_schema = schema.document_schema()
+    parts = dict(full_schema["properties"])
     settings = parts["settings"]["items"]["properties"]
     report = parts.pop("report")
     measure = {**parts["measure"], "properties": {}}
     properties = {**parts, "settings": _less(parts["settings"], settings), "measure": measure}
-    yield _of_schema("experiment", {**whole, "properties": properties})
+    yield _of_schema("experiment", {**full_schema, "properties": properties})
     words = " or ".join(f"`{word}`" for word in report_schema.WORDS)
     about = f"{report['description']} The word {words} alone is an entry too."
     yield _of_schema("report, a table", {**report_schema.table_entry(), "description": about})

@@ -190,8 +190,8 @@ def _together(parts: Sequence[tuple[str, Results]]) -> list[dict[str, Any]]:
             continue
         series = entry.get("series", [])
         own = {key: f"campaign_{key}" for key in ("link", "cap") if _differs(parts, key)}
-        whole = ["campaign", *([series] if isinstance(series, str) else series)]
-        chart_entries.append({**entry, **own, "series": whole})
+        every_series = ["campaign", *([series] if isinstance(series, str) else series)]
+        chart_entries.append({**entry, **own, "series": every_series})
     return chart_entries
 
 
@@ -204,7 +204,7 @@ def _differs(parts: Sequence[tuple[str, Results]], key: str) -> bool:
 Shown = TypeVar("Shown")
 
 
-def whole_if_need_be(
+def with_needed_columns(
     results: Results, show: Callable[[Results], tuple[Shown, list[DataError]]]
 ) -> tuple[Shown, list[DataError]]:
     """Return what `show` makes of the results; read all their columns if some were missing.

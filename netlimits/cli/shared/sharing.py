@@ -62,8 +62,8 @@ def _leave(copy: RunsCopy | None, folder: Path, *, as_json: bool) -> None:
         with interruptible():
             echo(copy.write(reader.open(folder)), err=as_json)
     except NetlimitsError as error:
-        again = f"netlimits export {quoted(folder)} --format parquet --out {quoted(copy.place)}"
+        command = f"netlimits export {quoted(folder)} --format parquet --out {quoted(copy.place)}"
         if not isinstance(error, Interrupted):
             error.exit_status = 1
-        error.args = (f"{error}; all runs are in {folder}; leave them there with: {again}",)
+        error.args = (f"{error}; all runs are in {folder}; leave them there with: {command}",)
         raise

@@ -80,8 +80,8 @@ def experiment_of(
     if not against:
         if against.names:
             raise InputError("--sides needs --against, whose sides it names")
-        alone = load(file, changes)
-        return alone, bind(alone.roles) if bind else {}
+        experiment = load(file, changes)
+        return experiment, bind(experiment.roles) if bind else {}
     called = duet.names(against.names) if against.names else SIDES
     other, own = _split(against.written)
     for key, _ in own:
@@ -168,11 +168,11 @@ def _findings(
     left = rest(path, overrides)
     if left is None or len(left[0].configurations) > LARGE:
         return
-    plan, whole = left
+    plan, options_valid = left
     try:
         bound = machines(hosts_file, plan.experiment.roles) if hosts_file else None
     except InputError:
         bound = None  # its own errors are told where it is read
-    for finding in foreseen(plan, bound) if whole else packets(plan, bound):
+    for finding in foreseen(plan, bound) if options_valid else packets(plan, bound):
         if finding.check != repetitions.NAME:
             yield f"{finding.severity}: {finding}"

@@ -105,9 +105,9 @@ class Profile:
         return figures
 
 
-def percent(part: float, whole: float) -> float:
+def percent(part: float, total: float) -> float:
     """Return the part in percent of the whole, 0 of nothing."""
-    return 100 * part / whole if whole else 0.0
+    return 100 * part / total if total else 0.0
 
 
 def parse(text: str, programs: Collection[str] = ()) -> Profile:

@@ -228,8 +228,8 @@ def _arrivals(
     carried = list(_carried(window, header, once or [0.0] * len(data), totals))
     share = min(1.0, sum(totals) / sum(carried)) if sum(carried) else 1.0
     # never shorter than it was: a clock that is read late must not raise a rate
-    whole = max(ends[-1], window[-1].read or 0.0) - min(ends[0], window[0].at or ends[0])
-    share *= (ends[-1] - ends[0]) / whole
+    longest = max(ends[-1], window[-1].read or 0.0) - min(ends[0], window[0].at or ends[0])
+    share *= (ends[-1] - ends[0]) / longest
     rows = []
     for at, (row, total, most) in enumerate(zip(data, totals, carried, strict=True)):
         seconds = ends[at + 1] - ends[at]

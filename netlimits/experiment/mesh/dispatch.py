@@ -118,11 +118,11 @@ class Dispatch:
         return late
 
     def over(
-        self, number: int, now: float, away: Collection[str] = (), *, again: bool = False
+        self, number: int, now: float, away: Collection[str] = (), *, repeat: bool = False
     ) -> None:
         """Return a job has ended: its hosts are free, but for those that are `away` until `back`.
 
-        One that is to be done `again` comes before all others of its hosts.
+        One that is to be done `repeat` comes before all others of its hosts.
         """
         began = self._begun.pop(number)
         for place in self._places(number):
@@ -133,7 +133,7 @@ class Dispatch:
         for host in away:
             self.hold(host)
         self._order.lengths.add(job.seconds, now - began)
-        if again and all(host in self._queues for host in job.hosts):
+        if repeat and all(host in self._queues for host in job.hosts):
             self.jobs[number] = job
             for place in self._places(number):
                 self._left[place] += job.seconds
@@ -270,7 +270,7 @@ class Dispatch:
             self._left[place] -= self.jobs[number].seconds
 
     def _wait(self, host: str, now: float) -> float:
-        """How long until the next job of a free host can begin, about.
+        """Return the approximate seconds until the next job of a free host can begin.
 
         Who is late already may be as late again. A partner that is free itself and has another job
         before that one is busy with it first.

@@ -47,7 +47,7 @@ class Lengths:
             self._variance += (square - self._variance) / min(self._compared, self._runs)
 
     def expected(self, planned: float) -> float:
-        """How long a run takes about: as those of its kind did, or the nearest kind to it."""
+        """Return the approximate duration of a run, from those of its kind or the nearest kind."""
         kind = _kind(planned)
         if not self._ratios:
             return planned

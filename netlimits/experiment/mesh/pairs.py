@@ -152,7 +152,7 @@ def everywhere(setup: Setup, of: Mesh) -> Setup:
 
 def ordered(
     rows: Iterable[R],
-    apart: Callable[[R], tuple[Any, tuple[str, str]]],
+    key: Callable[[R], tuple[Any, tuple[str, str]]],
     draw: rounds.Draw | None,
 ) -> Iterator[R]:
     """Return the configurations of a block in an order of rounds, which are shuffled with `draw`.
@@ -162,7 +162,7 @@ def ordered(
     """
     kinds: dict[Any, list[tuple[R, tuple[str, str]]]] = {}
     for row in rows:
-        kind, pair = apart(row)
+        kind, pair = key(row)
         kinds.setdefault(kind, []).append((row, pair))
     parted = [
         tuple(members[place][0] for place in chosen)

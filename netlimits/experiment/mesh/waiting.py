@@ -54,14 +54,14 @@ class RoundOrder:
         least = load.bound(at_once)
         self._is_worth_it = load.in_order <= (1 + WORTH) * least
         by_turns = least > load.bound()
-        self._whole = load.in_order <= (1 + CLOSE) * least and not by_turns
+        self._in_rounds = load.in_order <= (1 + CLOSE) * least and not by_turns
         hosts, runs = len(load.jobs_of) or 1, max(load.jobs_of.values(), default=1)
         alike = max(ALIKE / (math.sqrt(runs) * math.cbrt(hosts)), FEW_ALIKE / hosts)
         self._alike = alike / (1 + hosts % 2)
 
     def breaks(self) -> None:
         """There are no whole rounds any more."""
-        self._whole = False
+        self._in_rounds = False
 
     def patience(self) -> float:
         """Seconds that a free host waits for its next partner; below 0 where that is no use.
@@ -72,11 +72,11 @@ class RoundOrder:
             self.breaks()
             return -math.inf
         longest = self.lengths.expected(self._load.longest)
-        return (WHOLE if self._whole else BROKEN) * longest
+        return (WHOLE if self._in_rounds else BROKEN) * longest
 
     @property
     def _is_uneven(self) -> bool:
         """Return True if lengths differ too much, by planned and observed differences."""
-        alike = self._alike if self._whole else self._alike / 2
+        alike = self._alike if self._in_rounds else self._alike / 2
         turned_out = self.lengths.spread if self.lengths.count >= FIRST else 0.0
         return math.hypot(self._load.spread, turned_out) > max(alike, ALL_ALIKE)

@@ -50,10 +50,10 @@ def errors(experiment: Experiment, known: Iterable[DocumentError]) -> list[Docum
             known += fresh
             sure += [error for error in fresh if rest.is_sure(error)]
             continue
-        told = sure + rest.later_errors(configurations)
-        keys = {error.steps for error in told}
+        certain = sure + rest.later_errors(configurations)
+        keys = {error.steps for error in certain}
         more = _remains(experiment, [error.steps for error in known if error.steps], whole=False)
-        return told + [error for error in more.of_what_stays() if error.steps not in keys]
+        return certain + [error for error in more.of_what_stays() if error.steps not in keys]
 
 
 def left(experiment: Experiment, known: Iterable[DocumentError]) -> Remains | None:

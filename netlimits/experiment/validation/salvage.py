@@ -56,8 +56,8 @@ class Salvage:
 
         A section that only lacks a key still allows errors about its other keys.
         """
-        whole = [cut for cut in self.cuts if cut not in self.lacking]
-        return error.steps in self.lacking or follows(error, whole)
+        with_content = [cut for cut in self.cuts if cut not in self.lacking]
+        return error.steps in self.lacking or follows(error, with_content)
 
 
 def follows(error: DocumentError, cuts: Iterable[KeyPath]) -> bool:
@@ -209,7 +209,7 @@ def _cut(section: str, part: Any, cut: KeyPath) -> bool:
             part[number] = {}
         part = part[number]
     if section in _NAMES:
-        _cut_values(part, cut, alone=section == "factors")
+        _cut_values(part, cut, may_be_value=section == "factors")
     elif section != "measure" or len(cut) > 1 or not isinstance(part.get(cut[0]), dict):
         cut_option(part, cut)  # what an unknown tool looks up is looked at
     if section == "settings":  # an entry without roles sets nothing, and is about no name
@@ -217,15 +217,15 @@ def _cut(section: str, part: Any, cut: KeyPath) -> bool:
     return True
 
 
-def _cut_values(lists: dict[Any, Any], cut: KeyPath, *, alone: bool) -> None:
-    """Take out a list, or one of its values; what stands `alone` may be one value of several."""
+def _cut_values(lists: dict[Any, Any], cut: KeyPath, *, may_be_value: bool) -> None:
+    """Take out a list, or one of its values; what `may_be_value` may be one value of several."""
     if not cut:
         return
     name, *row = cut
     values = lists.get(name)
     if row and isinstance(values, list):
         values[int(row[0])] = _WRONG
-    elif alone and not row and _is_name(name) and not isinstance(values, list | dict | None):
+    elif may_be_value and not row and _is_name(name) and not isinstance(values, list | dict | None):
         lists[name] = [values, MORE]
     else:
         lists.pop(name, None)

@@ -389,7 +389,7 @@ class Reader:
             yield entry
 
     def comparisons(self, entry: Mapping[str, Any], key: KeyPath, given: Lists) -> None:
-        """Return a table compares values that its factors have.
+        """Check that a table compares values that its factors have.
 
         Where `--set` gave a factor others, the table itself says what it cannot compare.
         """

@@ -104,8 +104,8 @@ def matches(name: str, patterns: list[str]) -> bool:
     matched = False
     for pattern in patterns:
         if pattern.startswith("|1|"):
-            whole = _HASHED.fullmatch(pattern)
-            matched = matched or bool(whole and HostKeys.hash_host(name, pattern) == pattern)
+            hashed = _HASHED.fullmatch(pattern)
+            matched = matched or bool(hashed and HostKeys.hash_host(name, pattern) == pattern)
             continue
         plain = re.escape(pattern.removeprefix("!")).replace(r"\*", ".*").replace(r"\?", ".")
         if re.fullmatch(plain, name, re.IGNORECASE):

@@ -22,12 +22,12 @@ def sign(run: RunFigures, kind: str, what: str) -> Sign | None:
         return None
     whose = max(shares, key=lambda at: shares[at][0])
     share, beyond, packets = shares[whose]
-    told = (
+    text = (
         f"the {whose}'s cloud queued or dropped {beyond:,.0f} of {packets:,.0f} packets beyond "
         f"the machine's allowance of {what}"
     )
     return Sign(
-        (Premise.reached(share, SHARE, told),),
-        f"An allowance: {told}.",
+        (Premise.reached(share, SHARE, text),),
+        f"An allowance: {text}.",
         {f"{ends[whose]}_nic_{kind}_allowance_exceeded": beyond, "tx_packets": packets},
     )

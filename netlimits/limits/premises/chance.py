@@ -32,10 +32,10 @@ SURE = 2.0
 
 def steadiness(run: RunFigures) -> float:
     """Return how much steadier runs are than chance makes of their losses; 0 if not known."""
-    again = run.sent("tcp_retrans_segs")
-    if run.slowest is None or not again:
+    retransmitted = run.sent("tcp_retrans_segs")
+    if run.slowest is None or not retransmitted:
         return 0.0
-    return min(SURE, STEADIER / max((1 - run.slowest) * math.sqrt(again), 1e-9))
+    return min(SURE, STEADIER / max((1 - run.slowest) * math.sqrt(retransmitted), 1e-9))
 
 
 def against(run: RunFigures) -> tuple[float, str]:
@@ -43,25 +43,25 @@ def against(run: RunFigures) -> tuple[float, str]:
 
     0 where nothing is known, or nothing was lost.
     """
-    again, rate, share = run.sent("tcp_retrans_segs"), run.throughput, run.retransmitted
-    if not again or not rate or not share:
+    retransmitted, rate, share = run.sent("tcp_retrans_segs"), run.throughput, run.retransmitted
+    if not retransmitted or not rate or not share:
         return 0.0, "nothing was lost"
-    told: dict[str, float] = {}
+    figures: dict[str, float] = {}
     if bound := bounds.of_run(run).get("loss"):
         times = rate / bound.mbps
-        told[f"{times:.1f} times what so many losses by chance allow arrived"] = times / MOST
+        figures[f"{times:.1f} times what so many losses by chance allow arrived"] = times / MOST
     if recoveries := run.sent("tcp_recoveries"):
-        burst = again / recoveries
-        told[f"{burst:.1f} segments were lost at a time"] = burst / BURST
+        burst = retransmitted / recoveries
+        figures[f"{burst:.1f} segments were lost at a time"] = burst / BURST
     if run.slowest is not None:
         words = f"all runs had the same rate, within {max(0.1, 100 * (1 - run.slowest)):.1g} %"
-        told[words] = steadiness(run)
+        figures[words] = steadiness(run)
     twice, timeouts = run.sent("tcp_lost_retransmits"), run.sent("tcp_timeouts")
-    expected = share * again
+    expected = share * retransmitted
     if twice is not None and timeouts is not None and expected >= EXPECTED:
         words = f"{twice:,.0f} retransmissions were lost; chance would have lost {expected:,.0f}"
-        told[words] = SPARED * expected / max(1.0, twice + timeouts)
-    if not told:
+        figures[words] = SPARED * expected / max(1.0, twice + timeouts)
+    if not figures:
         return 0.0, "no bound is known"
-    most = max(told, key=told.__getitem__)
-    return min(SURE, told[most]), most
+    most = max(figures, key=figures.__getitem__)
+    return min(SURE, figures[most]), most

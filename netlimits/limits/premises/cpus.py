@@ -53,21 +53,21 @@ def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
     if busiest is None or (run.one_machine and not by_thread):
         return None
     figures, held = {f"{end}_cpu_peak_pct": busiest}, False
-    told = f"{whose}'s {run.cpu_name(end)} was {busiest:.0f} % busy"
+    text = f"{whose}'s {run.cpu_name(end)} was {busiest:.0f} % busy"
     if by_thread:
         figures = {f"{end}_process_cpu_pct": thread or 0.0}
-        told = f"tool's thread on the {whose} was {thread:.0f} % busy"
+        text = f"tool's thread on the {whose} was {thread:.0f} % busy"
         if waited:
             figures[f"{end}_cpu_wait_pct"] = waited
-            told += f" and waited {waited:.0f} % of the time for a CPU"
+            text += f" and waited {waited:.0f} % of the time for a CPU"
         held = waited >= HELD_PCT and peak is not None and peak < ROOM_PCT
         if held:
-            told += (
+            text += (
                 f", though CPUs were {peak:.0f} % busy at most (a quota, cpu.max, or a binding may "
                 "hold it back)"
             )
     full = WANTED_PCT if by_thread and waited else BUSY_PCT
-    premises = [Premise.reached(busiest, full, f"the {told}"), *_asked(run, whose, end)]
+    premises = [Premise.reached(busiest, full, f"the {text}"), *_asked(run, whose, end)]
     premises += goal.premises(run)
     if end == run.sender:
         premises += queues.arrived_as_sent(run)
@@ -82,7 +82,7 @@ def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
         at = f", at {clock:,.0f} MHz"
     if held:  # more clock or more CPUs are no use to it
         at, decide = "", f"a larger quota or other CPUs for the tool on the {whose} ({BY_HAND})"
-    return Sign(tuple(premises), f"The {told}{at}.", figures, decide)
+    return Sign(tuple(premises), f"The {text}{at}.", figures, decide)
 
 
 def _asked(run: RunFigures, whose: str, end: str) -> list[Premise]:

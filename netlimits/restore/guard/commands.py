@@ -111,7 +111,7 @@ def take(holder: Holder, seconds: float, old: tuple[str, str] | None, dead: bool
     has to be `dead`, only if its campaign's connection is gone. Exit status 3: it has changed.
     """
     path, text = old or ("", "")
-    words = (holder.text, str(_whole(seconds)), text, path, "dead" if dead else "any")
+    words = (holder.text, str(_whole_seconds(seconds)), text, path, "dead" if dead else "any")
     return _command(scripts.TAKE, "take", *words)
 
 
@@ -137,13 +137,13 @@ def renew(holder: Holder, claim: str, seconds: float, guard: float | None) -> Co
 
     See `answered` for its output.
     """
-    words = (str(_whole(seconds)), "" if guard is None else str(_whole(guard)))
+    words = (str(_whole_seconds(seconds)), "" if guard is None else str(_whole_seconds(guard)))
     return _command(scripts.RENEW, "renew", holder.text, claim, *words)
 
 
 def postpone(holder: Holder, claim: str, seconds: float) -> Command:
     """Return the command that extends only the guard's time; see `answered`."""
-    return _command(scripts.POSTPONE, "postpone", holder.text, claim, str(_whole(seconds)))
+    return _command(scripts.POSTPONE, "postpone", holder.text, claim, str(_whole_seconds(seconds)))
 
 
 def arm(
@@ -153,7 +153,7 @@ def arm(
 
     It writes a `note` on the host before that.
     """
-    words = (holder.text, claim, str(_whole(seconds)), note.name if note else "")
+    words = (holder.text, claim, str(_whole_seconds(seconds)), note.name if note else "")
     return _command(scripts.ARM, "arm", *words, stdin=(note.text if note else "") + script)
 
 
@@ -198,5 +198,5 @@ def _command(script: str, name: str, *arguments: str, stdin: str = "") -> Comman
     return Command(("sh", "-c", script, name, *arguments), stdin=stdin, deadline=SETTLES)
 
 
-def _whole(seconds: float) -> int:
+def _whole_seconds(seconds: float) -> int:
     return max(1, round(seconds + 0.5))

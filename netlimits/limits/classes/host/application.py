@@ -43,23 +43,23 @@ class Application:
         if goal and rate is not None:
             off = 100 * (rate / goal - 1)
             met = OVER_PCT if off > 0 else MET_PCT
-            told = f"it was told to send {mbps(goal)}, and {mbps(rate)} arrived"
+            text = f"it was told to send {mbps(goal)}, and {mbps(rate)} arrived"
             return Sign(
-                (Premise.below(max(abs(off), met / 2), met, told),),
-                f"The program: {told}.",
+                (Premise.below(max(abs(off), met / 2), met, text),),
+                f"The program: {text}.",
                 {"throughput_mbps": rate, "goal_mbps": goal},
             )
         limited, busy = run.sent("app_limited_pct"), run.sent("busy_pct")
         if limited is None or busy is None or run.transactions:
             return None
-        told = f"data was in flight {busy:.0f} % of the time"
+        text = f"data was in flight {busy:.0f} % of the time"
         short = f"{limited:.0f} % of the samples found nothing to send"
         return Sign(
             (
-                _idle(run, limited, busy, f"{told}, and {short}"),
+                _idle(run, limited, busy, f"{text}, and {short}"),
                 *_room(run, CPU_PCT if busy <= BUSY_PCT else ROOM_PCT),
             ),
-            f"The program sent nothing most of the time: {told}."
+            f"The program sent nothing most of the time: {text}."
             if busy <= BUSY_PCT
             else f"The program had no more to send: {short}, in a buffer that had room.",
             {"app_limited_pct": limited, "busy_pct": busy},
@@ -92,9 +92,9 @@ def _room(run: RunFigures, most: float) -> list[Premise]:
     cpu = run.busiest_pct(run.sender)
     if run.one_machine and used is not None and waited is not None:
         wanted = used + waited
-        told = f"it used and waited for {wanted:.0f} % of a CPU"
+        text = f"it used and waited for {wanted:.0f} % of a CPU"
         return [
-            Premise.below(wanted, most, told),
+            Premise.below(wanted, most, text),
             Premise.below(waited, WAITED_PCT, f"it waited for a CPU {waited:.0f} % of the time"),
         ]
     if cpu is None:

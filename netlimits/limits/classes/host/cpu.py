@@ -26,7 +26,7 @@ class EndCpu:
             f"{end}_load",
             1,
             most=cpus.LOADED,
-            alone=False,
+            specific=False,
         )
         self.labels = (
             Label(

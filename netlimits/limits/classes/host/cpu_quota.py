@@ -30,9 +30,9 @@ class CpuQuota:
             return None
         end = max(held, key=held.__getitem__)
         who = "sender" if end == run.sender else "receiver"
-        told = f"it held the tool back {held[end]:.0f} % of the time"
+        text = f"it held the tool back {held[end]:.0f} % of the time"
         return Sign(
-            (Premise.reached(held[end], QUOTA_PCT, told), *goal.premises(run)),
-            f"The {who}'s CPU quota: {told}.",
+            (Premise.reached(held[end], QUOTA_PCT, text), *goal.premises(run)),
+            f"The {who}'s CPU quota: {text}.",
             {f"{end}_throttled_pct": held[end]},
         )

@@ -33,9 +33,9 @@ class Fragmentation:
         fragments, datagrams = run.sent("ip_frag_creates"), run.sent("udp_out_datagrams")
         if fragments is None or not datagrams or not run.udp:
             return None
-        told = f"{fragments:,.0f} fragments for {datagrams:,.0f} datagrams"
+        text = f"{fragments:,.0f} fragments for {datagrams:,.0f} datagrams"
         return Sign(
-            (Premise.reached(fragments / datagrams, PER_DATAGRAM, f"there were {told}"),),
-            f"IP fragmentation: {told}.",
+            (Premise.reached(fragments / datagrams, PER_DATAGRAM, f"there were {text}"),),
+            f"IP fragmentation: {text}.",
             {"ip_frag_creates": fragments, "udp_out_datagrams": datagrams},
         )

@@ -37,15 +37,15 @@ class HostFull:
         parts = [f"the tool {sum(filter(None, used)):.0f} % of one CPU"]
         parts += [f"softirq {softirq:.0f} % of all"] if softirq is not None else []
         parts += [f"other programs {others:.0f} % of one"] if others is not None else []
-        told = f"both ends run on one machine, whose CPUs were {busy:.0f} % busy"
+        text = f"both ends run on one machine, whose CPUs were {busy:.0f} % busy"
         return Sign(
             (
-                Premise.reached(busy, FULL_PCT, told),
+                Premise.reached(busy, FULL_PCT, text),
                 Premise.reached(wanted, WANTED_PCT, f"the tool wanted {wanted:.0f} % of a CPU"),
                 *_alike(run),
                 *goal.premises(run),
             ),
-            f"{told[:1].upper()}{told[1:]} ({', '.join(parts)}).",
+            f"{text[:1].upper()}{text[1:]} ({', '.join(parts)}).",
             {f"{run.sender}_cpu_pct": busy, "process_cpu_pct": wanted},
         )
 

@@ -42,21 +42,21 @@ class LocalShaper:
         if rate is not None and shaper:
             least = UNCOUNTED if overlimits == 0 else OF_RATE
             who = "the experiment" if run.shapers.get(run.sender) else "it"
-            told = f"frames of {mbps(rate)}, where {who} lets {mbps(shaper)} through"
+            text = f"frames of {mbps(rate)}, where {who} lets {mbps(shaper)} through"
             return Sign(
-                (Premise.reached(rate / shaper, least, f"there were {told}"),),
-                f"The sender's own qdisc: {told}.",
+                (Premise.reached(rate / shaper, least, f"there were {text}"),),
+                f"The sender's own qdisc: {text}.",
                 {"wire_mbps": rate, "shaper_mbps": shaper},
             )
         if overlimits is None or not packets:
             return None
-        told = f"held packets back {overlimits:,.0f} times for {packets:,.0f} packets sent"
+        text = f"held packets back {overlimits:,.0f} times for {packets:,.0f} packets sent"
         return Sign(
             (
                 Premise.reached(
-                    overlimits / packets, OVERLIMITS_PER_PACKET, f"the sender's own qdisc {told}"
+                    overlimits / packets, OVERLIMITS_PER_PACKET, f"the sender's own qdisc {text}"
                 ),
             ),
-            f"The sender's own qdisc: it {told}.",
+            f"The sender's own qdisc: it {text}.",
             {"qdisc_overlimits": overlimits, "tx_packets": packets},
         )

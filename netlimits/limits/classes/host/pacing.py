@@ -39,10 +39,10 @@ class Pacing:
         pace, off = run.figure("pace_mbps"), run.figure("pace_off_pct")
         own, rate = bounds.of_run(run).get("pace"), run.throughput
         if pace is None and own and rate:
-            told = f"the socket is paced at {mbps(own.mbps)}, and {mbps(rate)} arrived"
+            text = f"the socket is paced at {mbps(own.mbps)}, and {mbps(rate)} arrived"
             return Sign(
-                (Premise.reached(rate / own.mbps, OF_PACE, told),),
-                f"A pace that the program set: {told}.",
+                (Premise.reached(rate / own.mbps, OF_PACE, text),),
+                f"A pace that the program set: {text}.",
                 {"pacing_rate_mbps": own.mbps, "throughput_mbps": rate},
             )
         if pace is None or off is None:

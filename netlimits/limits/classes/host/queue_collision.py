@@ -68,18 +68,18 @@ class QueueCollision:
             return None
         taken, busiest = run.received("softnet_packets"), run.received("softnet_busiest")
         share = max(most / every, busiest / taken if busiest and taken else 0.0)
-        told = f"{100 * share:.0f} % of what the receiver took up was of one queue"
+        text = f"{100 * share:.0f} % of what the receiver took up was of one queue"
         return Sign(
             (
                 Premise.reached(
                     softirq, SOFTIRQ_PCT, f"no CPU did more softirq than {softirq:.0f} %"
                 ),
-                Premise.reached(share, OF_ONE, f"only {told}"),
+                Premise.reached(share, OF_ONE, f"only {text}"),
                 Premise.reached(run.flows, FLOWS, "there was one flow"),
                 Premise.reached(queues, QUEUES, "the NIC has one queue"),
                 Premise.below(mean / peak, IDLE, f"all CPUs were {mean:.0f} % busy"),
             ),
-            f"One queue of {queues}: {told}, of {run.flows:.0f} flows; its CPU did {softirq:.0f} % "
+            f"One queue of {queues}: {text}, of {run.flows:.0f} flows; its CPU did {softirq:.0f} % "
             f"softirq, while all CPUs were {mean:.0f} % busy.",
             {f"{end}_nic_interrupts_busiest": most, f"{end}_nic_interrupts": every},
         )

@@ -47,14 +47,14 @@ class SendBuffer:
         limited = run.sent("sndbuf_limited_pct")
         if limited is None:
             return None
-        told = f"{limited:.0f} % of its busy time"
+        text = f"{limited:.0f} % of its busy time"
         waited = Sign(
             (
-                Premise.reached(limited, LIMITED_PCT, f"the sender waited for it only {told}"),
+                Premise.reached(limited, LIMITED_PCT, f"the sender waited for it only {text}"),
                 *_filled(run),
                 *goal.premises(run),
             ),
-            f"The send buffer: the sender waited for it {told}.",
+            f"The send buffer: the sender waited for it {text}.",
             {"sndbuf_limited_pct": limited},
         )
         full = None if waited.fires else _full(run)
@@ -72,20 +72,20 @@ def _filled(run: RunFigures) -> list[Premise]:
 
 
 def _full(run: RunFigures) -> Sign | None:
-    """Return a buffer with more in it than it is to hold, and little of the window in flight."""
+    """Return a sign if the buffer holds more than its size, and the window has room."""
     used, short_of_data = run.sent("sndbuf_used_pct"), run.sent("app_limited_pct")
     rate, window = run.throughput, run.window_mbps
     if used is None or short_of_data is None or rate is None or not window:
         return None
     flight = 100 * rate / window
-    told = f"its socket held {used:.0f} % of it, and {flight:.0f} % of the window was in flight"
+    text = f"its socket held {used:.0f} % of it, and {flight:.0f} % of the window was in flight"
     return Sign(
         (
-            Premise.reached(used, OVER_PCT, told),
+            Premise.reached(used, OVER_PCT, text),
             Premise.reached(short_of_data, SHORT_PCT, "the kernel had more to send"),
-            Premise.below(flight, FLIGHT_PCT, told),
+            Premise.below(flight, FLIGHT_PCT, text),
             *goal.premises(run),
         ),
-        f"The send buffer: {told}.",
+        f"The send buffer: {text}.",
         {"sndbuf_used_pct": used, "app_limited_pct": short_of_data, "window_mbps": window},
     )

@@ -42,7 +42,7 @@ class SlowReader:
         "streams",
         2,
         1.6,
-        alone=False,
+        specific=False,
     )
     labels = (LABEL,)
 
@@ -56,10 +56,10 @@ class SlowReader:
         waited = run.own(f"{run.receiver}_cpu_wait_pct") or 0.0
         least = FULL_PCT if unread >= FULL else LIMITED_PCT
         thread = f"its program used or waited for {wanted:.0f} % of a CPU"
-        told = f"{waiting:,.0f} bytes were unread, {100 * unread:.0f} % of the receive buffer"
+        text = f"{waiting:,.0f} bytes were unread, {100 * unread:.0f} % of the receive buffer"
         return Sign(
             (
-                Premise.reached(unread, queues.UNREAD, f"only {told}"),
+                Premise.reached(unread, queues.UNREAD, f"only {text}"),
                 Premise.reached(
                     limited, least, f"the sender waited for it {limited:.0f} % of the time"
                 ),
@@ -69,6 +69,6 @@ class SlowReader:
                 ),
                 *goal.premises(run),
             ),
-            f"The receiving program reads too slowly: {told}, while {thread}.",
+            f"The receiving program reads too slowly: {text}, while {thread}.",
             {"recv_q_bytes": waiting, "rwnd_limited_pct": limited, "process_cpu_pct": wanted},
         )

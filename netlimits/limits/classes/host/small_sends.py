@@ -57,7 +57,7 @@ class SmallSends:
         if size is None or mss is None or busy is None:
             return None
         cpu = cpus.sign(run, "sender", run.sender)
-        told = f"{size:,.0f} bytes a {per}, where a segment takes {mss:,.0f}"
+        text = f"{size:,.0f} bytes a {per}, where a segment takes {mss:,.0f}"
         calls_told = f"a sender that is {busy:.0f} % busy with calls"
         if used is not None and waited >= 1:
             calls_told = (
@@ -68,11 +68,11 @@ class SmallSends:
             (
                 Premise(full, f"no CPU of the sender is full: {calls_told}"),
                 Premise.reached(busy, THREAD_PCT, f"it is {calls_told}"),
-                Premise.below(size, OF_SEGMENT * mss, f"they are not small: {told}"),
+                Premise.below(size, OF_SEGMENT * mss, f"they are not small: {text}"),
                 *goal.premises(run),
                 *queues.arrived_as_sent(run),
             ),
-            f"Small sends: {told}, from {calls_told}.",
+            f"Small sends: {text}, from {calls_told}.",
             {column: size, "mss_bytes": mss, "process_cpu_pct": busy},
         )
 

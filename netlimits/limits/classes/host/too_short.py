@@ -46,7 +46,7 @@ class TooShort:
             return None
         trips = math.log2(max(1.0, cwnd / INITIAL_WINDOW))
         share = trips * rtt / 1e6 / elapsed
-        told = (
+        text = (
             f"{trips:.1f} round trips of {rtt:,.0f} µs, in which the window grew to {cwnd:,.0f} "
             f"segments, are {100 * share:.0f} % of the run"
         )
@@ -55,16 +55,16 @@ class TooShort:
         if (late := run.sent("late_data_pct")) is not None:
             short = f"its later half sent {late:.0f} % of the data"
             premises.append(Premise.reached(late, LATE_PCT, short))
-        again, recoveries = run.retransmitted, run.sent("tcp_recoveries")
-        if again is not None and (recoveries is None or recoveries > OVERSHOT):
-            short = f"{100 * again:.2g} % of the segments were lost, again and again"
-            premises.append(Premise.below(again, RETRANSMITTED, short))
+        retransmitted, recoveries = run.retransmitted, run.sent("tcp_recoveries")
+        if retransmitted is not None and (recoveries is None or recoveries > OVERSHOT):
+            short = f"{100 * retransmitted:.2g} % of the segments were lost, again and again"
+            premises.append(Premise.below(retransmitted, RETRANSMITTED, short))
         for name in ("rwnd_limited_pct", "sndbuf_limited_pct"):
             if (waited := run.sent(name)) is not None:
                 short = f"the sender waited for a buffer or window {waited:.0f} % of the time"
                 premises.append(Premise.below(waited, WAITED_PCT, short))
         return Sign(
             tuple(premises),
-            f"Slow start: {told}.",
+            f"Slow start: {text}.",
             {"cwnd_segs": cwnd, "min_rtt_us": rtt, "elapsed_s": elapsed},
         )

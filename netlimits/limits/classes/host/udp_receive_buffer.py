@@ -53,15 +53,15 @@ class UdpReceiveBuffer:
             share = f"{100 * max(lost, 0.0) / sent:.2g}" if sent else "none"
             little = Premise(0.0, f"{share} % of the datagrams were lost: it would gain little")
             return Sign((little,), "", {"udp_rcvbuf_errors": errors})
-        told = f"{errors:,.0f} of {lost:,.0f} lost datagrams found it full"
+        text = f"{errors:,.0f} of {lost:,.0f} lost datagrams found it full"
         which = "program" if run.one_machine else "busiest CPU"
         cpu = f"the receiver's {which} was {peak:.0f} % busy"
         return Sign(
             (
-                Premise.reached(errors / lost, SHARE_OF_LOST, f"only {told}"),
+                Premise.reached(errors / lost, SHARE_OF_LOST, f"only {text}"),
                 Premise.below(peak, CPU_LEFT_PCT, f"{cpu}, and may have been too slow"),
             ),
-            f"The receive buffer of the UDP socket: {told}, while {cpu}.",
+            f"The receive buffer of the UDP socket: {text}, while {cpu}.",
             {"udp_rcvbuf_errors": errors, "datagrams_lost": lost, "cpu_peak_pct": peak},
         )
 

@@ -32,23 +32,27 @@ class AckPath:
 
         By the interfaces: what else a host sends its protocols count, and its data link does not.
         """
-        sent_back, arrived, again = (
+        sent_back, arrived, resent = (
             run.received("tx_packets"),
             run.sent("rx_packets"),
             run.retransmitted,
         )
         inflation, queue = run.inflation, run.queueing_us
-        if not sent_back or arrived is None or again is None or inflation is None or queue is None:
+        if not sent_back or arrived is None or resent is None or inflation is None or queue is None:
             return None
         lost = max(0.0, 1 - arrived / sent_back)
-        told = f"{100 * lost:.0f} % of the {sent_back:,.0f} packets on the way back were lost"
+        text = f"{100 * lost:.0f} % of the {sent_back:,.0f} packets on the way back were lost"
         grown = f"the round trip is {inflation:.1f} times its minimum"
         busiest = cpus.its_own_pct(run)
         premises = [
-            Premise(max(lost / LOST, NEARLY * way_back(run)), f"only {told}"),
+            Premise(max(lost / LOST, NEARLY * way_back(run)), f"only {text}"),
             Premise.reached(inflation, RTT_INFLATION, grown),
             Premise.reached(queue, QUEUE_US, grown),
-            Premise.below(again, FORWARD, f"{100 * again:.1f} % were lost on the way there, too"),
+            Premise.below(
+                resent,
+                FORWARD,
+                f"{100 * resent:.1f} % were lost on the way there, too",
+            ),
             *goal.premises(run),
             *queues.read_at_once(run),
         ]
@@ -57,7 +61,7 @@ class AckPath:
             premises.append(Premise.below(busiest, cpus.ROOM_PCT, short))
         return Sign(
             tuple(premises),
-            f"The way back: {told}, {grown}, and {100 * again:.2g} % of the segments were sent "
+            f"The way back: {text}, {grown}, and {100 * resent:.2g} % of the segments were sent "
             "again.",
             {f"{run.receiver}_tx_packets": sent_back, f"{run.sender}_rx_packets": arrived},
         )

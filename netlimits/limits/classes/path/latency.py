@@ -43,13 +43,13 @@ class Latency:
         under_way = run.flows * (1 + (run.figure("burst_size") or 0))
         if each > IMPOSSIBLE * under_way:
             return None
-        told = f"{rate:,.0f} transactions/s at a round trip of {rtt:,.0f} µs"
+        text = f"{rate:,.0f} transactions/s at a round trip of {rtt:,.0f} µs"
         cpu = f"the run took {busiest:.0f} % of a CPU at most"
         return Sign(
             (
-                Premise.reached(each, OF_ROUND_TRIPS, told),
+                Premise.reached(each, OF_ROUND_TRIPS, text),
                 Premise.below(busiest, CPU_PCT, cpu),
             ),
-            f"The round trip: {told}, {each:.2g} in each; {cpu}.",
+            f"The round trip: {text}, {each:.2g} in each; {cpu}.",
             {"transaction_rate_tps": rate, "rtt_us": rtt, "cpu_peak_pct": busiest},
         )

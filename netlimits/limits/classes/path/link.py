@@ -32,7 +32,7 @@ class LinkRate:
     title = "The link"
     needs = ("throughput_mbps", "cpu_peak_pct")
     intervention = Intervention(
-        "a second stream: the same sum", "streams", 2, *SAME_SUM, alone=False
+        "a second stream: the same sum", "streams", 2, *SAME_SUM, specific=False
     )
     labels = LABELS
 
@@ -42,13 +42,13 @@ class LinkRate:
         busiest = run.busiest
         if rate is None or bound is None or busiest is None:
             return None
-        told = f"{100 * rate / bound:.1f} % of the {mbps(bound)} that it leaves for data"
+        text = f"{100 * rate / bound:.1f} % of the {mbps(bound)} that it leaves for data"
         cpu = f"the busiest CPU was {busiest:.0f} % busy"
         return Sign(
             (
-                Premise.reached(rate / bound, OF_BOUND, f"{mbps(rate)} are {told}"),
+                Premise.reached(rate / bound, OF_BOUND, f"{mbps(rate)} are {text}"),
                 Premise.below(busiest, CPU_PCT, f"{cpu}, and may be what holds it back"),
             ),
-            f"The link: {mbps(rate)} arrived, {told}; {cpu}.",
+            f"The link: {mbps(rate)} arrived, {text}; {cpu}.",
             {"throughput_mbps": rate, "bound_mbps": bound, "cpu_peak_pct": busiest},
         )

@@ -50,25 +50,25 @@ class Loss:
         "streams",
         2,
         1.1,
-        alone=False,
+        specific=False,
     )
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
         """Segments sent again, and how much of cwnd x mss / rtt arrived."""
-        again, out = run.sent("tcp_retrans_segs"), run.sent("tcp_out_segs")
+        retransmitted, out = run.sent("tcp_retrans_segs"), run.sent("tcp_out_segs")
         rtt, least_rtt = run.sent("rtt_us"), run.sent("min_rtt_us")
         window, rate = run.window_mbps, run.throughput
-        if again is None or not out or run.udp:
+        if retransmitted is None or not out or run.udp:
             return None
         if not rtt or not least_rtt or not window or rate is None:
             return None
-        share = again / out
-        figures = {"tcp_retrans_segs": again, "tcp_out_segs": out}
-        told = f"{100 * share:.2g} % of the segments were sent again ({again:,.0f})"
+        share = retransmitted / out
+        figures = {"tcp_retrans_segs": retransmitted, "tcp_out_segs": out}
+        text = f"{100 * share:.2g} % of the segments were sent again ({retransmitted:,.0f})"
         premises = [
-            Premise.reached(share, RETRANSMITTED, f"only {told}"),
-            Premise.reached(again, SEGMENTS, f"only {told}"),
+            Premise.reached(share, RETRANSMITTED, f"only {text}"),
+            Premise.reached(retransmitted, SEGMENTS, f"only {text}"),
         ]
         for name, what in WAITS.items():
             if waited := run.sent(name):
@@ -94,4 +94,4 @@ class Loss:
         premises.append(Premise.below(against, chance.CHANCE, short))
         premises += [*queues.read_at_once(run), *queues.lost_on_path(run)]
         figures["window_mbps"] = window
-        return Sign(tuple(premises), f"Loss: {told}.", figures)
+        return Sign(tuple(premises), f"Loss: {text}.", figures)

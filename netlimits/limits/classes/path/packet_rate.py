@@ -51,21 +51,21 @@ class PacketRate:
         smaller = [other for other in run.rates_by_size if other * OTHER_SIZE <= size]
         larger = [other for other in run.rates_by_size if other >= size * OTHER_SIZE]
         compared = smaller or sorted(larger)[:1]
-        apart = {other: abs(run.rates_by_size[other] / rate - 1) for other in compared}
-        if not apart:
+        differences = {other: abs(run.rates_by_size[other] / rate - 1) for other in compared}
+        if not differences:
             return counted
-        other = max(apart, key=apart.__getitem__)
-        told = f"{rate:,.0f} of them at {size:,.0f} bytes each"
-        beside = f"{run.rates_by_size[other]:,.0f} at {other:,.0f} bytes"
+        other = max(differences, key=differences.__getitem__)
+        text = f"{rate:,.0f} of them at {size:,.0f} bytes each"
+        other_rate = f"{run.rates_by_size[other]:,.0f} at {other:,.0f} bytes"
         cpu = f"the run took {busiest:.0f} % of a CPU at most"
-        changes = f"it changes with their size: {told}, {beside}"
-        widest = " and, furthest from it," if len(apart) > 1 else " and"
+        changes = f"it changes with their size: {text}, {other_rate}"
+        widest = " and, furthest from it," if len(differences) > 1 else " and"
         return Sign(
             (
-                Premise.below(apart[other], WITHIN, changes),
+                Premise.below(differences[other], WITHIN, changes),
                 Premise.below(busiest, cpus.ROOM_PCT, cpu),
             ),
-            f"Packets per second: {told},{widest} {beside}, while {cpu}.",
+            f"Packets per second: {text},{widest} {other_rate}, while {cpu}.",
             {
                 "packets_per_s": rate,
                 "packet_bytes": size,

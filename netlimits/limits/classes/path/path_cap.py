@@ -56,7 +56,7 @@ class PathCap:
     title = "A cap on the path"
     needs = ("rtt_us", "min_rtt_us", "cpu_peak_pct")
     intervention = Intervention(
-        "a second stream: the same sum", "streams", 2, *SAME_SUM, alone=False
+        "a second stream: the same sum", "streams", 2, *SAME_SUM, specific=False
     )
     labels = LABELS
 
@@ -118,7 +118,7 @@ class PathCap:
         if run.slowest is not None:
             short = f"the slowest run had {100 * run.slowest:.0f} % of the fastest"
             premises.append(Premise.reached(run.slowest, STEADY, short))
-        beside = f"; {OF_FILE}" if run.of_file and not run.goal_mbps else ""
+        addition = f"; {OF_FILE}" if run.of_file and not run.goal_mbps else ""
         if run.most_mbps:
             short = (
                 f"the path carried {run.most_mbps / rate:.2g} times as much for another "
@@ -126,11 +126,13 @@ class PathCap:
             )
             premises.append(Premise.reached(rate / run.most_mbps, OF_MOST, short))
             figures["most_mbps"] = run.most_mbps
-            beside = f", and no configuration with as many streams got much more through{beside}"
+            addition = (
+                f", and no configuration with as many streams got much more through{addition}"
+            )
         return Sign(
             tuple(premises),
             f"A cap on the path of about {mbps(rate)} of frames: the round trip grew {grown}, "
-            f"{cpu}{beside}.",
+            f"{cpu}{addition}.",
             figures,
         )
 

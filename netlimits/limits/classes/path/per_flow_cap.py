@@ -24,7 +24,7 @@ class PerFlowCap:
     title = "A cap on each connection"
     needs = ("connections", "cpu_peak_pct", "rwnd_limited_pct")
     intervention = Intervention(
-        "a second stream: nearly twice the sum", "streams", 2, 1.7, 2.3, alone=False
+        "a second stream: nearly twice the sum", "streams", 2, 1.7, 2.3, specific=False
     )
     labels: tuple[Label, ...] = ()
 
@@ -50,12 +50,12 @@ class PerFlowCap:
             short = "one number of streams alone cannot show it"
             return Sign((Premise(UNTOLD * min(1.0, cap.strength), short),), "", figures)
         each = rate / run.flows
-        apart = {number: abs(other / number / each - 1) for number, other in others.items()}
-        number = max(apart, key=apart.__getitem__)
-        told = f"{mbps(each)} a connection of {run.flows:.0f}"
-        beside = f"{mbps(others[number] / number)} of {number:.0f}"
+        differences = {number: abs(other / number / each - 1) for number, other in others.items()}
+        number = max(differences, key=differences.__getitem__)
+        text = f"{mbps(each)} a connection of {run.flows:.0f}"
+        other_rate = f"{mbps(others[number] / number)} of {number:.0f}"
         premises = [
-            Premise.below(apart[number], WITHIN, f"they differ: {told}, {beside}"),
+            Premise.below(differences[number], WITHIN, f"they differ: {text}, {other_rate}"),
             Premise.below(busiest, cpus.ROOM_PCT, f"the busiest CPU was {busiest:.0f} % busy"),
             *goal.premises(run),
             *queues.read_at_once(run),
@@ -66,4 +66,6 @@ class PerFlowCap:
                     f"each waited for a window, a buffer or its program {waited:.0f} % of the time"
                 )
                 premises.append(Premise.below(waited, WAITED_PCT, short))
-        return Sign(tuple(premises), f"A cap on each connection: {told}, and {beside}.", figures)
+        return Sign(
+            tuple(premises), f"A cap on each connection: {text}, and {other_rate}.", figures
+        )

@@ -70,17 +70,17 @@ class Policer:
         counted = _counted(run)
         if counted and counted.fires:
             return counted
-        share, again, rate = run.retransmitted, run.sent("tcp_retrans_segs"), run.throughput
+        share, retransmitted, rate = run.retransmitted, run.sent("tcp_retrans_segs"), run.throughput
         inflation, queue = run.inflation, run.queueing_us
-        if share is None or again is None or not rate or inflation is None or queue is None:
+        if share is None or retransmitted is None or not rate or inflation is None or queue is None:
             return counted
-        lost = f"{100 * share:.2g} % of the segments were sent again ({again:,.0f})"
+        lost = f"{100 * share:.2g} % of the segments were sent again ({retransmitted:,.0f})"
         against, what = chance.against(run)
         held = queue * rate / 8 / (run.sent("mss_bytes") or 1448.0)
         grown = f"the round trip is {inflation:.1f} times its minimum: packets wait in a queue"
         premises = [
             Premise.reached(share, RETRANSMITTED, f"only {lost}"),
-            Premise.reached(again, SEGMENTS, f"only {lost}"),
+            Premise.reached(retransmitted, SEGMENTS, f"only {lost}"),
             Premise(against, f"they may be by chance: {what}"),
             Premise(
                 max(
@@ -109,7 +109,7 @@ class Policer:
             f"A policer on the path: {lost} with hardly a packet in a queue, and not by chance: "
             f"{what}.",
             {
-                "tcp_retrans_segs": again,
+                "tcp_retrans_segs": retransmitted,
                 "rtt_us": run.sent("rtt_us") or 0.0,
                 "throughput_mbps": rate,
             },
@@ -121,16 +121,16 @@ def _counted(run: RunFigures) -> Sign | None:
     drops, lost = run.received("ingress_drops"), places.lost(run)
     if drops is None or not lost:
         return None
-    again = (
+    clause = (
         f"{lost:,.0f} datagrams were lost" if run.udp else f"{lost:,.0f} segments were sent again"
     )
-    told = f"the receiver's own policer dropped {drops:,.0f} packets, and {again}"
+    text = f"the receiver's own policer dropped {drops:,.0f} packets, and {clause}"
     enough = lost / max(1.0, run.sent("udp_out_datagrams" if run.udp else "tcp_out_segs") or 1.0)
     return Sign(
         (
-            Premise.reached(drops / lost, COUNTED, told),
+            Premise.reached(drops / lost, COUNTED, text),
             Premise.reached(enough, RETRANSMITTED, f"only {100 * enough:.2g} % of all were lost"),
         ),
-        f"A policer: {told}.",
+        f"A policer: {text}.",
         {f"{run.receiver}_ingress_drops": drops},
     )

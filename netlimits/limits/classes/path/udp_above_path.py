@@ -44,12 +44,12 @@ class UdpAbovePath:
             return None
         on_path = places.share(run, places.PATH) or 0.0
         lost = f"{100 * share:.2g} % of the datagrams sent were lost"
-        told = f"{lost}, {100 * on_path:.0f} % of these on the path"
+        text = f"{lost}, {100 * on_path:.0f} % of these on the path"
         return Sign(
             (
                 Premise.reached(share, queues.LOST_BEHIND, f"only {lost}"),
                 Premise.reached(on_path, ON_PATH, f"only {100 * on_path:.0f} % of it on the path"),
             ),
-            f"More was sent than the path carries: {told}.",
+            f"More was sent than the path carries: {text}.",
             {"datagrams_lost": share * sent, "udp_out_datagrams": sent},
         )
