@@ -107,7 +107,7 @@ def lines(table: pd.DataFrame) -> Iterator[str]:
         if unit == " µs":
             unit, divisor = " ms", 1000
         interval = row[["value", "low", "high"]].astype(float) / divisor
-        decimals = tables.places(interval[:1])
+        decimals = tables.summaries.places(interval[:1])
         value, low, high = (f"{number:,.{decimals}f}" for number in interval)
         where = ", ".join(wording.phrases([row[factor] for factor in factors], factors))
         yield f"{where}: {of.name} {value} [{low}, {high}]{unit}"

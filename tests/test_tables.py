@@ -122,7 +122,7 @@ def test_a_sentence_goes_on_below_itself() -> None:
 def test_numbers_are_rounded_as_far_as_the_smallest_allows(
     values: list[float], decimals: int
 ) -> None:
-    assert tables.places(pd.Series(values)) == decimals
+    assert tables.summaries.places(pd.Series(values)) == decimals
 
 
 def campaign(blocks: int, failed: bool = False) -> pd.DataFrame:

@@ -18,11 +18,12 @@ from typing import Any
 import pandas as pd
 
 from netlimits.analysis import comparison
-from netlimits.analysis.frames import counted
 from netlimits.analysis.packets.traces import trace
 from netlimits.analysis.sources import run_files
+from netlimits.analysis.sources.attempts import counted
 from netlimits.analysis.sources.relations import Relation, Runs
 from netlimits.archive import frames, logbook, raw, relation, timelines
+from netlimits.archive.frames import files
 from netlimits.archive.logbook import Logbook
 from netlimits.errors import ArchiveError, DataError
 from netlimits.model import Record
@@ -51,7 +52,7 @@ class Campaign(Logbook):
         Raises:
             ArchiveError: The journal is damaged.
         """
-        frame = None if self.large else frames.kept(self.archive)
+        frame = None if self.large else files.kept(self.archive)
         if frame is None:
             frame = frames.frame(self.archive, self.experiment, columns, coded=coded)
         runs = _different(frame["run"])
@@ -280,9 +281,9 @@ class Campaign(Logbook):
         append to the journal at the same time.
         """
         if self.large:
-            frames.remove(self.archive)
+            files.remove(self.archive)
             return (self.path / "parts",)
-        return frames.write(self.archive, self.experiment)
+        return files.write(self.archive, self.experiment)
 
     @property
     def large(self) -> bool:

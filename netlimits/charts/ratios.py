@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from netlimits.analysis import wording
-from netlimits.analysis.comparison import band
+from netlimits.analysis.comparisons.verdicts import band
 from netlimits.charts._colours import BLUE, GREY, ORANGE, VERMILION
 from netlimits.charts._labels import heading, log_axis
 from netlimits.charts._style import blank, style

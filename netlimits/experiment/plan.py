@@ -12,16 +12,15 @@ import copy
 import dataclasses
 import functools
 import itertools
-import random
 import secrets
 from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import IO, Any
 
 from netlimits.errors import DocumentError, InputError, raise_all
-from netlimits.experiment import replicates, resolution, search
+from netlimits.experiment import ordering, replicates, resolution, search
 from netlimits.experiment.around_schema import PROFILE, PROFILED_RUNS
 from netlimits.experiment.configurations import Configuration, Configurations, cell, identity
 from netlimits.experiment.duet import Interleaved
@@ -354,50 +353,11 @@ class Plan:
             before += added.replicates
 
     def _ordered(
-        self, repeat: Repeat, count: int, configurations: Callable[[int], range | array[int]]
-    ) -> Iterator[tuple[int, int]]:
-        """Return (block, configuration) in the order that the rule and the seed give."""
-        blocks = range(1, count + 1)
+        self, repeat: Repeat, count: int, blocks: ordering.Blocks
+    ) -> Iterator[ordering.Row]:
         if self.experiment.mesh:
-            return self._rounds(repeat, blocks, configurations)
-        if repeat.order == "listed":
-            return ((block, number) for block in blocks for number in configurations(block))
-        if repeat.seed is None:
-            raise ValueError("no seed: plan.seeded draws one")
-        draw = random.Random(repeat.seed).random  # noqa: S311  an order, not a secret
-        if repeat.order == "coin-flips":
-            # A coin for each factor, tossed again when the configuration is excluded, lands on
-            # each configuration that is left with one chance: so one toss among those will do.
-            every = len(self.configurations)
-            return ((1, int(draw() * every)) for _ in range(self._count))
-        if repeat.order == "shuffled":
-            # In the file's order, so that the shuffle alone decides
-            repeated = itertools.chain.from_iterable(map(configurations, blocks))
-            return ((1, number) for number in rounds.shuffle(array("I", repeated), draw))
-        return (
-            (block, number)
-            for block in blocks
-            for number in rounds.shuffle(array("I", configurations(block)), draw)
-        )
-
-    def _rounds(
-        self, repeat: Repeat, blocks: range, configurations: Callable[[int], range | array[int]]
-    ) -> Iterator[tuple[int, int]]:
-        """Return the runs of a mesh in rounds within each block, all shuffled, or as listed."""
-        if repeat.seed is None and repeat.order != "listed":
-            raise ValueError("no seed: plan.seeded draws one")
-        draw = None if repeat.order == "listed" else random.Random(repeat.seed).random  # noqa: S311
-        if repeat.order == "shuffled":
-            every = ((block, number) for block in blocks for number in configurations(block))
-            chosen = pairs.ordered(every, lambda row: self._round_key(*row), draw)
-            return ((1, number) for _, number in chosen)
-        return (
-            (block, number)
-            for block in blocks
-            for number in pairs.ordered(
-                configurations(block), partial(self._round_key, block), draw
-            )
-        )
+            return ordering.mesh_rows(repeat, count, blocks, self._round_key)
+        return ordering.rows(repeat, count, blocks, self._count, len(self.configurations))
 
     def _round_key(self, block: int, number: int) -> tuple[Any, tuple[str, str]]:
         """Return a block with a configuration but for its pair, and the pair."""

@@ -11,10 +11,10 @@ from typing import Any
 
 import pandas as pd
 
-from netlimits import tables
 from netlimits.analysis import pooling, wording
 from netlimits.metrics import Metric, metric
 from netlimits.report.page import Answer
+from netlimits.tables import summaries
 
 AT_MOST = 5
 METRICS_AT_MOST = 3
@@ -151,7 +151,7 @@ def _range(of: Metric, cells: pd.DataFrame, factors: Mapping[str, str]) -> Itera
     cells = cells[cells["value"].notna()]
     if cells.empty:
         return
-    decimals = tables.places(cells["value"])
+    decimals = summaries.places(cells["value"])
     ordered = [row for _, row in cells.sort_values("value", kind="stable").iterrows()]
     bottom, top = ordered[0], ordered[-1]
     low, high = (

@@ -11,8 +11,8 @@ import pandas as pd
 from markupsafe import Markup
 
 from netlimits import tables
-from netlimits.analysis import comparison, wording
-from netlimits.analysis.comparisons import sides, survivors
+from netlimits.analysis import wording
+from netlimits.analysis.comparisons import sides, survivors, verdicts
 from netlimits.archive.reader import Campaign
 from netlimits.charts.ratios import ratios
 from netlimits.metrics import metric
@@ -140,14 +140,14 @@ def answers(table: pd.DataFrame, prefix: str = "", evidence: str = "") -> Iterat
     """
     rows = table.to_dict("records")
     order = (
-        *(*comparison.BAD, comparison.DIFFER),
-        *(comparison.BETTER, survivors.MORE, sides.RECOVERED),
+        *(*verdicts.BAD, verdicts.DIFFER),
+        *(verdicts.BETTER, survivors.MORE, sides.RECOVERED),
     )
     differing = [row for verdict in order for row in rows if row["verdict"] == verdict]
     sentences = [_sentence(row, table.attrs["factors"]) for row in differing[:ANSWERS]]
     counts = {
         verdict: sum(row["verdict"] == verdict for row in rows)
-        for verdict in (comparison.SAME, comparison.UNCLEAR)
+        for verdict in (verdicts.SAME, verdicts.UNCLEAR)
     }
     rest = [f"{count} {verdict}" for verdict, count in counts.items() if count]
     if more := len(differing) - ANSWERS:
@@ -169,7 +169,7 @@ def _sentence(row: Mapping[Hashable, Any], factors: Sequence[str]) -> str:
     text = f"{subject} is {row['verdict']}"
     if row["verdict"] == sides.FAILED:
         return f"{text}: 0 of {row['of_after']} runs are ok after."
-    if row["verdict"] == comparison.DIFFER:
+    if row["verdict"] == verdicts.DIFFER:
         text = f"{subject} differs between these two sessions"
     if math.isnan(row["ratio"]):
         return f"{text}."

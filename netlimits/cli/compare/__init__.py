@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from netlimits.cli import echo, quoted
-from netlimits.cli.compare import gates, junit
+from netlimits.cli.compare import gates, junit, worded
 from netlimits.cli.shared import needed
 from netlimits.cli.shared.both_sides import BothSides, each_part
 from netlimits.cli.shared.options import JSON, LIST, WORSE_STATUS, separated, share
@@ -197,14 +196,14 @@ def compare(
 
 def _statuses(table: pd.DataFrame, strict: bool) -> Iterator[int]:
     """Yield the exit statuses that rows of a comparison ask for."""
-    from netlimits.analysis import comparison
+    from netlimits.analysis.comparisons import verdicts
 
-    undecided = (comparison.DIFFER, comparison.UNCLEAR) if strict else ()
+    undecided = (verdicts.DIFFER, verdicts.UNCLEAR) if strict else ()
     for row in table.to_dict("records"):
         verdict = row["verdict"]
-        if verdict in comparison.BAD:
+        if verdict in verdicts.BAD:
             yield WORSE_STATUS
-        elif verdict in undecided or (verdict == comparison.DIFFER and comparison.worsened(row)):
+        elif verdict in undecided or (verdict == verdicts.DIFFER and verdicts.worsened(row)):
             yield UNCLEAR_STATUS
 
 
@@ -256,7 +255,7 @@ def _write_page(
         compared.Compared(
             comparison.title,
             table,
-            _shown(table, _columns(comparison)),
+            worded.shown(table, _columns(comparison)),
             threshold,
             _hosts(comparison),
             _campaigns(comparison),
@@ -340,70 +339,5 @@ def _text(comparison: BothSides, table: pd.DataFrame, form: str) -> str:
     summary = ", ".join(f"{counts[v]} {v}" for v in counts.index)
     hosts = (f"hosts differ: {line}" for line in _hosts(comparison))
     lines = [f"{comparison.title}: {summary}", *hosts]
-    shown = _shown(table, _columns(comparison))
+    shown = worded.shown(table, _columns(comparison))
     return "\n".join([*lines, "", tables.render(shown, form)])
-
-
-def _shown(table: pd.DataFrame, sides: Sequence[str]) -> pd.DataFrame:
-    """Return the table with rounded numbers and the metrics' titles."""
-    from netlimits.metrics import metric
-
-    texts: pd.DataFrame = table[table.attrs["factors"]].copy()
-    rows = table.to_dict("records")
-    texts["metric"] = [metric(row["metric"]).label for row in rows]
-    for side, name in zip(("before", "after"), sides, strict=True):
-        texts[_free(name, texts)] = [_figure(row[side], ".4g") for row in rows]
-    texts["ratio"] = [f"{_figure(row['ratio'], '.3f')}{_interval(row)}" for row in rows]
-    texts["runs"] = [f"{_count(row, 'before')} and {_count(row, 'after')}" for row in rows]
-    if "blocks" in table:
-        texts["blocks"] = [f"{row['blocks']}" for row in rows]
-    texts["verdict"] = [f"{_verdict(row)}{_needed(row)}{_side(row, sides)}" for row in rows]
-    texts.attrs["notes"] = table.attrs["notes"]
-    return texts
-
-
-def _verdict(row: dict[Hashable, Any]) -> str:
-    names = {"differ": "these two sessions differ", "fewer": "fewer runs", "more": "more runs"}
-    return names.get(row["verdict"], str(row["verdict"]))
-
-
-def _figure(value: float, form: str) -> str:
-    return "–" if math.isnan(value) else format(value, form)
-
-
-def _count(row: dict[Hashable, Any], side: str) -> str:
-    """Return the runs behind a figure; of how many, where some are not ok: "0 of 3"."""
-    ok, tried = row[f"n_{side}"], row[f"of_{side}"]
-    return f"{ok}" if ok == tried else f"{ok} of {tried}"
-
-
-def _side(row: dict[Hashable, Any], sides: Sequence[str]) -> str:
-    """Return on which side fewer runs ended, or none: "0 of 3 runs ok after"."""
-    side = {
-        "failed": "after",
-        "fewer": "after",
-        "recovered": "before",
-        "more": "before",
-    }.get(row["verdict"])
-    called = dict(zip(("before", "after"), sides, strict=True))
-    if side is None:
-        return ""
-    return f": {row[f'ok_{side}']} of {row[f'of_{side}']} runs ok {called[side]}"
-
-
-def _interval(row: dict[Hashable, Any]) -> str:
-    return "" if math.isnan(row["low"]) else f" [{row['low']:.3f}, {row['high']:.3f}]"
-
-
-def _needed(row: dict[Hashable, Any]) -> str:
-    if math.isnan(row["runs"]):
-        return ""
-    what = "blocks" if "blocks" in row else "runs a side"
-    return f": {row['runs']:.0f} {what} would decide"
-
-
-def _free(name: str, table: pd.DataFrame) -> str:
-    """Return a side's name as a column: with a `_` behind one that is there."""
-    while name in table:
-        name += "_"
-    return name

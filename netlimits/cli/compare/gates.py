@@ -97,13 +97,12 @@ class Condition:
 
     def _fault(self, row: Mapping[Hashable, Any], where: str, ratio: str) -> str:
         """Return what is wrong with a row, or ""."""
-        from netlimits.analysis import comparison
-        from netlimits.analysis.comparisons import sides, survivors
+        from netlimits.analysis.comparisons import sides, survivors, verdicts
 
         verdict = row["verdict"]
-        unlike_sessions = verdict == comparison.DIFFER and comparison.worsened(dict(row))
+        unlike_sessions = verdict == verdicts.DIFFER and verdicts.worsened(dict(row))
         ended = f"{row['ok_after']} of {row['of_after']} runs ok after"
-        if verdict not in comparison.BAD and not unlike_sessions:
+        if verdict not in verdicts.BAD and not unlike_sessions:
             return ""
         if verdict == sides.FAILED:
             return f"{self.of} failed{where}: {ended}"

@@ -131,8 +131,9 @@ def narrowed(entries: Sequence[Entry], options: Mapping[str, Any]) -> list[Entry
 def split(entry: Entry, part: str, keys: Iterable[str], frame: pd.DataFrame) -> tuple[Entry, str]:
     """Return the entry with the other differing factors added to `part`, and a note on them."""
     from netlimits.analysis import frames, pooling
+    from netlimits.analysis.sources import attempts
 
-    runs = frames.with_outcome(frame)
+    runs = attempts.with_outcome(frame)
     factors = [*dict.fromkeys([*keys, *listed(entry.get(part))])]
     pool = listed(entry.get("pool"))
     frames.factors(runs, [*factors, *pool])
@@ -211,7 +212,7 @@ def _tell_limits(table: pd.DataFrame, verdicts: pd.DataFrame, keys: Sequence[str
     from netlimits.limits.base import REFUTED
     from netlimits.limits.explained import heading
     from netlimits.limits.verdicts import UNDETERMINED
-    from netlimits.tables import VERDICT
+    from netlimits.tables.summaries import VERDICT
 
     if not all(heading(name) in verdicts.columns for name in keys):
         return

@@ -109,7 +109,7 @@ def _flames(campaign: Campaign, missing: list[str]) -> Iterator[Exhibit]:
 
 def _compared(results: Results, missing: list[str]) -> list[Answer]:
     """Return how a duet's second side differs from the first; empty for other campaigns."""
-    from netlimits.analysis.comparison import THRESHOLD
+    from netlimits.analysis.comparisons.verdicts import THRESHOLD
     from netlimits.cli.shared.both_sides import BothSides
     from netlimits.report import compared
 

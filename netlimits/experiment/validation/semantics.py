@@ -18,10 +18,10 @@ from netlimits.experiment.expressions import shown
 from netlimits.experiment.hosts_file import members_of
 from netlimits.experiment.mesh import pairs
 from netlimits.experiment.overrides import Source
-from netlimits.experiment.validation import profiles
+from netlimits.experiment.validation import profiles, report_entries
 from netlimits.experiment.validation.names import Names
 from netlimits.experiment.validation.salvage import Salvage
-from netlimits.model import SIDE, Experiment, Mesh, Repeat, Scalar, SettingUse, Values
+from netlimits.model import Experiment, Mesh, Repeat, Scalar, SettingUse, Values
 from netlimits.tools import PROGRAMS
 
 Lists = Mapping[str, tuple[Scalar, ...]]
@@ -370,64 +370,6 @@ class Reader:
         return Repeat(replicates, order, block.get("seed"))
 
     def report(self, given: Lists) -> Iterator[Mapping[str, Any]]:
-        """Yield the entries, whose metrics and factors exist."""
-        given = self.sure(given)
-        if "report" not in self.data and "search" in self.data:
-            yield from ({"table": "search"}, {"chart": "search"})
-        for number, entry in enumerate(self.data.get("report", [])):
-            key: KeyPath = ("report", number)
-            if isinstance(entry, str):
-                yield {"table": entry}
-                continue
-            for place, name in _named(entry, "of"):
-                self.names.shown(name, entry.get("chart", ""), self.data, *key, *place)
-            for part in ("rows", "columns", "series", "by", "size", "pool"):
-                for place, name in _named(entry, part):
-                    if name not in (*self.names.known, SIDE):
-                        self.names.no_factor(name, self.names.known, *key, *place)
-            self.comparisons(entry, key, given)
-            yield entry
-
-    def comparisons(self, entry: Mapping[str, Any], key: KeyPath, given: Lists) -> None:
-        """Check that a table compares values that its factors have.
-
-        Where `--set` gave a factor others, the table itself says what it cannot compare.
-        """
-        narrowed = {name.partition(".")[2] for name, _ in self.where.overrides}
-        for place, factor, written in _comparisons(entry):
-            if factor not in (*self.names.known, SIDE):
-                self.names.no_factor(factor, self.names.known, *key, *place)
-            elif factor in given and not (factor in narrowed and len(place) > 1):
-                values = [templates.written(value) for value in given[factor]]
-                sides = [side.strip() for side in written.split(" over ")]
-                if len(set(sides)) < len(sides):
-                    self.names.fault(f"{factor} {sides[0]} is compared with itself", *key, *place)
-                for side in sides:
-                    if side not in values:
-                        problem = f"{factor} has no value {side}{did_you_mean(side, values)}"
-                        self.names.fault(problem, *key, *place)
-
-
-def _comparisons(entry: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str, str]]:
-    """Yield each comparison of a table's entry: its place, its factor and its text."""
-    request = entry.get("improvement", {})
-    if isinstance(request, str):
-        yield ("improvement",), str(entry.get("rows", "")), request
-        return
-    for factor, written in request.items():
-        place: KeyPath = ("improvement", factor)
-        if isinstance(written, str):
-            yield place, factor, written
-        else:
-            for number, text in enumerate(written):
-                yield (*place, number), factor, text
-
-
-def _named(entry: Mapping[str, Any], part: str) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the names in one part of a report's entry, with their places in it."""
-    written = entry.get(part, [])
-    if isinstance(written, str):
-        yield (part,), written
-    else:
-        for index, name in enumerate(written):
-            yield (part, index), name
+        """Return the entries of the report, whose metrics and factors exist."""
+        overridden = {name.partition(".")[2] for name, _ in self.where.overrides}
+        return report_entries.entries(self.data, self.names, self.sure(given), overridden)

@@ -1,0 +1,129 @@
+"""The verdict on a ratio, and how many runs would decide an unclear one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from netlimits.analysis.comparisons import survivors
+from netlimits.analysis.comparisons.sessions import Sessions
+from netlimits.analysis.comparisons.sides import FAILED, RECOVERED
+from netlimits.analysis.comparisons.survivors import FEWER, MORE
+from netlimits.analysis.statistics.contrasts import FALSE_DISCOVERIES, Contrast
+from netlimits.metrics import metric as metric_named
+
+BETTER, WORSE, SAME, UNCLEAR, DIFFER = "better", "worse", "same", "unclear", "differ"
+
+
+VERDICTS = (BETTER, WORSE, SAME, UNCLEAR, DIFFER, FEWER, MORE, FAILED, RECOVERED)
+
+
+BAD = (WORSE, FEWER, FAILED)
+"""Verdicts with which a comparison or a gate fails."""
+
+
+THRESHOLD = 0.03
+"""Default of the share by which a difference begins to matter."""
+
+
+MOST_RUNS = 10_000
+"""Maximum number of runs of a side that a row recommends."""
+
+
+def band(better: str, threshold: float) -> tuple[float, float]:
+    """Return the ratios between which a change is within the threshold."""
+    low, high = 1 - threshold, 1 + threshold
+    return (1 / high, 1 / low) if better == "lower" else (low, high)
+
+
+def verdict(
+    row: Mapping[str, Any],
+    limits: tuple[str, float, float],
+    unit: Sessions | None,
+    trimmed: Contrast | None,
+    lost: bool,
+) -> str:
+    """Return the verdict of a ratio; `limits` are the better direction, threshold and greatest p.
+
+    `lost` says that significantly fewer runs ended on one side. `trimmed` compares with the best
+    runs of after only.
+    """
+    fewer = survivors.side(row)
+    if lost and fewer == 1:
+        return FEWER
+    of_ratio = _of_ratio((row["ratio"], row["low"], row["high"], row["p"]), limits)
+    if trimmed and of_ratio == WORSE:
+        of_ratio = of_ratio if _of_ratio(trimmed[:4], limits) == WORSE else UNCLEAR
+    elif fewer is not None and of_ratio == BETTER:
+        of_ratio = UNCLEAR
+    if lost and of_ratio != WORSE:
+        return MORE
+    return DIFFER if of_ratio in (BETTER, WORSE) and unit and not unit.bounded else of_ratio
+
+
+def _of_ratio(ratio: tuple[float, float, float, float], limits: tuple[str, float, float]) -> str:
+    """Return the verdict of a ratio with its interval and p-value, if all runs ended."""
+    value, low, high, p = ratio
+    better, threshold, discovered = limits
+    least, most = band(better, threshold)
+    if low >= least and high <= most:
+        return SAME
+    beyond = not least <= value <= most
+    if not (beyond and p <= discovered):  # a missing p is no discovery
+        return UNCLEAR
+    return BETTER if value > 1 else WORSE
+
+
+def worsened(row: Mapping[Any, Any]) -> bool:
+    """Return True if the metric is worse after than before."""
+    return bool(row["ratio"] < 1)
+
+
+def runs_to_decide(
+    row: Mapping[str, Any], threshold: float, ratios: int, unit: Sessions | None
+) -> float:
+    """Return how many runs of each side, or blocks, would decide if ratio and variation stay.
+
+    A ratio within the threshold becomes `same` once its interval is as narrow as the threshold or,
+    if it is that narrow already and contains the threshold, as the ratio's distance from it. A
+    ratio beyond the threshold becomes a discovery once its interval excludes 1, at the confidence
+    that one of so many `ratios` may need. The result exceeds the present number; it is NaN above
+    MOST_RUNS.
+    """
+    if row["verdict"] != UNCLEAR or math.isnan(row["low"]) or (unit and unit.bounded):
+        return math.nan
+    if survivors.side(row) is not None and not row["low"] <= 1 <= row["high"]:
+        return math.nan  # it is unclear because of the runs that did not end
+    half = math.log(row["high"] / row["low"]) / 2
+    runs = min(row["n_before"], row["n_after"], row.get("blocks", math.inf))
+    narrow, off = math.log1p(threshold), abs(math.log(row["ratio"]))
+    least = 0
+    unchanged = band(metric_named(row["metric"]).better, threshold)
+    if not unchanged[0] <= row["ratio"] <= unchanged[1]:
+        narrow = off * float(ndtri(0.975) / ndtri(1 - FALSE_DISCOVERIES / 2 / max(1, ratios)))
+        least = _least(ratios) if "blocks" in row else 0
+    elif half < narrow:
+        narrow -= off
+    if half <= 0 or narrow <= 0:
+        return math.nan
+    more = np.arange(runs + 1, MOST_RUNS + 1)
+    enough = more[(_width(more, row) * half <= _width(runs, row) * narrow) & (more >= least)]
+    return float(enough[0]) if len(enough) else math.nan
+
+
+def _width(runs: Any, row: Mapping[str, Any]) -> Any:
+    """Return a number proportional to the width of an interval of so many runs a side or blocks."""
+    freedom = runs - 1 if "blocks" in row else 2 * (runs - 1)
+    return stdtrit(freedom, 0.975) / np.sqrt(runs)
+
+
+def _least(ratios: int) -> int:
+    """Return the minimum number of blocks with which Wilcoxon's test can be a discovery.
+
+    With n blocks its smallest p-value is 2 / 2ⁿ, which must be significant among so many ratios.
+    """
+    return math.ceil(1 + math.log2(max(1, ratios) / FALSE_DISCOVERIES))

@@ -1,0 +1,262 @@
+"""Build frames of pandas from the parts and the journal's lines after them.
+
+The order of columns is IDENTITY, factors, derived values, metrics with their units. Only requested
+columns of parts are read. `assembly` puts chunks together, `files` writes results.csv.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from netlimits.analysis.sources.joining import ColumnNames, roles
+from netlimits.archive import columns, parts
+from netlimits.archive.columns import ATTEMPTS, INTERIM, KEY, Chunk, JournalSection
+from netlimits.archive.frames.assembly import UnlikeKinds, assembled
+from netlimits.archive.history import History
+from netlimits.archive.parts import Part
+from netlimits.archive.store import Archive
+from netlimits.metrics import IDENTITY, METRICS, PROFILED
+from netlimits.model import Experiment
+
+
+def frame(
+    archive: Archive,
+    experiment: Experiment,
+    chosen: Collection[str] | None = None,
+    *,
+    coded: bool = False,
+) -> pd.DataFrame:
+    """Return one row per attempt, in the order of starts, with all or the `chosen` columns.
+
+    `attrs["columns"]` has the names of `factors`, `derived` values and `metrics`,
+    `attrs["narrowed"]` those of omitted columns. With `coded`, text is returned as categories.
+    """
+    try:
+        return of_parts(archive, archive.parts(), experiment, chosen, coded)[0]
+    except UnlikeKinds:
+        return of_parts(archive, (), experiment, chosen, coded)[0]
+
+
+def pieces(archive: Archive, experiment: Experiment) -> Iterator[pd.DataFrame]:
+    """Yield the frame in pieces, one for each part, in the order of ends within a part.
+
+    It is one piece if parts have factors of different kinds. A column that other parts lack keeps
+    its integers.
+    """
+    chunks, _ = _chunks(archive, archive.parts())
+    chunks = [chunk for chunk in chunks if chunk.rows]
+    labels = frozenset((*_factors(experiment), *experiment.derive))
+    kinds = {(name, chunk.kinds.get(name)) for chunk in chunks for name in labels}
+    if len(kinds) > len(labels):
+        yield frame(archive, experiment)
+        return
+    names, _ = layout(chunks, experiment)
+    for chunk in _last_rows(chunks):
+        yield _with_times(assembled([chunk], names, labels, _constants(archive))[0])
+
+
+def of_attempts(archive: Archive, experiment: Experiment, wanted: pd.DataFrame) -> pd.DataFrame:
+    """Return all columns of some attempts; `wanted` has the columns KEY. A part is read at a time.
+
+    The rows are in the order of `wanted`, and have its index.
+    """
+    chunks, _ = _chunks(archive, archive.parts())
+    labels = frozenset((*_factors(experiment), *experiment.derive))
+    names, attrs = layout(chunks, experiment)
+    keys = pd.MultiIndex.from_frame(wanted[list(KEY)])
+    try:
+        table, _ = assembled(_last_rows(chunks, keys), names, labels, _constants(archive))
+    except UnlikeKinds:
+        table = frame(archive, experiment)
+    places = pd.MultiIndex.from_frame(table[list(KEY)]).get_indexer(keys)
+    table = _with_times(table.iloc[places]).set_axis(wanted.index)
+    table.attrs.update(attrs)
+    return table
+
+
+def _last_rows(chunks: Sequence[Chunk], wanted: pd.MultiIndex | None = None) -> list[Chunk]:
+    """Return the chunks with the last row of each attempt, or of each wanted one."""
+    keys, chunk_of = assembled(chunks, KEY)
+    kept, _ = _last_versions(keys.assign(row=np.arange(len(keys))), chunk_of)
+    if wanted is not None:
+        kept = kept[pd.MultiIndex.from_frame(kept[list(KEY)]).isin(wanted)]
+    mask = np.zeros(len(keys), bool)
+    mask[kept["row"]] = True
+    begins = np.cumsum([0, *(chunk.rows for chunk in chunks)])
+    parts = zip(chunks, itertools.pairwise(begins), strict=True)
+    limited = [_limited(chunk, mask[begin:end]) for chunk, (begin, end) in parts]
+    return [chunk for chunk in limited if chunk.rows]
+
+
+def _limited(chunk: Chunk, mask: np.ndarray) -> Chunk:
+    """Return a chunk with the rows of a mask."""
+    if mask.all():
+        return chunk
+    rows = pa.array(mask)
+    table = lambda names: chunk.table(names).filter(rows)  # noqa: E731
+    return Chunk(int(mask.sum()), chunk.kinds, table, chunk.repeated)
+
+
+def _with_times(table: pd.DataFrame) -> pd.DataFrame:
+    if table["started"].dtype.kind != "M":
+        table = table.assign(started=pd.to_datetime(table["started"], unit="s", utc=True))
+    return table
+
+
+STREAM = "stream"
+"""The figure of an interim result that numbers the parallel stream that it is of."""
+
+
+def intervals(archive: Archive, experiment: Experiment, *, streams: bool = False) -> pd.DataFrame:
+    """Return one row per interim result: `run`, `attempt`, `status`, factors and its figures.
+
+    With `streams` those of single streams that a run has beside their sums, else the others.
+    """
+    known_parts = archive.parts()
+    labels = [*_factors(experiment), *experiment.derive]
+    attempts, _ = _chunks(archive, known_parts)
+    varied = [name for name in labels if name in columns.names(attempts)]
+    names = [*KEY, "status", *varied]
+    mark = [PROFILED] if PROFILED in columns.names(attempts) else []
+    table, chunk = assembled(attempts, [*names, *mark, "started"], frozenset(varied))
+    table, chunk = _last_versions(table, chunk)
+    if mark:  # their interim results count for nothing
+        counting = ~table.pop(PROFILED).astype(bool)
+        table, chunk = table[counting].reset_index(drop=True), chunk[counting.to_numpy()]
+    if _overlapping(known_parts):
+        table, chunk = _as_started(table, chunk)
+    of_interim, _ = _chunks(archive, known_parts, which=INTERIM)
+    of_rows = [name for name in columns.names(of_interim) if name not in KEY]
+    rows, place = assembled(of_interim, [*KEY, *of_rows])
+    if STREAM in of_rows and STREAM not in varied:
+        # an imported run has sums beside its streams; one of several clients has only streams
+        summed = rows[STREAM].isna().groupby([rows[key] for key in KEY]).transform("any")
+        chosen = summed & (rows[STREAM].notna() == streams)
+        if not streams:
+            chosen |= ~summed
+        rows, place = rows[chosen], place[chosen.to_numpy()]
+        if rows[STREAM].isna().all():
+            rows, of_rows = rows.drop(columns=STREAM), [n for n in of_rows if n != STREAM]
+    elif streams:
+        rows, place = rows[:0], place[:0]
+    # the interim results of an attempt are those of the last chunk that contains it
+    merged = table.assign(_chunk=chunk).merge(rows.assign(_chunk=place), on=[*KEY, "_chunk"])
+    return of_runs(merged[[*names, *of_rows]], varied)
+
+
+def of_runs(table: pd.DataFrame, varied: Iterable[str]) -> pd.DataFrame:
+    """Set `attrs["columns"]` of a table with several rows per run; `varied` are factors."""
+    known = [name for name in dict.fromkeys(varied) if name in table.columns]
+    others = [name for name in table.columns if name not in known]
+    table.attrs["columns"] = roles(known, [], others)
+    return table
+
+
+def layout(
+    chunks: Sequence[Chunk], experiment: Experiment, chosen: Collection[str] | None = None
+) -> tuple[list[str], dict[str, Any]]:
+    """Return all or the `chosen` columns of a campaign's rows, and the frame's `attrs`.
+
+    The key, the factors and the derived values are always included.
+    """
+    factors, derived = list(_factors(experiment)), list(experiment.derive)
+    metrics = _metrics(columns.names(chunks), experiment)
+    known = columns.names(chunks)
+    identity = [name for name in IDENTITY if name != "file" or name in known]
+    every = [*identity, *factors, *derived, *metrics]
+    always = {*KEY, *factors, *derived}
+    if PROFILED in columns.names(chunks):
+        always.add(PROFILED)
+    else:
+        every.remove(PROFILED)
+    names = [n for n in every if chosen is None or n in chosen or n in always]
+    attrs: dict[str, Any] = {"columns": roles(factors, derived, metrics)}
+    if left := [name for name in every if name not in names]:
+        attrs["narrowed"] = ColumnNames(left)
+    return names, attrs
+
+
+def of_parts(
+    archive: Archive,
+    known_parts: Sequence[Part],
+    experiment: Experiment,
+    chosen: Collection[str] | None = None,
+    coded: bool = False,
+) -> tuple[pd.DataFrame, int]:
+    """Return the frame and the number of the journal's lines."""
+    overlapping = _overlapping(known_parts)
+    if chosen is not None and overlapping:
+        chosen = {*chosen, "started"}
+    always = {*KEY, *_factors(experiment), *experiment.derive}
+    read = None if chosen is None else always | {*chosen, PROFILED}
+    chunks, history = _chunks(archive, known_parts, read)
+    names, attrs = layout(chunks, experiment, chosen)
+    labels = frozenset((*attrs["columns"]["factors"], *attrs["columns"]["derived"]))
+    table, rows = assembled(chunks, names, labels, _constants(archive), coded=coded)
+    table, rows = _last_versions(table, rows)
+    if overlapping:
+        table, _ = _as_started(table, rows)
+    table.attrs.update(attrs)
+    if "started" in table.columns:
+        table["started"] = pd.to_datetime(table["started"], unit="s", utc=True)
+    return table, history.lines
+
+
+def _chunks(
+    archive: Archive,
+    known_parts: Sequence[Part],
+    chosen: Collection[str] | None = None,
+    which: int = ATTEMPTS,
+) -> tuple[list[Chunk], History]:
+    """Return the chunks of all parts and of the lines after them, and these lines' history."""
+    last, highest = parts.reach(known_parts)
+    section = JournalSection(last.about if last else None, chosen)
+    archive.fold(section, last, highest)
+    of_parts = [columns.of_part(archive.journal, part, which) for part in known_parts]
+    return [*of_parts, columns.of_section(section, which)], section
+
+
+def _constants(archive: Archive) -> dict[str, Any]:
+    return {"shared_kernel": archive.meta["shared_kernel"]}
+
+
+def _overlapping(known_parts: Sequence[Part]) -> bool:
+    """Return True if attempts overlapped, so that parts contain them in the order of their ends."""
+    return any(part.about["going"] for part in known_parts)
+
+
+def _factors(experiment: Experiment) -> Iterator[str]:
+    yield from experiment.factors
+    for group in experiment.zips:
+        yield from group
+
+
+def _metrics(names: Iterable[str], experiment: Experiment) -> list[str]:
+    """Return the metrics among these names: those of METRICS in its order, then others."""
+    other = {*IDENTITY, *_factors(experiment), *experiment.derive}
+    measured = dict.fromkeys(name for name in names if name not in other)
+    known = [m.column for m in METRICS if m.column in measured]
+    return list(dict.fromkeys((*known, *measured)))
+
+
+def _last_versions(table: pd.DataFrame, rows: np.ndarray) -> tuple[pd.DataFrame, np.ndarray]:
+    """Keep the last row of each attempt, at the position of its first row."""
+    run, attempt = (table[name].to_numpy() for name in KEY)
+    later = (run[1:] > run[:-1]) | (run[1:] == run[:-1]) & (attempt[1:] > attempt[:-1])
+    if later.all():  # true unless the campaign was parsed again
+        return table, rows
+    codes, unique = pd.factorize(run * (int(attempt.max(initial=0)) + 1) + attempt)
+    place = np.empty(len(unique), dtype=np.int64)
+    place[codes] = np.arange(len(table))  # the last assignment wins
+    return table.iloc[place].reset_index(drop=True), rows[place]
+
+
+def _as_started(table: pd.DataFrame, rows: np.ndarray) -> tuple[pd.DataFrame, np.ndarray]:
+    place = np.argsort(table["started"].to_numpy(), kind="stable")
+    return table.iloc[place].reset_index(drop=True), rows[place]
