@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from netlimits.analysis import frames
-from netlimits.analysis.sources import attempts, sketches
+from netlimits.analysis.sources import sketches
 from netlimits.analysis.sources.relations import Relation, Runs
 from netlimits.metrics import COVERED_NOTED, OTHER_CPU_NOTED
 from netlimits.model import tally_of_runs
@@ -39,7 +39,7 @@ def notes(runs: Runs, columns: Iterable[str]) -> tuple[str, ...]:
     sentences = []
     columns = [*columns]
     if not isinstance(runs, Relation):
-        runs = attempts.last_attempts(runs)
+        runs = frames.last_attempts(runs)
     if "status" in runs.columns:
         counts, left = _outcomes(runs)
         if left or {*counts} != {"ok"}:
@@ -74,7 +74,7 @@ def _outcomes(runs: Runs) -> tuple[dict[str, int], int]:
     if isinstance(runs, Relation):
         return sketches.outcomes(runs), sketches.without_outcome(runs)
     counts = {str(k): int(v) for k, v in runs["status"].value_counts().items() if v}
-    return counts, attempts.without_outcome(runs)
+    return counts, frames.without_outcome(runs)
 
 
 def of_sides(sides: Iterable[tuple[str, Runs]], columns: Iterable[str]) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ def of_sides(sides: Iterable[tuple[str, Runs]], columns: Iterable[str]) -> tuple
     sides, columns = [*sides], [*columns]
     named: dict[str, list[str]] = {}
     for name, frame in sides:
-        runs = frame if isinstance(frame, Relation) else attempts.last_attempts(frame)
+        runs = frame if isinstance(frame, Relation) else frames.last_attempts(frame)
         of_hosts = disturbance(runs), other_programs(runs)
         for sentence in filter(None, [*of_hosts, *_of_cpu(runs, columns)]):
             named.setdefault(sentence, []).append(name)

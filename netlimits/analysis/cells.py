@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from netlimits.analysis import frames, wording
-from netlimits.analysis.sources import attempts, sketches, streams
+from netlimits.analysis.sources import sketches, streams
 from netlimits.analysis.sources.relations import Relation, Runs
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
@@ -114,9 +114,9 @@ def grid(runs: Runs, keys: Sequence[str], *, compares: bool = True) -> Grid | St
     if isinstance(runs, Relation):
         frames.ok(sketches.sketch(runs))  # raises
         return Streamed(tuple(keys), runs, compares)
-    last = attempts.last_attempts(runs)
+    last = frames.last_attempts(runs)
     frames.ok(last)  # raises, with the reason
-    tried = frames.with_process_cpu(attempts.with_outcome(last))
+    tried = frames.with_process_cpu(frames.with_outcome(last))
     good = frames.ok(tried)
     places = _places(tried, keys)
     ok = {hashed: (key, rows[good[rows]]) for hashed, (key, rows) in places.items()}

@@ -32,7 +32,6 @@ from netlimits.analysis.comparisons import remarks, sessions, sides, survivors, 
 from netlimits.analysis.comparisons.sessions import Sessions
 from netlimits.analysis.comparisons.sides import FAILED, RECOVERED, Configured, Key, listed
 from netlimits.analysis.comparisons.verdicts import THRESHOLD
-from netlimits.analysis.sources import attempts
 from netlimits.analysis.sources.relations import Relation, Runs, literal, quoted
 from netlimits.analysis.sources.sketches import sketched
 from netlimits.analysis.sources.streams import ConfigurationRuns
@@ -91,7 +90,7 @@ def compare(
     runs_of = (before, after)
     unit = None if paired else _sessions(runs_of, sessions_differ_by)
     sketches = [sketched(side, of or defaults.TABLES) for side in runs_of]
-    outcomes = [attempts.with_outcome(side) for side in sketches]
+    outcomes = [frames.with_outcome(side) for side in sketches]
     good = [sides.ok(side) for side in sketches]
     if all(side.empty for side in good):
         frames.usable(sketches[0])  # raises, with the reason

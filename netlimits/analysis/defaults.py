@@ -11,7 +11,6 @@ from typing import Any
 import pandas as pd
 
 from netlimits.analysis import frames, pooling, wording
-from netlimits.analysis.sources import attempts
 from netlimits.errors import DataError
 from netlimits.metrics import HEADLINES
 
@@ -49,7 +48,7 @@ def metrics(frame: pd.DataFrame) -> list[str]:
 
 def layout(frame: pd.DataFrame) -> tuple[str | None, list[str]]:
     """Return the row factor, and the column factors that distinguish all runs."""
-    varied = pooling.left_out(attempts.with_outcome(frame), [])
+    varied = pooling.left_out(frames.with_outcome(frame), [])
     if not varied:
         return None, []
     rows = max(varied, key=lambda name: (_numbers(varied[name]), len(varied[name])))

@@ -27,7 +27,6 @@ from netlimits.analysis import caveats, frames, pooling, wording
 from netlimits.analysis.cells import Cell, Grid, Key, cells, grid
 from netlimits.analysis.comparisons import improvements
 from netlimits.analysis.comparisons.improvements import Improvement, Pairing, Request
-from netlimits.analysis.sources import attempts
 from netlimits.analysis.sources.relations import Runs
 from netlimits.analysis.sources.sketches import sketched
 from netlimits.analysis.statistics import dependence, intervals
@@ -113,7 +112,7 @@ def summary(
         raise DataError(f"no metric to summarize; metrics here: {here}")
     keys = _keys(frame, rows, columns)
     laid_out = grid(runs, keys, compares=improvement is not None)
-    tried = attempts.with_outcome(frame)
+    tried = frames.with_outcome(frame)
     pooling.refuse(tried, keys, pool)
     pairings: list[Pairing] = []
     absent: list[str] = []

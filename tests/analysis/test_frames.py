@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 import netlimits as nl
 from netlimits.analysis import frames
-from netlimits.analysis.sources.attempts import last_attempts, to_last_attempts
 from netlimits.errors import DataError, InputError
 
 
@@ -29,7 +28,7 @@ def test_the_last_attempt_of_a_run_decides() -> None:
 def test_an_attempt_that_came_to_nothing_takes_no_outcome_s_place() -> None:
     """`status` told "1 failed" of it and a table "1 left"."""
     frame = attempts((1, 1, "failed"), (1, 2, "interrupted"), (2, 1, "ok"), (3, 1, "interrupted"))
-    assert last_attempts(frame)["status"].tolist() == ["failed", "ok", "interrupted"]
+    assert frames.last_attempts(frame)["status"].tolist() == ["failed", "ok", "interrupted"]
 
 
 @given(
@@ -44,7 +43,7 @@ def test_taking_the_last_attempts_out_of_a_frame_leaves_the_same(
 ) -> None:
     frame = attempts(*(sorted(rows) if in_order else rows)).astype({"status": "category"})
     frame.attrs["planned"] = [5, 5]
-    last = last_attempts(frame)
+    last = frames.last_attempts(frame)
     by_hand = {
         run: max(part, key=lambda row: (row[2] != "interrupted", row[1]))
         for run in {row[0] for row in rows}
@@ -53,7 +52,7 @@ def test_taking_the_last_attempts_out_of_a_frame_leaves_the_same(
     assert {*last[["run", "attempt", "status"]].itertuples(index=False, name=None)} == {
         *by_hand.values()
     }
-    taken = to_last_attempts(frame.copy())
+    taken = frames.to_last_attempts(frame.copy())
     pd.testing.assert_frame_equal(taken, last.reset_index(drop=True))
     assert taken.attrs == frame.attrs
 
@@ -64,7 +63,7 @@ def test_an_attempt_that_stands_there_twice_is_refused() -> None:
         attempts((2, 2, "ok"), (1, 1, "ok"), (2, 2, "ok")),
     ):
         with pytest.raises(DataError, match="an attempt occurs twice"):
-            last_attempts(frame)
+            frames.last_attempts(frame)
 
 
 def test_a_published_table_without_status_counts_whole() -> None:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 from netlimits.analysis import frames, pooling, wording
-from netlimits.analysis.sources import attempts, joining, sketches
+from netlimits.analysis.sources import joining, sketches
 from netlimits.analysis.sources.relations import Relation
 from netlimits.analysis.sources.streams import ConfigurationRuns
 from netlimits.errors import DataError
@@ -27,7 +27,7 @@ Key = tuple[str, ...]
 
 def ok(side: pd.DataFrame) -> pd.DataFrame:
     """Return the ok runs of a side; none if all failed."""
-    runs = attempts.last_attempts(side)
+    runs = frames.last_attempts(side)
     if len(runs) and "status" in runs.columns and not (runs["status"] == "ok").any():
         return runs.iloc[:0]
     return frames.usable(side)

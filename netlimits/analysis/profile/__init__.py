@@ -16,7 +16,6 @@ import pandas as pd
 
 from netlimits.analysis import frames, pooling, wording
 from netlimits.analysis.profile.shares import Dispersion, counts_of, difference, product, share
-from netlimits.analysis.sources import attempts
 from netlimits.analysis.statistics import intervals
 from netlimits.analysis.statistics.intervals import Interval
 from netlimits.errors import DataError
@@ -97,7 +96,7 @@ def profiled(frame: pd.DataFrame) -> pd.DataFrame:
     marked = frame[frame[PROFILED].fillna(False).astype(bool)]
     if marked.empty:
         raise DataError("no run with a profile has begun yet")
-    runs = attempts.last_attempts(marked.drop(columns=PROFILED))
+    runs = frames.last_attempts(marked.drop(columns=PROFILED))
     return runs[frames.ok(runs)]
 
 

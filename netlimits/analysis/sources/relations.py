@@ -80,7 +80,7 @@ class Relation:
 
     @cached_property
     def last(self) -> duckdb.DuckDBPyRelation:
-        """The last attempt of each run, as in `attempts.last_attempts`."""
+        """The last attempt of each run, as in `frames.last_attempts`."""
         run = [name for name in ("campaign", "run") if name in self.columns]
         if "run" not in run or "attempt" not in self.columns:
             return self.rows

@@ -154,8 +154,7 @@ def _split(
 
     A chart that has no series comes once for each combination of what differs.
     """
-    from netlimits.analysis import pooling
-    from netlimits.analysis.sources import attempts
+    from netlimits.analysis import frames, pooling
 
     options = {name: value for name, value in entry.items() if name != "chart"}
     if (
@@ -180,7 +179,7 @@ def _split(
     split_options, note = entries.split(options, "series", keys, results.frame)
     factors = [*keys, *entries.listed(split_options.get("series"))]
     pool = entries.listed(options.get("pool"))
-    remarks = pooling.remarks(attempts.with_outcome(results.frame), factors, pool)
+    remarks = pooling.remarks(frames.with_outcome(results.frame), factors, pool)
     for sentence in filter(None, (note, *remarks)):
         say(f"{kind.name}: {sentence}")
     if "series" not in kind.options and split_options.get("series"):
@@ -206,12 +205,11 @@ def _data(
     `run`, `role` and `apart`, which choose it, are taken out of the options.
     """
     from netlimits.analysis import frames, wording
-    from netlimits.analysis.sources import attempts
 
     if kind.source == "runs":
         separate = options.pop("apart", [])
         if not separate:
-            frames.ok(attempts.last_attempts(frames.labelled(results.frame)))  # raises, with why
+            frames.ok(frames.last_attempts(frames.labelled(results.frame)))  # raises, with why
             yield "", results.frame
             return
         for key, part in frames.groups(frames.usable(results.frame), separate):
