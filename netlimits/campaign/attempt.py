@@ -53,12 +53,12 @@ class PaceTurn:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Everything that an attempt needs, as it stands when the attempt begins; nothing changes it.
+    """Everything that an attempt needs; it does not change during the attempt.
 
-    `hosts` and `guards` are those of the attempt's roles alone. `turns` bring the hosts to the
-    run's settings; then the first of `paces` that the kernel takes. `longest` is the seconds
-    until the deadline of the run's tool, on the slowest host. If a connection is lost, the run
-    gets another attempt unless this one is the `last`.
+    `hosts` and `guards` are those of the attempt's roles. `turns` apply the run's settings, and
+    then the first of `paces` that the kernel accepts. `longest` is the seconds until the deadline
+    of the run's tool on the slowest host. If a connection is lost, the run gets another attempt
+    unless this one is the `last`.
     """
 
     session: Session
@@ -111,11 +111,11 @@ def context(
 
 
 def carry_out(context: Context) -> Record:
-    """Make one attempt, from its `start` in the journal to its `end`.
+    """Carry out one attempt, from its `start` in the journal to its `end`.
 
-    An attempt under which a connection was lost, wherever it was, is `interrupted`: a new attempt,
-    which is a record of its own, may mend it. The `last` one then counts, as failed. Raises
-    Interrupted after Ctrl-C, and HostError when a host is no longer this campaign's.
+    If a connection was lost, the attempt is `interrupted` and a new attempt may follow; the `last`
+    one counts as failed instead. Raises Interrupted after Ctrl-C, and HostError if a host is no
+    longer this campaign's.
     """
     context.stop.check()
     lost = _held(context)
@@ -166,9 +166,9 @@ def carry_out(context: Context) -> Record:
 
 
 def _held(context: Context) -> ConnectionLost | None:
-    """Have claims and guards hold until the run is over.
+    """Keep claims and guards valid during the run; return an error if a connection was lost.
 
-    Returns how a connection was lost meanwhile. Raises HostError when a host is no longer ours.
+    Raises HostError if a host is no longer ours.
     """
     try:
         context.guards.keep(context.longest)
@@ -180,7 +180,7 @@ def _held(context: Context) -> ConnectionLost | None:
 def _failed(context: Context, error: Exception) -> tuple[Status, str]:
     """Return the status and reason of an attempt that this error ended.
 
-    What it says of a host whose connection is gone comes of that.
+    If the connection to a host was lost, that is the reason.
     """
     lost = [host for host in context.hosts.values() if host.is_lost()]
     if not lost:
@@ -265,7 +265,7 @@ def _take_one(session: Session, step: SettingStep) -> None:
 
 
 def _measured(context: Context, specification: Specification) -> None:
-    """Measure. Raises HostError when a host was not ours, or its guard restored it meanwhile."""
+    """Measure, and check the guards. Raises HostError if a host was not ours or was restored."""
     testbed = Testbed(
         context.hosts, context.session.survey.machines, context.session.servers, context.stop
     )
@@ -290,7 +290,7 @@ def _read(specification: Specification, entries: Sequence[RawEntry]) -> Measurem
 def _paces(
     session: Session, specification: Specification, features: Features
 ) -> list[tuple[str, Any, Mapping[str, Any]]]:
-    """Yield the ways to pace, best first, or the one that was taken before; none if unpaced."""
+    """Return the ways to pace, best first, or the one that worked before; empty if unpaced."""
     pace, local = specification.around.pace, specification.ends["local"]
     if pace is None:
         return []

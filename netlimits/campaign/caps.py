@@ -30,12 +30,12 @@ ON_A_LINK, ON_A_QDISC = 38, 14
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """A rate of frames in bit/s, `what` sets it, and what may pass beyond it.
+    """An upper bound of a data rate: frames in bit/s, what sets it, and what may exceed it.
 
-    `overhead` are the bytes of a frame beside its IP packet that count, `beyond` the bytes of a
-    burst; `queue` bytes and `packets` may wait and arrive after their sender's time. `once` are
-    bytes that count for what the qdisc takes for one packet: TCP hands it many segments as one,
-    whatever its offloads say.
+    `overhead` are the bytes of a frame beyond its IP packet that count, `beyond` the bytes of a
+    burst. `queue` bytes and `packets` may wait and arrive after the sender's time. `once` are bytes
+    that the qdisc counts once for many segments, which TCP passes to it together whatever its
+    offloads.
     """
 
     what: str
@@ -47,7 +47,7 @@ class Cap:
     once: int = 0
 
     def each(self, transport: str) -> int:
-        """Bytes beside its IP packet that count for a frame, at the least."""
+        """Return the least number of bytes that count for a frame beyond its IP packet."""
         return self.overhead + (min(0, self.once) if transport == "tcp" else self.once)
 
 

@@ -18,7 +18,7 @@ from netlimits.model import ControllerCost, Scalar, decoding
 
 
 class Controller:
-    """This process and its machine, from when it is made until it is read."""
+    """Meters this process and its machine from its creation until `cost` is called."""
 
     def __init__(self) -> None:
         self._process = psutil.Process()
@@ -39,9 +39,10 @@ class Controller:
 
 
 def controller_figures(cost: ControllerCost | None) -> dict[str, Scalar]:
-    """`controller_cpu_pct` of one CPU, `controller_memory_mib`, `controller_busy_pct` of all CPUs.
+    """Return `controller_cpu_pct` (of one CPU), `controller_memory_mib` and `controller_busy_pct`.
 
-    The last is wall − idle, as a host's CPU is; a run of an older netlimits has none of them.
+    The last is wall − idle of all CPUs, as for a host. Runs of an older netlimits have none of
+    them.
     """
     if cost is None or not (cost.seconds > 0 and cost.cpus > 0):
         return {}

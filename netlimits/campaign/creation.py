@@ -1,4 +1,4 @@
-"""A new campaign's folder, and whether the hosts are still those that it began on."""
+"""Creation of a campaign's folder, and the check that its hosts are still the same."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ def create(
     path: Path,
     register: Callable[[Folder, Registration], None] | None = None,
 ) -> Logbook:
-    """Return a new campaign's folder, with the plan, ready to be run.
+    """Create a new campaign's folder with its plan, and return it.
 
-    The plan's experiment has its seed; `register` writes the folder down as the user's own
-    (archive.registry).
-    Raises ArchiveError when the folder cannot be made or is in use.
+    The plan's experiment has its seed; `register` records the folder as the user's own
+    (archive.registry). Raises ArchiveError if the folder cannot be created or is in use.
     """
     experiment = plan.experiment
     meta = {
@@ -66,7 +65,7 @@ def create(
 
 
 def default_path(experiment: Experiment) -> Path:
-    """`results/NAME-DATE-TIME` under the current folder, numbered when it is there already."""
+    """Return `results/NAME-DATE-TIME` in the current folder, numbered if it exists."""
     stem = f"{experiment.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     path, number = Path("results") / stem, 2
     while path.exists():

@@ -28,7 +28,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A step of a run; `sets` has what it sets in words, where it changes a setting."""
+    """A step of a run; `sets` describes the setting that it changes, if any."""
 
     step: Step | Remark
     sets: str = ""
@@ -41,11 +41,11 @@ class Planned:
 
 
 class DryRun:
-    """Runs one after the other, each after what those before it set.
+    """Yields the steps of runs in order, each after what the runs before it set.
 
-    A change is sent only where the host differs. Left out is what no experiment says: claims,
-    guards and notes, and looks whether a server or tcpdump listens already. INTERFACE and ADDRESS
-    stand for what only a host tells.
+    A change is sent only if the host differs. Steps that no experiment contains are left out:
+    claims, guards and notes, and checks for a running server or tcpdump. INTERFACE and ADDRESS
+    stand for what only a host knows.
     """
 
     def __init__(self, machines: Mapping[str, Machine], features: Features) -> None:

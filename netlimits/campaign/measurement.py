@@ -94,9 +94,9 @@ class Testbed:
 
 
 def _take(planned: Sequence[Step], hosts: Mapping[str, Recorder]) -> dict[str, list[Completed]]:
-    """Execute steps: those of one host in order and at one go, several hosts at the same time.
+    """Execute steps: a host's in order, several hosts at the same time.
 
-    Returns what came of them, by role.
+    Returns their results by role.
     """
     by_role: dict[str, list[Step]] = {}
     for step in planned:
@@ -130,7 +130,7 @@ def _sampled(step: Step, host: Recorder) -> Iterator[Server]:
 
 
 def _wait_until_counted(counting: Sequence[Server]) -> None:
-    """Wait until drops are counted; a host that cannot count them does not hold up the run."""
+    """Wait until drops are being counted; a host that cannot count them does not delay the run."""
     deadline = time.monotonic() + BEGIN
     for each in counting:
         while each.alive() and not drops.begun(each.stderr) and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""Parallel streams: several clients started at the same moment on one host, and read as one.
+"""Parallel streams: several clients started at the same moment on one host, read as one.
 
 The clients run under one shell script, so that they start within milliseconds of each other and
 nothing of ours runs beside them but that waiting shell. Each prints into a file of its own; when
@@ -116,7 +116,7 @@ def _unframed(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Curve:
-    """A stream's data up to each time: straight between the ends of its interim results."""
+    """A stream's data up to each time, linear between the ends of its interim results."""
 
     times: Sequence[float]
     sums: Sequence[float]
@@ -212,10 +212,10 @@ def together_done(works: Sequence[Work | None]) -> Work | None:
 def arrived(
     streams: Sequence[Measurement], figures: Mapping[str, Scalar], seconds: float
 ) -> Iterator[tuple[str, float]]:
-    """Each sending end, and at what rate its data arrived in Mbit/s.
+    """Yield each sending end, and the rate at which its data arrived, in Mbit/s.
 
-    Several clients that receive have no common figure of it: then it is what arrived of all of
-    them over the `seconds` that they took, which is the least that it can have been.
+    Several receiving clients report no common figure. Then the rate is everything that arrived over
+    the `seconds` that they took, which is a lower bound.
     """
     work = together_done([stream.work for stream in streams])
     if work is None or work.transactions:
@@ -245,7 +245,7 @@ def _curve(measured: Measurement, rate: str, stream: int) -> _Curve:
 
 
 def _volume(figures: Sequence[Mapping[str, Scalar]], rate: str) -> float:
-    """Return the data of all streams, each at its rate for its own time."""
+    """Return the data of all streams, each at its own rate for its own time."""
     return sum(number(f, rate) * number(f, "elapsed_s") for f in figures)
 
 

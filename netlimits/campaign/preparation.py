@@ -1,7 +1,8 @@
-"""How a run's hosts come to its settings, as data: what the runner does and a dry run prints.
+"""The steps that bring a run's hosts to its settings, as data for the runner and the dry run.
 
-First what earlier runs set and this one leaves out; then a look at what `channels` will change
-along with the queues; then the settings in the file's order; the pace last.
+First the settings that earlier runs made and this one leaves out are restored; then what `channels`
+will change along with the queues is read; then the settings follow in the file's order; the pace is
+last.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ Turn = tuple[SettingStep, ...]
 
 @dataclass(slots=True)
 class _Set:
-    """A setting that runs have set on one host, in which order, and with which options."""
+    """A setting that runs have made on a host: its order and its options."""
 
     order: int
     names: frozenset[str]
@@ -45,11 +46,11 @@ class _Set:
 
 
 class Preparation:
-    """The settings that runs have applied so far, from which the next run's steps follow.
+    """The settings that runs have made so far, from which the next run's steps follow.
 
-    A step that fails counts as not done: what it was to leave is left the next time. The state is
-    kept for each host by itself, and a host is in one run at a time: so threads of several runs
-    share nothing here but the mapping of hosts, which never changes.
+    A step that fails counts as not done, and is due again the next time. The state is kept by host,
+    and a host is in one run at a time, so threads of several runs share only the mapping of hosts,
+    which never changes.
     """
 
     def __init__(self, machines: Mapping[str, Machine]) -> None:
@@ -66,8 +67,8 @@ class Preparation:
     ) -> tuple[Turn, ...]:
         """Return the turns to a configuration, one setting after the other.
 
-        Its pace is looked at here alone; `paced` has its turn. Only what earlier runs set on hosts
-        of `roles` is left, on all hosts without them: others may be measuring.
+        The pace is only read here; `paced` sets it. Settings of earlier runs are restored on hosts
+        of `roles`, or on all hosts without `roles`, since others may be measuring.
         """
         given = options_set(setup.settings, self._machines)
         paced = ends["local"] if setup.around.pace else ()
@@ -95,7 +96,7 @@ class Preparation:
         return self._reaches(pace)
 
     def begins(self, turn: Turn) -> None:
-        """Note what a turn is about to set: from now on it is to be left one day."""
+        """Note that a turn is about to change settings, which must be restored later."""
         for step in turn:
             if step.act != "reach":
                 continue
@@ -134,7 +135,7 @@ class Preparation:
 def options_set(
     settings: Iterable[SettingUse], machines: Mapping[str, Machine]
 ) -> dict[tuple[str, str], frozenset[str]]:
-    """(Role, setting) -> the options that a configuration gives it, those within others dotted."""
+    """Return the options that a configuration gives each (role, setting), nested ones dotted."""
     options: dict[tuple[str, str], frozenset[str]] = {}
     for use in settings:
         for role in use.roles:

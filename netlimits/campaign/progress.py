@@ -11,9 +11,9 @@ from netlimits.model import Record
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a campaign is: runs done (failed ones included), runs planned, seconds left.
+    """How far a campaign is: finished runs (failed ones included), planned runs, seconds left.
 
-    `outcomes` counts the runs that are done by status; `last` is the attempt that ended last.
+    `outcomes` counts the finished runs by status; `last` is the attempt that ended last.
     """
 
     done: int
@@ -33,9 +33,9 @@ class Tally:
     def __init__(
         self, outcomes: Counter[str], pending: int, seconds: float, together: float = 1.0
     ) -> None:
-        """Begin with the `outcomes` so far and `pending` runs that are planned to take `seconds`.
+        """Begin with the `outcomes` so far and `pending` runs, planned to take `seconds`.
 
-        `together` is the share of that time that they take when several go on at once.
+        `together` is the share of that time that they take when several run at once.
         """
         self._outcomes = outcomes
         self._total = outcomes.total() + pending

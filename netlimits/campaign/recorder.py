@@ -1,4 +1,4 @@
-"""A host that keeps everything that a run had it do, so that raw output is whole."""
+"""A host that records everything that a run did on it, so that raw output is complete."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from netlimits.model import Command, Completed
 
 
 class Recorder:
-    """A host that keeps everything that an attempt had it do, and remembers a lost connection.
+    """A host that records everything that an attempt did on it, and a lost connection.
 
-    `lost` says how its connection was lost; it is empty while it stands. From then on every command
-    raises ConnectionLost, until `replace`. `step` is what raw output calls what is done next.
+    `lost` says how the connection was lost, and is empty before. From then on every command raises
+    ConnectionLost, until `replace`. `step` is the name of the next step in the raw output.
     """
 
     def __init__(self, host: Host) -> None:
@@ -107,7 +107,7 @@ class Recorder:
             return self._host.background(command)
 
     def keep_background(self, look: Server, step: str) -> None:
-        """Keep what came of a command beside others, ended if need be."""
+        """Record the result of a background command, which is ended if necessary."""
         with self._noticing():
             completed = look.stop()
         self.keep(completed, step)

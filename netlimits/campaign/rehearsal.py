@@ -37,8 +37,9 @@ def before_first_run(session: Session, stop: Stopping) -> None:
 def tried(session: Session, stop: Stopping) -> tuple[Finding, ...]:
     """Set every setting of `TRIED` once on the hosts of an open session, and read it back.
 
-    Returns an error for each that does not take. The hosts are as found after it, so that the first
-    run's record has what it sets. A mesh is not tried: its pairs are many.
+    Returns an error for each that does not take effect. Afterwards the hosts are as they were
+    found, so that the first run's record shows its own settings. Meshes are not rehearsed: they
+    have many pairs.
     """
     experiment = session.plan.experiment
     seen: set[tuple[str, str, str]] = set()

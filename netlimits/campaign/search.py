@@ -1,7 +1,7 @@
-"""The schedule of searches: one after the other, each with a trial at a time.
+"""The schedule of searches: one after the other, one trial at a time.
 
 A trial is a run like any other, with the same settings, evidence, physics checks and journal. Its
-load comes from the trials before it (`experiment.search`), so a search that was interrupted goes on
+load follows from the trials before it (`experiment.search`), so an interrupted search continues
 with the trial that it would have made.
 """
 
@@ -51,7 +51,7 @@ def every_search(session: Session, stop: Stop, on_progress: Callable[[Progress],
 
 
 def _tally(session: Session, every: list[SearchTrials]) -> Tally:
-    """Return the counts of all trials, and those that are left by the usual number of a search."""
+    """Return a tally with the outcomes of all trials, and an estimate of the trials left."""
     outcomes: Counter[str] = Counter()
     pending = 0
     for each in every:

@@ -103,7 +103,7 @@ class Session:
         return self._specifications.of(run)
 
     def _synced(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Write the journal to disk; an error of its own does not replace another error."""
+        """Write the journal to disk; an error in doing so does not replace another error."""
         try:
             self.archive.sync()
         except ArchiveUnwritable:
@@ -111,7 +111,7 @@ class Session:
                 raise
 
     def host(self, role: str) -> Recorder:
-        """Return the host of a role, connected again if need be; within an attempt as it is."""
+        """Return the host of a role, reconnected if necessary unless an attempt is using it."""
         if self.hosts[role].lost and not self.hosts[role].records:
             self.connect_again(role)
         return self.hosts[role]
@@ -131,10 +131,10 @@ class Session:
     def connect_again(
         self, role: str, waiting: Callable[[], AbstractContextManager[None]] = nullcontext
     ) -> None:
-        """Make a lost connection again, and end what the old one left running.
+        """Reconnect to a host, and end what the lost connection left running.
 
-        Within `waiting()` it waits. Raises ConnectionLost when it does not come back, and HostError
-        when the host was booted since, which undid what was set there.
+        Within `waiting()` it waits. Raises ConnectionLost if the host does not come back, and
+        HostError if it was rebooted, which undid its settings.
         """
         for last in (False, True):  # the new one may be lost at once
             shells = self._logged_in(role, waiting)

@@ -76,12 +76,12 @@ class Specification:
 
     @property
     def seconds(self) -> float:
-        """How long a run is meant to take."""
+        """Planned duration of a run, in seconds."""
         return tool(self.tool).seconds(self.options) + self.around.beyond
 
     @property
     def asked_mbps(self) -> float | None:
-        """The rate of user data that all clients are told to send; None if they are told none."""
+        """Rate of user data that all clients are asked to send, or None."""
         if pace := self.around.pace:
             return pace.rate / 1e6
         limit = tool(self.tool).limit(self.options)
@@ -98,7 +98,7 @@ class Specification:
 
     @property
     def gained(self) -> int:
-        """Bytes by which the run's own tunnel makes each packet longer."""
+        """Bytes that the run's own tunnel adds to each packet."""
         if not self.tunnel:
             return 0
         outer = ":" in (self.machines[self.ends["remote"][0]].address or "")
@@ -106,10 +106,10 @@ class Specification:
 
     @property
     def receiver(self) -> str | None:
-        """The end that is sampled during the run to count what arrives.
+        """End that is sampled during the run, because the tool does not report what arrives.
 
-        The tool does not count it; or it counts until its connection ends, which is too late for a
-        search: 40 ms of 2 s were 2 % of the rate.
+        A search samples it too: iperf3 counts until its connection ends, 40 ms of 2 s too late,
+        which is 2 % of the rate.
         """
         untold = tool(self.tool).needs_watch(self.options, self.connections)
         return self.transfer.receiver if untold or self.around.search else None
@@ -150,7 +150,7 @@ class Specification:
 
     @property
     def other_server(self) -> str:
-        """The tool whose server the bulk streams need beside that of the test; "" for none."""
+        """Tool whose server the bulk streams need as well as that of the test; "" for none."""
         return self.stream_tool if self.around.bulk and self.stream_tool != self.tool else ""
 
     def roles(self) -> Iterator[tuple[str, str]]:
@@ -198,9 +198,9 @@ def specified(
 
 
 class Specifications:
-    """The specifications of a plan's runs, made once for each configuration.
+    """The specifications of a plan's runs, computed once for each configuration.
 
-    One lock guards those that are kept, and the plan while it sets one up.
+    A lock guards the cache, and the plan while it resolves a setup.
     """
 
     def __init__(

@@ -52,9 +52,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps of one measurement, in their order; those of one kind on all hosts at once.
+    """The steps of one measurement, in order; steps of one kind run on all hosts at once.
 
-    `samplers`, `drops`, `traces` and `profiles` begin before the client and go on beside it.
+    `samplers`, `drops`, `traces` and `profiles` begin before the client and run beside it.
     """
 
     servers: tuple[Step, ...]
@@ -186,7 +186,7 @@ def address(
 
 
 def bulk_server(specification: Specification, server: ServerAddress) -> ServerAddress:
-    """Return the address of the bulk streams' server: that of the test's if it serves both."""
+    """Return the address of the bulk streams' server, which may be the test's own server."""
     other = specification.other_server
     return replace(server, port=tool(other).port) if other else server
 
@@ -197,7 +197,7 @@ def _port(specification: Specification) -> int:
 
 
 def _traces(specification: Specification, machines: Mapping[str, Machine]) -> Iterator[Step]:
-    """Yield a packet trace of each data link that the experiment asks for, of data alone."""
+    """Yield a packet trace of the data for each data link that the experiment names."""
     if not specification.around.trace:
         return
     seconds = specification.seconds + TRACE_MARGIN
@@ -211,9 +211,9 @@ def _traces(specification: Specification, machines: Mapping[str, Machine]) -> It
 def _look(
     specification: Specification, machines: Mapping[str, Machine], role: str, port: int
 ) -> Command:
-    """Return the command that samplers at a host during a run.
+    """Return the command that samples a host during a run.
 
-    At the receiver, where it is to tell what arrives, for each interim result at least once.
+    At a receiver whose samples show what arrives, it samples at least once for each interim result.
     """
     here = "local" if role in specification.ends["local"] else "remote"
     of = tool(specification.tool)
@@ -276,7 +276,7 @@ def _loads(specification: Specification, role: str) -> tuple[str, ...]:
 def _client(
     specification: Specification, features: Features, addresses: Mapping[str, ServerAddress]
 ) -> Command:
-    """Return the client, or all of them at the same time: `streams` to each server."""
+    """Return the client, or a command that runs `streams` clients to each server at once."""
     make = tool(specification.tool).client
     if bulk := specification.around.bulk:
         (server,) = (addresses[role] for role in specification.ends["remote"])

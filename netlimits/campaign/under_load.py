@@ -116,9 +116,9 @@ def with_transactions(streams: Sequence[Command], transactions: Command, bulk: B
 
 
 def times(completed: Completed, bulk: Bulk, count: int) -> Times:
-    """When the streams began and the transactions ended; `count` is how many streams there were.
+    """Return when the streams began and the transactions ended; `count` is the number of streams.
 
-    Raises ToolFailure where one of them did not outlive the transactions.
+    Raises ToolFailure if a stream did not outlive the transactions.
     """
     match = _TIMES.search(completed.stdout)
     if not match:
@@ -142,11 +142,11 @@ def figures(
     *,
     ipv6: bool,
 ) -> dict[str, Scalar]:
-    """Each way's rate in Mbit/s while the transactions ran, by its column.
+    """Return each direction's rate in Mbit/s while the transactions ran, by column.
 
-    `snapshots` are those at each end. Raises ToolFailure where they do not show every stream, where
-    the transactions carry as much as a stream, so that they are not told apart, or where they
-    began before a stream's data did.
+    `snapshots` are those at each end. Raises ToolFailure if they do not show every stream, if the
+    transactions carry as much as a stream and cannot be distinguished, or if they began before a
+    stream's data did.
     """
     seconds = parallel.number(transactions.figures, "elapsed_s")
     flows = transactions.work.flows if transactions.work else ()

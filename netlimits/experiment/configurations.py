@@ -56,7 +56,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """A factor or group, and how far apart two of its rows are in the product."""
+    """A factor or group: its rows, and the distance of two of them in the product (`stride`)."""
 
     names: tuple[str, ...]
     rows: tuple[_Row, ...]
@@ -244,7 +244,7 @@ class Configurations:
     def _product(
         self, axes: tuple[_Axis, ...], depth: int, values: dict[str, Any]
     ) -> Iterator[dict[str, Any]]:
-        """Each combination of axes in turn, in one mapping that changes under the reader."""
+        """Yield each combination of axes in one mapping, which is reused and must not be kept."""
         if depth == len(axes):
             yield values
             return
@@ -294,7 +294,7 @@ class Configurations:
             yield self.at(row)
 
     def _index(self, given: Values) -> int:
-        """Return the number of a configuration in the product, or -1 when it is none of it."""
+        """Return the number of a configuration in the product, or -1 if it is not in it."""
         index = 0
         for axis in self._axes:
             pieces = _pieces({name: given[name] for name in axis.names})

@@ -69,9 +69,9 @@ def dotted(key: Sequence[str | int]) -> str:
 
 
 def load(path: Path | str, *, repeated: bool = False) -> Document:
-    """Return the document in a file. Raises DocumentError, also for a file that cannot be read.
+    """Load the document in a file. Raises DocumentError, also if it cannot be read.
 
-    With `repeated`, keys that stand there again are errors to be told beside the file's others.
+    With `repeated`, repeated keys become errors of the document, to be reported with the others.
     """
     path = Path(path)
     try:
@@ -147,7 +147,7 @@ def _plain(node: _Node, here: KeyPath, lines: dict[KeyPath, int]) -> Data:
 
 
 class _Builder:
-    """PyYAML's events into nodes, one document's worth."""
+    """Builds nodes from PyYAML's events, for one document."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -305,7 +305,7 @@ def _tag(tag: str) -> str:
 
 
 def _syntax(error: yaml.MarkedYAMLError) -> str:
-    """PyYAML's complaint in one line, in words where its own are hard to read."""
+    """Return PyYAML's complaint in one line, in plain words where its own are hard to read."""
     problem = error.problem or error.context or "cannot be read"
     if "'\\t'" in problem:
         return "not YAML: a tab; use spaces"

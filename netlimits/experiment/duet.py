@@ -115,7 +115,7 @@ class Interleaved:
         return sum(map(len, self.parts.values()))
 
     def __iter__(self) -> Iterator[Configuration]:
-        """Every configuration, those of the first side first."""
+        """Yield every configuration, the first side's before the second's."""
         return map(self.configuration, range(len(self)))
 
     def configuration(self, number: int) -> Configuration:

@@ -49,7 +49,7 @@ _NUMBERS = frozenset((int, float, bool))
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An expression that was found to be allowed; `names` are the values it looks up."""
+    """A parsed expression that is allowed; `names` are the names that it looks up."""
 
     text: str
     names: frozenset[str]

@@ -122,7 +122,7 @@ def _ssh_config(document: Document, errors: list[DocumentError]) -> Path | None:
 def _written(
     document: Document, config: Path | None, errors: list[DocumentError]
 ) -> Iterator[Machine]:
-    """Every valid machine in the file; what is wrong with the others is added to `errors`."""
+    """Yield every valid machine in the file, and add the errors of the others to `errors`."""
     for role, entry in document.data.items():
         if role == _CONFIG:
             continue

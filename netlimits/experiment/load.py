@@ -40,10 +40,10 @@ def sides(
     other: Path | str | None,
     changes: Sequence[tuple[str, str]],
 ) -> tuple[Experiment, Experiment]:
-    """Return the two sides of a duet: the experiment, and another one, or the same with `changes`.
+    """Return both sides of a duet: the experiment, and another file or the same with `changes`.
 
-    `overrides` count on both sides. Raises DocumentError of all that is wrong with either, which
-    names `--against` where what stands there is wrong.
+    `overrides` apply to both sides. Raises DocumentError for all errors of either; the second
+    side's name `--against`.
     """
     loaded: list[Experiment] = []
     errors: list[DocumentError] = []
@@ -69,9 +69,9 @@ def _against(error: DocumentError, changes: Sequence[tuple[str, str]]) -> Docume
 
 
 def parse(text: str, path: Path | str, overrides: Sequence[tuple[str, str]] = ()) -> Experiment:
-    """Return the experiment in a text, such as the archive's; `path` is what errors call it.
+    """Parse an archived experiment's text; `path` names it in errors.
 
-    What was run as it is may hold factors without effect, which are an error in a file to be run.
+    It may have factors without effect, which are errors only in a file that is to be run.
     """
     return _checked(document.parse(text, path, repeated=True), overrides, archived=True)
 
@@ -100,7 +100,7 @@ def _entries(data: Mapping[str, Any]) -> list[Any]:
 
 
 def _causes(errors: Sequence[DocumentError]) -> list[DocumentError]:
-    """Return the errors without what a mapping lacks since it stands there under a misspelt key."""
+    """Return the errors without missing keys that are present under a misspelt name."""
     misspelt = {error.steps[:-1] for error in errors if error.problem.startswith(MISSPELT)}
     return [e for e in errors if e.steps not in misspelt or not e.problem.startswith(LACKS)]
 

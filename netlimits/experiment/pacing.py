@@ -55,7 +55,7 @@ def paced(
 ) -> tuple[SettingUse, dict[str, Any]]:
     """Return the qdisc that a way of pacing needs on the sender, and the tool's options for it.
 
-    What is too fast for the tool's own way is left to fq's `maxrate`.
+    A rate above the limit of the tool's own way is left to fq's `maxrate`.
     """
     by_socket = tool(name).socket_pace
     rate = math.ceil(pace.frame_rate)

@@ -1,7 +1,7 @@
-"""The part of an experiment with errors of which it is sure what its packets will be.
+"""The part of an experiment with errors whose packets are certain.
 
-`check` and `plan` say of a plan what contradicts itself (checks.survey.foreseen). Beside a file's
-errors they say it of what these leave, as far as it cannot follow from them.
+`check` and `plan` report contradictions in a plan (checks.survey.foreseen). For a file with errors
+they report those that do not depend on the errors.
 """
 
 from __future__ import annotations

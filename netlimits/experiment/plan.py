@@ -1,9 +1,8 @@
-"""An Experiment into ordered Runs, as a stream.
+"""The plan of an experiment: its ordered runs, as a stream.
 
-An order is an array of the configurations' numbers; a Run is made when it is asked for. Chance
-comes from `random.Random(seed).random()`, the one sequence that Python promises to keep from
-version to version, through a shuffle of our own: the same file and seed give the same plan on
-every machine.
+The order is an array of the configurations' numbers, and a Run is created when it is read.
+Randomness comes from `random.Random(seed).random()`, whose sequence Python promises to keep in all
+versions, and from our own shuffle: the same file and seed give the same plan on every machine.
 """
 
 from __future__ import annotations
@@ -85,10 +84,10 @@ def write_csv(
 
 
 class Plan:
-    """The plan of one experiment; `len()` says how many runs it has, skipped ones among them.
+    """The plan of one experiment; `len()` is its number of runs, including skipped ones.
 
-    `skipped` has the reason for each tool whose runs are left out. Raises DocumentError of all
-    that is wrong with `exclude`, `include` and `repeat`, and then of options too.
+    `skipped` maps tools to the reason why their runs are left out. Raises DocumentError for all
+    errors in `exclude`, `include` and `repeat`, and then in options too.
     """
 
     def __init__(self, experiment: Experiment, skipped: Mapping[str, str] | None = None) -> None:
@@ -171,7 +170,7 @@ class Plan:
         return plan
 
     def as_begun(self) -> Plan:
-        """Return the plan without what was added to it."""
+        """Return the plan as it was before `extended`."""
         plan = copy.copy(self)
         plan._added = ()
         return plan
@@ -196,8 +195,8 @@ class Plan:
     def _block(self, block: int) -> range | array[int]:
         """Return the configurations of a block, each at most once.
 
-        One that runs in fewer blocks than there are is in every second of them, or third, so that
-        drift hits it as it hits the others.
+        A configuration that runs in fewer blocks than there are is spread evenly over the blocks,
+        so that drift affects it as it affects the others.
         """
         if not self._often:
             return range(len(self.configurations))
@@ -211,10 +210,10 @@ class Plan:
         )
 
     def runs(self, first: int = 1) -> Iterator[Run]:
-        """Every run from a number on, in its order, those before it passed by without being made.
+        """Yield the runs in order, from number `first` on.
 
-        Of searches these are the trials that are known, and before any is, the first of each.
-        Raises ValueError when the experiment has no seed yet.
+        For searches these are the known trials, or, before there are any, the first trial of each.
+        Raises ValueError if the experiment has no seed yet.
         """
         if self.experiment.searched:
             yield from (r for r in self._trials or self.searches() if r.number >= first)
@@ -254,7 +253,7 @@ class Plan:
         return Run(number, of_search.block, config, values)
 
     def skip(self, values: Values) -> str:
-        """Why a configuration's runs are left out; "" where they are not."""
+        """Return why a configuration's runs are left out, or ""."""
         if not self.skipped:
             return ""
         return self.skipped.get(resolution.tool_of(self.experiment, values), "")
@@ -267,10 +266,10 @@ class Plan:
         return Counter(tool for tool in tools if tool in self.skipped)
 
     def write_csv(self, file: IO[str]) -> int:
-        """Write every run as a row; how many there were.
+        """Write every run as a row, and return the number of rows.
 
-        The last columns, `profiled` and `skip` (why a run is left out), are there only where a run
-        is profiled or left out.
+        The last columns, `profiled` and `skip` (why a run is left out), exist only if they are
+        needed.
         """
         columns = self.configurations.columns
         last = [*(["profiled"] if self._profiled else []), *(["skip"] if self.skipped else [])]
@@ -320,7 +319,7 @@ class Plan:
         return pairs.at(setup, values) if self.experiment.mesh else setup
 
     def setups(self) -> Iterator[Setup]:
-        """All that the plan asks of hosts: each setup once, but for tools that are left out."""
+        """Yield each distinct setup of the plan, without tools that are left out."""
         seen = set()
         for number in range(len(self.configurations)):
             setup = self._setups.of(self._configuration(number).values)
@@ -360,7 +359,7 @@ class Plan:
         return ordering.rows(repeat, count, blocks, self._count, len(self.configurations))
 
     def _round_key(self, block: int, number: int) -> tuple[Any, tuple[str, str]]:
-        """Return a block with a configuration but for its pair, and the pair."""
+        """Return what two runs must share to be in one round, and the run's pair of hosts."""
         number %= len(self.configurations)
         values = self._configuration(number).values
         pair = (str(values[Mesh.SENDER]), str(values[Mesh.RECEIVER]))

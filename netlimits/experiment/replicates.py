@@ -1,4 +1,4 @@
-"""How often each configuration runs, where `replicates` is `${name}`: each has its own number."""
+"""The number of runs of each configuration, if `replicates` is `${name}`."""
 
 from __future__ import annotations
 

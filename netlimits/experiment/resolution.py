@@ -40,7 +40,7 @@ def source(experiment: Experiment) -> Source:
 
 
 def names(experiment: Experiment) -> tuple[str, ...]:
-    """Factors, zipped factors and derived values: the columns of a plan, in their order."""
+    """Return the columns of a plan in order: factors, zipped factors and derived values."""
     zipped = [name for group in experiment.zips for name in group]
     return (*experiment.factors, *zipped, *experiment.derive)
 

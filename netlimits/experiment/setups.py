@@ -18,7 +18,7 @@ SAMPLE = 1_000
 
 
 class Setups:
-    """The setup of each configuration, resolved once for all that look up the same."""
+    """The setups of configurations; those with the same looked-up values are resolved once."""
 
     def __init__(
         self, experiment: Experiment, configurations: Configurations | Interleaved

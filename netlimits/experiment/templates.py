@@ -42,7 +42,7 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def leaves(options: Any, key: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
-    """Every text in the options that holds a `${`, with its place."""
+    """Yield every text in the options that contains `${`, with its place."""
     if isinstance(options, dict):
         for name, inner in options.items():
             yield from leaves(inner, (*key, name))
@@ -87,5 +87,5 @@ def written(value: Scalar) -> str:
 
 
 def used(options: Any) -> frozenset[str]:
-    """Every name that the options look up."""
+    """Return every name that the options look up."""
     return frozenset(name for _, text in leaves(options) for name in names(text))

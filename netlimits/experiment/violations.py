@@ -1,7 +1,7 @@
-"""Violations of a JSON Schema as sentences, each at the key that it is about.
+"""Violations of a JSON Schema as sentences, each with its key.
 
-jsonschema finds them; its own messages speak of instances and schemas. Where a schema offers
-alternatives, the one that was meant is judged by the kind of value that stands there.
+jsonschema finds them; its own messages use the terms of JSON Schema. If a schema has alternatives,
+the kind of the written value decides which one was meant.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def faults(instance: Any, schema: Mapping[str, Any], *, skip_templates: bool) ->
 
 @functools.cache
 def _validator(skip_templates: bool) -> Any:
-    """Jsonschema's validator, in which 512.0 is no integer: a command line would show the .0."""
+    """Return a jsonschema validator for which 512.0 is not an integer (commands would show .0)."""
     import jsonschema
 
     base = jsonschema.Draft202012Validator
@@ -85,7 +85,7 @@ def _sentences(error: Any) -> Iterator[Fault]:
 
 
 def _best_branch(error: Any, key: KeyPath) -> Iterator[Fault]:
-    """Yield the violations of the one alternative that was meant, judging by the kind of value."""
+    """Yield the violations of the alternative that was meant, by the kind of the written value."""
     branches: dict[int, list[Any]] = {}
     for inner in error.context:
         branches.setdefault(inner.schema_path[0], []).append(inner)

@@ -21,11 +21,11 @@ BOTH_SEND = 0.5
 
 
 def segments_per_ack(local: Mapping[str, Scalar], remote: Mapping[str, Scalar]) -> float | None:
-    """Segments for each ACK, from the differenced figures of both ends (without `local_`).
+    """Return the segments per ACK, from the differenced figures of both ends (without `local_`).
 
-    The sender is the end that sent more bytes, whatever the tool's direction. None when TCP is
-    not what carried the data (more UDP datagrams than segments, or next to no segments), when
-    both ends sent data, and where a host does not count one of these.
+    The sender is the end that sent more bytes, whatever the tool's direction. Returns None if TCP
+    did not carry the data (more UDP datagrams than segments, or hardly any segments), if both ends
+    sent data, or if a host does not count one of these.
     """
     ends = [_Sent.of(end) for end in (local, remote)]
     if None in ends:
@@ -39,7 +39,7 @@ def segments_per_ack(local: Mapping[str, Scalar], remote: Mapping[str, Scalar]) 
 
 
 def figures(both: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """`segments_per_ack` from a run's figures (`local_tcp_out_segs` …), or nothing."""
+    """Return `segments_per_ack` from a run's figures (`local_tcp_out_segs` …), or nothing."""
     local, remote = (
         {name.removeprefix(end): value for name, value in both.items() if name.startswith(end)}
         for end in ("local_", "remote_")

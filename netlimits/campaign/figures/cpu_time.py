@@ -21,7 +21,7 @@ def figures(
 ) -> dict[str, Scalar]:
     """Return the columns of CPU use and service demand, over the seconds of the transfer.
 
-    Where no look of an end tells when those were, they are over all of the client's run; there are
+    If no sample of an end shows when those were, they cover the whole run of the client. There are
     none if that took much longer than the transfer, which would make CPUs seem idle.
     """
     columns: dict[str, Scalar] = {}

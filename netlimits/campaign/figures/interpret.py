@@ -116,9 +116,9 @@ def _streams(specification: Specification, client: Completed) -> Iterator[Measur
 def _under_load(
     specification: Specification, client: Completed, entries: Entries
 ) -> tuple[list[Measurement], Measurement]:
-    """Return the transactions with what each bulk stream moved, and both as one measurement.
+    """Return the transactions with each bulk stream's rate, and both as one measurement.
 
-    CPU time is of all of them: so there is no work to divide it by.
+    CPU time covers all of them, so it cannot be divided by the work of one.
     """
     bulk, options = specification.around.bulk, specification.streams_beside()
     assert bulk
@@ -173,9 +173,9 @@ def _arrived(specification: Specification, entries: Entries) -> arrivals.Arrival
 
 
 def _counted(entries: Entries, role: str) -> dict[str, float]:
-    """Return the evidence of a host before and after, differenced.
+    """Return the difference of a host's evidence before and after the run.
 
-    Evidence that no step is of was not read by the netlimits that made the campaign.
+    Evidence without a step was not read by the netlimits version of the campaign.
     """
     counts: dict[str, float] = {}
     read = {entry.step for entry in entries}
@@ -254,7 +254,7 @@ def _obeyed(
     figures: Mapping[str, Scalar],
     counts: Mapping[str, Mapping[str, float]],
 ) -> dict[str, Scalar]:
-    """`disturbed_pct`. Raises ToolFailure for a run that its interfaces or links contradict."""
+    """Return `disturbed_pct`. Raises ToolFailure if interfaces or links contradict the run."""
     interfaces = list(_interfaces(specification, entries, streams, counts))
     transport = _transport(specification)
     names = ("transport_mss_bytes", "local_mss_bytes", "remote_mss_bytes")
@@ -278,7 +278,7 @@ def _obeyed(
 
 
 def _transport(specification: Specification) -> Literal["tcp", "udp"]:
-    """Return the transport of most of the data: that of the bulk streams, where there are any."""
+    """Return the transport of most of the data: that of bulk streams, if there are any."""
     return "tcp" if specification.around.bulk else specification.transfer.transport
 
 
@@ -288,7 +288,7 @@ def _interfaces(
     streams: Sequence[Measurement],
     counts: Mapping[str, Mapping[str, float]],
 ) -> Iterator[physics.Interface]:
-    """Each host's data interface, and what the streams say that went over it."""
+    """Return each host's data interface, with the data that the streams report for it."""
     share = specification.around.streams
     for end, role in specification.roles():
         name = specification.machines[role].interface or ""

@@ -80,10 +80,10 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """A host's data interface during a run: what went over it, and what should have.
+    """A host's data interface during a run: what it carried, and what it should have carried.
 
-    `counts` are the differenced counters (`tx_bytes` …); `ours` the bytes that we had it print,
-    which went over the same link where there is only one. `end` is `local` or `remote`.
+    `counts` are the differenced counters (`tx_bytes` …). `ours` are the bytes of our own readings
+    if they used the same link. `end` is `local` or `remote`.
     """
 
     role: str
@@ -140,11 +140,10 @@ def disturbance(
 ) -> float | None:
     """Return the largest share of other or misdirected traffic, in percent of the run.
 
-    `gained` are the bytes by which a tunnel makes each packet longer.
-
-    0 up to DISTURBED. None where none is above it and not all could be looked at: an interface
-    without counters, or data that may have been sent again by a kernel that does not count it.
-    Raises ToolFailure (`invalid`) where an interface did not carry the run, or much else.
+    `gained` are the bytes that a tunnel adds to each packet. Returns 0 up to DISTURBED, and None if
+    no share exceeds it but not everything could be checked: an interface without counters, or
+    retransmissions that a kernel does not count. Raises ToolFailure (`invalid`) if an interface did
+    not carry the run, or carried much else.
     """
     worst, complete, interfaces = 0.0, True, list(interfaces)
     resent = _resent(interfaces, transport) * (mss or 1500)
@@ -168,7 +167,7 @@ def disturbance(
 def _resent(interfaces: Sequence[Interface], transport: str) -> float:
     """Return the number of retransmitted segments; infinite if a kernel does not count them.
 
-    Of a run of datagrams only the control connection's are, which CONTROL holds.
+    In a run of datagrams only the control connection retransmits, which CONTROL covers.
     """
     counts = [interface.counts.get("tcp_retrans_segs") for interface in interfaces]
     known = [count for count in counts if count is not None]

@@ -23,9 +23,9 @@ BUFFERED = 2 << 20
 
 
 def way(name: str, entries: Sequence[RawEntry], role: str) -> str:
-    """How a run was paced, by its raw output: the client's arguments, the qdisc read back.
+    """Return how a run was paced, by its raw output: the client's arguments or the qdisc.
 
-    Raises ToolFailure when it shows none of them.
+    Raises ToolFailure if neither shows it.
     """
     client = [entry.argv for entry in entries if entry.step == "client"]
     kind = _last_qdisc(entries, role)
@@ -39,10 +39,10 @@ def way(name: str, entries: Sequence[RawEntry], role: str) -> str:
 
 
 def hold(pace: Pace, way: str, figures: Mapping[str, Scalar]) -> Iterator[tuple[str, Scalar]]:
-    """Yield the figures that tell of the pacing: `paced_by`, `pace_mbps`, `pace_off_pct`.
+    """Yield the figures on pacing: `paced_by`, `pace_mbps`, `pace_off_pct`.
 
-    Raises ToolFailure (`invalid`) for a run that left at another rate than was asked for, or of
-    which a qdisc dropped more than the tolerance, or where one of these is not known.
+    Raises ToolFailure (`invalid`) if the run left at another rate than asked for, if a qdisc
+    dropped more than the tolerance, or if one of these is unknown.
     """
     sent = _figure(figures, "local_send_throughput_mbps", "throughput_mbps")
     target = pace.rate / 1e6
@@ -66,12 +66,10 @@ def hold(pace: Pace, way: str, figures: Mapping[str, Scalar]) -> Iterator[tuple[
 def kept(
     name: str, options: Mapping[str, Any], streams: int, figures: Mapping[str, Scalar]
 ) -> None:
-    """Raise ToolFailure (`invalid`) for a run that sent above the rate in the tool's own options.
+    """Raise ToolFailure (`invalid`) if a run exceeded its tool's rate, or fell back from MPTCP.
 
-    So is one that asked for MPTCP and fell back to TCP, as the kernels count.
-
-    netperf's `pacing` (bytes/s of frames) does nothing for datagrams where no fq is at the egress,
-    and says nothing. A rate of a tool is the most that it sends: below it other things limit.
+    netperf's `pacing` (bytes/s of frames) silently has no effect on datagrams without fq at the
+    egress. A tool's rate is an upper bound: below it, something else limits.
     """
     if options.get("mptcp"):
         _refuse_fallback(figures)
@@ -110,7 +108,7 @@ def _refuse_fallback(figures: Mapping[str, Scalar]) -> None:
 
 
 def _why(off: float, excess_mbps: float, figures: Mapping[str, Scalar]) -> str:
-    """Why a run missed its rate, as far as its other figures tell."""
+    """Return why a run missed its rate, as far as its other figures show."""
     if off < 0 and figures.get("local_ip_frag_creates"):
         return (
             "its datagrams were fragmented, and each fragment has headers of its own; send at "

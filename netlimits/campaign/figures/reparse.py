@@ -1,7 +1,7 @@
-"""Raw output read again: for `netlimits parse`, when a reader learned something.
+"""Parsing of raw output again, for `netlimits parse`, after a parser was improved.
 
-Of a campaign with parts, a part after another, on all cores, so that no more is held than the
-attempts of a part for each of them.
+A campaign with parts is parsed part by part on all cores, so that memory holds no more than the
+attempts of one part for each core.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Reparsed = tuple[int, list[dict[str, Any]]]
 
 
 def reparse(campaign: Logbook) -> tuple[int, int]:
-    """Read every attempt's raw output again; returns how many were read and how many changed.
+    """Parse every attempt's raw output again; return how many were parsed and how many changed.
 
     The journal must be locked. An attempt whose tool never ran stays as it is.
     """
@@ -55,7 +55,7 @@ def reparse(campaign: Logbook) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Lines of a journal, and the attempts that later lines tell of again: it is read there."""
+    """A range of a journal, and the attempts in it that later lines repeat."""
 
     path: Path
     begin: Head

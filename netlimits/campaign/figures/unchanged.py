@@ -25,9 +25,9 @@ OF_HOSTS = (
 
 
 def refuse(specification: Specification, entries: Sequence[RawEntry]) -> None:
-    """Raise ToolFailure (`invalid`) that says what was changed on which host during the run.
+    """Raise ToolFailure (`invalid`) with what was changed on which host during the run.
 
-    A campaign that was made before these readings has none of them, and nothing to refuse.
+    Campaigns of versions without these readings pass.
     """
     changes = {role: [*_of_host(specification, entries, role)] for _, role in specification.roles()}
     watched = {role for role, lines in changes.items() if lines}

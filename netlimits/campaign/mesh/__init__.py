@@ -1,1 +1,1 @@
-"""A mesh's campaign: several pairs at once in one process, or in shards that Dask's workers do."""
+"""Campaigns of a mesh: several pairs at once in one process, or shards on Dask's workers."""

@@ -79,7 +79,7 @@ def client(address: str, seconds: float = REACHED) -> Client:
 
 @dataclass(slots=True)
 class _Going:
-    """A shard that a worker has, or will have."""
+    """A shard that a worker has, or will get."""
 
     number: int
     shard: Shard
@@ -192,7 +192,10 @@ class ClusterRunner:
                 yield run
 
     def _over(self) -> Progress:
-        """How it stood at the end. Raises what of hosts has to be told."""
+        """Return the progress at the end.
+
+        Raises RestoreError for hosts that could not be restored, HostError for lost ones.
+        """
         shutil.rmtree(shards.folder(self._archive), ignore_errors=not self._not_put_back)
         if self._not_put_back:
             raise RestoreError("\n".join(self._not_put_back))
@@ -227,7 +230,7 @@ class ClusterRunner:
         return self._client.submit(carry_out, order, key=key, pure=False)
 
     def _hear(self, going: _Going, on_progress: Callable[[Progress], None]) -> None:
-        """Take in what a shard tells, and what came of it if it is over."""
+        """Take in a shard's progress, and its outcome if it is over."""
         over = going.future.done()  # before its journal, which ends before
         self._take_in(going, on_progress)
         if not over:
@@ -294,7 +297,7 @@ class ClusterRunner:
                 time.sleep(PULSE)
 
     def _end(self, on_progress: Callable[[Progress], None]) -> None:
-        """Ask every worker to end, wait until none is at a shard, and take in what they tell."""
+        """Ask every worker to end, wait until none holds a shard, and take in their results."""
         (shards.folder(self._archive) / shards.STOP).touch()
         with suppress(Exception):  # a scheduler that is gone hands out nothing more
             assert self._client

@@ -40,7 +40,7 @@ SAMPLE = 10_000
 
 
 class Cut:
-    """Ctrl-C as the threads of runs hear it: `interrupt.Stop` takes signals in the main one."""
+    """Ctrl-C for the threads of runs; `interrupt.Stop` handles signals in the main thread."""
 
     def __init__(self) -> None:
         self.requested = ""
@@ -99,7 +99,7 @@ def every_pair(
 
 @dataclass(frozen=True, slots=True)
 class _Over:
-    """A run's thread is over, with its record, or what kept it from having one."""
+    """The end of a run's thread, with its record or the error that prevented one."""
 
     number: int
     record: Record | None
@@ -108,14 +108,14 @@ class _Over:
 
 @dataclass(frozen=True, slots=True)
 class _Called:
-    """A host was called again: `error` says why it did not come back."""
+    """The result of reconnecting to a host: `error` is why it failed."""
 
     role: str
     error: BaseException | None = None
 
 
 class Concurrency:
-    """The runs that go on, and what is to come."""
+    """The runs in progress, and those to come."""
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ class Concurrency:
         self._gone = dict(gone)
 
     def carry_out(self, on_progress: Callable[[Progress], None]) -> Progress:
-        """Every run, as hosts are free for it. Raises Interrupted once all have ended."""
+        """Carry out every run as hosts become free. Raises Interrupted once all have ended."""
         progress = self._tally.progress()
         try:
             while True:
@@ -221,7 +221,7 @@ class Concurrency:
         return record
 
     def _call(self, role: str) -> None:
-        """Call a host again whose connection was lost, beside the runs of others."""
+        """Reconnect to a host whose connection was lost, while others go on."""
         self._away.add(role)
 
         def call() -> None:
@@ -265,7 +265,7 @@ class Concurrency:
                 self._call(role)
 
     def _end(self, why: str) -> None:
-        """End every run that goes on, and wait until each has written its end."""
+        """Interrupt every run in progress, and wait until each has written its end."""
         self._cut.requested = why
         while self._going:
             roles = tuple(role for job in self._going.values() for role in job.hosts)

@@ -124,7 +124,7 @@ def present(campaign: Archive) -> list[Archive]:
 
 
 def copied(campaign: Archive, shard: Archive, begin: Head) -> tuple[Head, list[Record]]:
-    """Copy what a shard's journal tells from a place on; where it ends, and what ended."""
+    """Copy a shard's journal from a position on; return its new end and the ended attempts."""
     before, head = begin, replace(begin)
     keys = set()
     for _, line in shard.journal.lines(begin):
@@ -151,10 +151,10 @@ def _copy(campaign: Archive, shard: Archive, event: Mapping[str, Any]) -> None:
 
 
 def gathered(campaign: Archive, shard: Archive) -> None:
-    """Copy what of a shard the campaign does not have yet, and remove the shard.
+    """Copy what the campaign lacks of a shard, and remove the shard.
 
-    Its journal is locked. So a process that ended anywhere between the two leaves nothing out and
-    nothing twice: what the campaign's journal has of it is counted off, event by event.
+    The shard's journal is locked. A process killed in between leaves nothing out and copies nothing
+    twice: events that the campaign's journal has already are skipped one by one.
     """
     left = Counter(_words(event) for event in shard.events() if event["event"] in COPIED)
     for event in campaign.events():
@@ -196,11 +196,11 @@ def put_back(
     unreached: Collection[str] = (),
     tell: Callable[[str], object] = lambda _: None,
 ) -> Iterator[Original]:
-    """Restore what shards left changed whose workers are gone, and take in what they measured.
+    """Restore what shards of lost workers left changed, and copy what they measured.
 
-    The campaign's journal is locked. Raises ArchiveError where a worker is still at one of them,
-    HostError where one left something changed on a host that is `unreached`: a shard is there until
-    all of it is restored, which nobody else may.
+    The campaign's journal is locked. Raises ArchiveError if a worker still holds one of them, and
+    HostError if one left a change on an `unreached` host: a shard remains until all of it is
+    restored.
     """
     for shard in present(campaign):
         for event in records.unfinished(shard):
@@ -221,7 +221,7 @@ def put_back(
 def forget(
     campaign: Archive, hosts: Mapping[str, Host], force: bool, tell: Callable[[str], object]
 ) -> None:
-    """Give up what shards left changed whose workers are gone, and take in what they measured."""
+    """Forget the changes that shards of lost workers left, and copy what they measured."""
     for shard in present(campaign):
         shard.lock()
         try:

@@ -88,7 +88,7 @@ class ShardOutcome:
 
 
 class StopFile:
-    """Ctrl-C as workers hear it: a file in the campaign's folder."""
+    """Ctrl-C for workers: a file in the campaign's folder."""
 
     def __init__(self, campaign: Archive) -> None:
         self._path = shards.folder(campaign) / shards.STOP
@@ -127,7 +127,7 @@ def carry_out(order: Order) -> ShardOutcome:
 
 
 def _left(campaign: Logbook, archive: Archive, order: Order) -> str:
-    """Leave the shard's runs where they are to be shared; why that failed, "" where it did not."""
+    """Copy the shard's runs to the shared place; return why that failed, or ""."""
     if not order.share:
         return ""
     try:
@@ -185,7 +185,7 @@ def _work(
 
 
 def _pending(runs: Iterable[Run], attempts: Mapping[int, int], before: Outcomes) -> Iterator[Run]:
-    """Yield a shard's runs without an outcome; `attempts` were made at them elsewhere before."""
+    """Yield a shard's runs without an outcome; `attempts` counts earlier attempts elsewhere."""
     for run in runs:
         if run.number not in before:
             first = attempts.get(run.number, 0)
@@ -194,7 +194,7 @@ def _pending(runs: Iterable[Run], attempts: Mapping[int, int], before: Outcomes)
 
 
 def _campaign(order: Order) -> Logbook:
-    """Return the campaign's folder, if it is the one that is meant."""
+    """Return the campaign's folder. Raises ArchiveError if this worker does not see it."""
     if order.version != __version__:
         raise ArchiveError(
             f"a worker has netlimits {__version__}, and the campaign {order.version}"
@@ -262,14 +262,14 @@ def _survey(campaign: Logbook, machines: Mapping[str, Machine], order: Order) ->
 
 
 class _Reached(dict[str, Host]):
-    """The hosts that let us in; any other is one that is lost."""
+    """The hosts that could be reached; any other counts as lost."""
 
     def __missing__(self, role: str) -> Host:
         raise ConnectionLost("it cannot be reached", host=role)
 
 
 def _until(limit: float, stop: StopFile, act: Callable[[], object]) -> None:
-    """Do `act`, once nobody else has what it needs: a worker that is gone may seem to, for long."""
+    """Call `act` until nobody else holds what it needs; a lost worker may seem to for a while."""
     while True:
         stop.check()
         try:

@@ -1,4 +1,4 @@
-"""The two sides of a comparison: campaigns, files, or those of a duet."""
+"""The two sides of a comparison: two campaigns or files, or the sides of a duet."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def called(side: Results) -> str:
 
 
 def _factors(*sides: Results) -> list[str] | None:
-    """Return the factors and derived values of all campaigns; None for files, which do not tell."""
+    """Return the factors and derived values of all campaigns, or None for files."""
     from netlimits.experiment import resolution
 
     names: list[str] = []

@@ -1,4 +1,4 @@
-"""How `run`, `resume` and `extend` carry a campaign out: their options, and what came of it."""
+"""Carrying out a campaign for `run`, `resume` and `extend`: options, progress and results."""
 
 from __future__ import annotations
 
@@ -79,18 +79,18 @@ class Conduct:
             )
 
     def claim(self, campaign: Logbook | None) -> None:
-        """See that the runs can be left where `--share` says; None is a campaign still to come."""
+        """Check that runs can be copied to `--share`; None stands for a campaign still to come."""
         if self.share:
             self.share.claim(campaign)
 
     def sharing(self, folder: Path) -> AbstractContextManager[None]:
-        """Leave the runs of the folder's campaign there, however what is within it ends."""
+        """Copy the campaign's runs to `--share` at the end, however the body ends."""
         return sharing(self.share, folder, as_json=self.as_json)
 
     def carry_out(
         self, campaign: Logbook, survey: Survey, hosts: Mapping[str, Host], stop: Stop
     ) -> None:
-        """Run what is left, show progress, write the frames, and say what came of it."""
+        """Carry out the remaining runs, show progress, write the frames, and print the outcome."""
         written = self.work_through(campaign, survey, hosts, stop)
         shown = ("compare",) if campaign.experiment.sides else ("explain", "table")
         shown = ("table",) if campaign.experiment.searched else shown
@@ -104,9 +104,9 @@ class Conduct:
         stop: Stop,
         left: Callable[[float], float] = float,
     ) -> tuple[Path, ...]:
-        """Run what is left, show progress, and write the frames; return their files.
+        """Carry out the remaining runs, show progress, write the frames, and return their files.
 
-        `left` makes the seconds that are shown as left of those of this campaign.
+        `left` converts the campaign's seconds left to those that are shown.
         """
         from netlimits.cli.shared.progress import display
 
@@ -153,7 +153,7 @@ class Conduct:
     def _every_run(
         self, work: Session | ClusterRunner, stop: Stop, on_progress: Callable[[Progress], None]
     ) -> None:
-        """Carry out the runs: by workers, or here in order, or those of a mesh's pairs at once."""
+        """Carry out the runs: by workers, in order here, or pairs of a mesh at once."""
         from netlimits.campaign import rehearsal
         from netlimits.campaign.mesh.schedule import every_pair
         from netlimits.campaign.schedule import in_order
@@ -193,7 +193,7 @@ def _results(campaign: Logbook) -> tuple[Path, ...]:
 
 
 def _say_cut_off(campaign: Logbook, error: NetlimitsError) -> None:
-    """Say what there is of a campaign that an error ends; the error says how to go on."""
+    """Print the state of a campaign that an error ends; the error says how to continue."""
     from netlimits.campaign.interrupt import Interrupted
 
     if isinstance(error, Interrupted | RestoreError):
@@ -214,7 +214,7 @@ def _say_cut_off(campaign: Logbook, error: NetlimitsError) -> None:
 
 
 def _say_beside(campaign: Logbook, work: Session | ClusterRunner) -> None:
-    """Say what of a campaign could not be left where it is read, and why; its journal has all."""
+    """Print what could not be copied or written, and why; the journal has everything."""
     from netlimits.campaign.session import Session
 
     if isinstance(work, Session):
@@ -243,7 +243,7 @@ def _report(
     shown: Sequence[str],
     as_json: bool,
 ) -> None:
-    """Say what came of the campaign, and which commands show it, those in `shown` first."""
+    """Print the campaign's outcome, and commands that show it, those in `shown` first."""
     if as_json:
         files = [str(path) for path in written]
         echo(json.dumps({**state, "files": files}, indent=2))

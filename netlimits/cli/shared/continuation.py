@@ -1,4 +1,4 @@
-"""How `resume` and `extend` go on with a campaign on its hosts."""
+"""Continuation of a campaign on its hosts, for `resume` and `extend`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ACCEPT = click.option(
 
 
 def continuation_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the options of the commands that go on with a campaign on its hosts."""
+    """Return the options of commands that continue a campaign on its hosts."""
     for option in (conduct_options, YES, COUNTS, ACCEPT):
         command = option(command)
     return command

@@ -1,8 +1,8 @@
-"""Which figures an entry of `report:` makes of RESULTS: what each kind of chart is drawn from.
+"""The figures that an entry of `report:` asks for, and the data that each is drawn from.
 
-A chart's line in `charts.CHARTS` says what it is drawn from: runs, interim results or packet
-traces. One that draws a single run draws that of its option `run`, or the first one that is ok of
-each configuration, a figure each.
+A chart's line in `charts.CHARTS` names its data: runs, interim results or packet traces. A chart of
+a single run draws the run of its option `run`, or one figure for the first ok run of each
+configuration.
 """
 
 from __future__ import annotations
@@ -82,10 +82,9 @@ def drawings_of(
     failed: list[DataError],
     say: Callable[[str], None],
 ) -> Iterator[Drawing]:
-    """Each figure that an entry asks for, not yet drawn: one a metric, one a run drawn.
+    """Yield each figure that an entry asks for: one for each metric, or each run.
 
-    What cannot be drawn is added to `failed`, and the rest goes on; `say` is told of what was
-    split.
+    Errors are added to `failed`, and the rest continues; `say` gets notes on what was split.
     """
     name = entry["chart"]
     try:
@@ -150,9 +149,9 @@ def _with_metric(frame: pd.DataFrame, metric: str, say: Callable[[str], None]) -
 def _split(
     results: Results, kind: ChartKind, entry: dict[str, Any], say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Return the entry's options with what else differs among its series, or under `apart`.
+    """Return the options with other differing factors among the series, or under `apart`.
 
-    A chart that has no series comes once for each combination of what differs.
+    A chart without series is drawn once for each combination of the differing factors.
     """
     from netlimits.analysis import frames, pooling
 
@@ -200,9 +199,9 @@ def _taken(results: Results, kind: ChartKind, given: Mapping[str, Any]) -> Mappi
 def _data(
     results: Results, kind: ChartKind, options: dict[str, Any]
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """(end of the figure's name, data) of each figure of a kind of chart.
+    """Yield the end of the name, and the data, of each figure of a kind of chart.
 
-    `run`, `role` and `apart`, which choose it, are taken out of the options.
+    `run`, `role` and `apart`, which select it, are removed from the options.
     """
     from netlimits.analysis import frames, wording
 
@@ -279,7 +278,7 @@ def _timelines(
 
 
 def _limits(results: Results) -> Mapping[int, str]:
-    """Run -> what limited it, of those that are `marked`."""
+    """Return what limited each run, for runs that are `marked`."""
     from netlimits.analysis.frames import LIMITED_BY
 
     if LIMITED_BY not in results.frame.columns:

@@ -1,8 +1,7 @@
-"""Which entry of `report:` is meant: what the experiment says, what options change, or a default.
+"""The entry of `report:` that is meant: the experiment's, changed by options, or a default.
 
-An option replaces that part of the entry; what it makes senseless goes with it. Whatever is left
-out and differs becomes a column or series more, and is named, so that nothing is pooled unless
-`--pool` says that it is meant.
+An option replaces that part of the entry and removes what contradicts it. Every other factor that
+differs becomes a column or series, with a note, so that nothing is pooled without `--pool`.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ def _laid_over(entry: Mapping[str, Any], laid: Mapping[str, Any]) -> Entry:
 
 
 def _beside_no_other(entry: Mapping[str, Any], frame: pd.DataFrame) -> Entry:
-    """Return the entry without the factor `side`, where the campaign is no duet."""
+    """Return the entry without the factor `side` unless the campaign is a duet."""
     if SIDE in frame.columns:
         return dict(entry)
     without = _without_pooled({**entry, "pool": [*listed(entry.get("pool")), SIDE]})
@@ -108,9 +107,9 @@ def _without_pooled(entry: Entry) -> Entry:
 
 
 def narrowed(entries: Sequence[Entry], options: Mapping[str, Any]) -> list[Entry]:
-    """Return the entries with these options at the charts that take them; one of them has to.
+    """Return the entries with these options at the charts that take them.
 
-    Raises DataError where none of the charts does.
+    Raises DataError if none of the charts takes them.
     """
     copies = [dict(entry) for entry in entries]
     for name, value in options.items():
@@ -156,10 +155,10 @@ def listed(names: Any) -> list[str]:
 def summary_of(
     results: Results, entry: dict[str, Any], window: float | None = None
 ) -> pd.DataFrame:
-    """Return the table that an entry asks for, and what its reader must know of it.
+    """Return the table that an entry asks for, and notes for its reader.
 
-    Where the experiment asks for verdicts too, its rows have them in a column. Raises DataError for
-    a window that no metric of the table takes.
+    If the experiment asks for verdicts too, its rows have them in a column. Raises DataError for a
+    window that no metric of the table takes.
     """
     from netlimits.analysis.summary import summary
 
@@ -203,9 +202,9 @@ def _verdicts(results: Results) -> pd.DataFrame:
 
 
 def _tell_limits(table: pd.DataFrame, verdicts: pd.DataFrame, keys: Sequence[str]) -> None:
-    """Put the verdict of each row into a summary; all of them, where its configurations differ.
+    """Add the verdict of each row to a summary; all verdicts if its configurations differ.
 
-    Not into one by what tells no configuration apart: a block, or a word that was measured.
+    Rows by something other than configurations (a block, a measured word) get none.
     """
     from netlimits.analysis import wording
     from netlimits.limits.base import REFUTED

@@ -1,4 +1,4 @@
-"""The hosts of a command: which machine plays which role, and connections to all of them."""
+"""The hosts of a command: the machine of each role, and connections to all of them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 def machines_of(
     roles: Sequence[str], hosts_file: Path | None, local: bool
 ) -> Mapping[str, Machine]:
-    """Return the machine of each role: of a hosts file, this machine's loopback, or the lab.
+    """Return the machine of each role: from a hosts file, this machine's loopback, or the lab.
 
-    Raises InputError where two of them are asked for.
+    Raises InputError if more than one of these is asked for.
     """
     from netlimits.experiment.hosts_file import machines
     from netlimits.experiment.mesh import pairs
@@ -40,7 +40,7 @@ def machines_of(
 
 
 def aside(note: str) -> None:
-    """Print a note of a hosts file beside the output."""
+    """Print a note on a hosts file to standard error."""
     echo(f"note: {note}", err=True)
 
 

@@ -1,4 +1,4 @@
-"""Lines that several commands print of a campaign: counts, what is skipped, what is restored."""
+"""Lines about a campaign that several commands print: counts, skipped runs, restored settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def counts(state: Mapping[str, Any]) -> str:
 
 
 def skipped_lines(skipped: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """How many runs are left out, and why."""
+    """Yield how many runs are left out, and why."""
     for part in skipped:
         reason = one_line(part["reason"])
         yield f"  {part['runs']} more are skipped, {part['tool']}: {reason}"

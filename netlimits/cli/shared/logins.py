@@ -48,7 +48,7 @@ def registrar(machines: Mapping[str, Machine]) -> Callable[[Folder, Registration
 
 @contextmanager
 def locked(campaign: Logbook) -> Iterator[None]:
-    """Yield the journal, for this process alone; at the end it is noted how far it goes."""
+    """Lock the journal for this process; keep the registry up to date with its end."""
     from netlimits.archive import registry
 
     archive = campaign.archive
@@ -176,9 +176,9 @@ def _in_words(command: Command) -> str:
 
 
 def _configurations(machines: Mapping[str, Machine]) -> set[Path]:
-    """Return the files of ssh's configuration that machines name, and all that these include.
+    """Return the ssh configuration files that machines name, and all that these include.
 
-    Raises ConnectError for one that cannot be read.
+    Raises ConnectError for a file that cannot be read.
     """
     from netlimits.hosts.ssh.sshconfig import SshConfig
 

@@ -1,8 +1,8 @@
-"""Which columns of a large campaign a table or chart needs, so that no others are read.
+"""The columns that a table or chart of a large campaign needs, so that no others are read.
 
-All factors and derived values are, what a run is known by, and what analyses look at by themselves
-(`LOOKED_AT`: the caveats of analysis.caveats, the direction of analysis.frames). Whatever cannot be
-told beforehand needs all of them, and so does a complaint, which names what there is.
+Always needed are all factors and derived values, the columns that identify a run, and those that
+analyses use by themselves (`LOOKED_AT`: analysis.caveats, the direction in analysis.frames). If the
+columns cannot be known beforehand, or for an error that lists the metrics, all are read.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def of_charts(
 
 
 def of_page(report: Sequence[Mapping[str, Any]]) -> frozenset[str] | None:
-    """Return what the tables and charts of a report's page are made of; None for all."""
+    """Return the columns that the tables and charts of a report's page need; None for all."""
     tables, charts = of_tables(report, {}), of_charts(report, {})
     return None if tables is None or charts is None else tables | charts
 

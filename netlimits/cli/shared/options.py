@@ -24,7 +24,7 @@ class ExperimentFile(click.Path):
         super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path. Raises InputError for what is neither a file nor a known name."""
+        """Return the path. Raises InputError if it is neither a file nor a known name."""
         from netlimits.experiment import packaged
 
         path: Path = super().convert(value, param, ctx)  # type: ignore[assignment]
@@ -129,7 +129,7 @@ def _remember(context: click.Context, option: click.Parameter, given: Verbosity)
 
 
 def progress_options(command: Callable[..., None]) -> Callable[..., None]:
-    """`--quiet` and `--verbose`, which the progress asks for and commands need not pass on."""
+    """Add `--quiet` and `--verbose`, which the progress reads from click's context."""
     for short, name, about in (
         ("-v", "verbose", "Show every run with all of its figures."),
         ("-q", "quiet", "Show no progress, only runs that failed."),
@@ -154,7 +154,7 @@ def verbosity() -> Verbosity:
 
 
 def pairs(overrides: Sequence[str], option: str = "--set") -> list[tuple[str, str]]:
-    """`--set KEY=VALUE` as (KEY, VALUE). Raises InputError where there is no `=`."""
+    """Return `--set KEY=VALUE` as (KEY, VALUE). Raises InputError if there is no `=`."""
     split = [text.partition("=") for text in overrides]
     for key, sign, value in split:
         if not (key and sign):
@@ -165,12 +165,12 @@ def pairs(overrides: Sequence[str], option: str = "--set") -> list[tuple[str, st
 
 
 def separated(_: object, __: object, given: tuple[str, ...]) -> tuple[str, ...]:
-    """Several names in one option, with commas between them, as if each had been given alone."""
+    """Split names at commas, so that one option takes several."""
     return tuple(name.strip() for text in given for name in text.split(",") if name.strip())
 
 
 def window_option(what: str) -> Callable[[Any], Any]:
-    """`--window`, over which `what` is taken."""
+    """Return the option `--window`: the time over which `what` is averaged."""
     return click.option(
         "--window",
         type=click.FloatRange(min=0, min_open=True),
@@ -180,7 +180,7 @@ def window_option(what: str) -> Callable[[Any], Any]:
 
 
 def pool_option(what: str) -> Callable[[Any], Any]:
-    """`--pool`, of factors within one `what`."""
+    """Return the option `--pool`: factors to pool within one `what`."""
     return click.option(
         "--pool",
         multiple=True,
@@ -191,9 +191,9 @@ def pool_option(what: str) -> Callable[[Any], Any]:
 
 
 def options_of(name: str, kind: type[Any], *options: Callable[..., Any]) -> Callable[..., Any]:
-    """Options that a command gets as one `kind`, a dataclass of their names, called `name`.
+    """Return a decorator that passes the fields of the dataclass `kind` as one argument, `name`.
 
-    Those that are no field of it go through as they are.
+    Other options are passed on as they are.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:

@@ -15,7 +15,7 @@ from netlimits.errors import InputError, one_line
 
 
 class OutputFolder(click.Path):
-    """A folder to write into, made later where it is missing; with `fresh` it must be empty."""
+    """A folder to write to, created later if missing; with `fresh` it must be empty."""
 
     def __init__(self, *, fresh: bool = False) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class OutputFolder(click.Path):
 
 
 class OutputFile(click.Path):
-    """A file to write; with `fresh` it must not exist. `-` stays what it is."""
+    """A file to write; with `fresh` it must not exist. `-` is standard output."""
 
     def __init__(self, *, fresh: bool = False) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The page of a campaign: what it holds, and its file."""
+"""The HTML page of a campaign: its contents, and its file."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def _title(chart: drawing.Drawing) -> str:
 
 
 def _companion_table(chart: drawing.Drawing, notes: list[str], missing: list[str]) -> Markup:
-    """Return the table beside a chart, with what is said of the chart under it."""
+    """Return the table that accompanies a chart, with the chart's notes."""
     from markupsafe import Markup
 
     from netlimits.report.figures import alternative

@@ -51,7 +51,7 @@ def topics() -> list[str]:
 def described(name: str) -> list[Section]:
     """Return the sections about a topic, or about everything of that name.
 
-    Raises InputError with what was meant where there is none.
+    Raises InputError with a suggestion if there is none.
     """
     if name in _general():
         return list(_general()[name]())
@@ -105,7 +105,7 @@ def _to_write() -> Iterator[tuple[str, Callable[[], Section]]]:
 
 
 def _to_read() -> Iterator[tuple[str, Callable[[], Section]]]:
-    """Each metric by its name and by its column, each class of limits, and each other column."""
+    """Yield each metric by name and by column, each class of limits, and each other column."""
     for metric in METRICS:
         for name in dict.fromkeys((metric.name, metric.column)):
             yield name, partial(Section, "metric", "", METRIC, (_row(metric),))
@@ -182,9 +182,9 @@ def _of_schema(name: str, part: Mapping[str, Any]) -> Section:
 def _options(
     part: Mapping[str, Any], prefix: str = "", above: Mapping[str, Any] | None = None
 ) -> Iterator[tuple[str, ...]]:
-    """Every key below a part of the schema, by its path.
+    """Yield every key below a part of the schema, by its path.
 
-    Of a part within a part, those that differ from the outer one's: a child of a qdisc is a qdisc.
+    For a part nested in itself (a child qdisc), only the keys that differ from the outer part's.
     """
     above = part.get("properties", {}) if above is None else above
     for branch in part.get("anyOf", ()):
@@ -318,7 +318,7 @@ def _verdicts() -> Iterator[Section]:
 
 
 def _classes() -> Iterator[tuple[str, tuple[str, str, str]]]:
-    """Each class of limits by its name: what it is, and the change that proves it."""
+    """Yield each class of limits by its name: its description, and the change that proves it."""
     from netlimits.limits.classes import CLASSES
 
     for limit in CLASSES:

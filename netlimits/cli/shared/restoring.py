@@ -25,7 +25,7 @@ def freeing(of: str) -> Iterator[None]:
 
 
 def frees(of: str) -> str:
-    """Say how to leave hosts as they are; `of` are the results or hosts that are meant."""
+    """Return how to release hosts without restoring them; `of` names the results or hosts."""
     return f"to leave it as it is, and free the hosts: netlimits restore {of} --forget"
 
 
@@ -39,7 +39,7 @@ def put_back(
 ) -> int:
     """Restore and print what a killed campaign left changed; return the number of settings.
 
-    What others changed of the hosts' network state is printed too.
+    Changes that others made to the hosts' network state are printed too.
     """
     from netlimits.campaign.mesh import shards
     from netlimits.restore.restoration import restore_from_journal

@@ -1,4 +1,4 @@
-"""RESULTS on a command line: a campaign's folder, several, or a file of runs, opened."""
+"""RESULTS on a command line, opened: one campaign's folder or several, or a file of runs."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Results:
             return frame
 
     def having(self, of: Sequence[str]) -> pd.DataFrame:
-        """Return the runs, with their highest averages where one of the metrics is that."""
+        """Return the runs, with their highest averages if one of the metrics is one."""
         highest = any(name.startswith("highest_average") for name in of)
         return self.with_highest_averages(None) if highest else self.frame
 
@@ -232,12 +232,12 @@ def say_missing(results: Results) -> None:
 
 
 def say(note: str) -> None:
-    """Return a line for people, beside what is printed."""
+    """Print a line for people on standard error."""
     echo(f"netlimits: {note}", err=True)
 
 
 def end(failed: Sequence[DataError], what: str) -> None:
-    """Say what is missing, and leave with the exit status that tells it."""
+    """Print what is missing, and exit with the matching status."""
     for why in failed:
         say(f"{what}: {why}")
     if failed:

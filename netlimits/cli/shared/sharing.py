@@ -1,4 +1,4 @@
-"""`--share PLACE`: a campaign's runs left where other machines read them, when a command ends."""
+"""`--share PLACE`: copies a campaign's runs at a command's end, for other machines to read."""
 
 from __future__ import annotations
 

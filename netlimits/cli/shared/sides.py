@@ -67,10 +67,10 @@ against_options = options_of(
 def experiment_of(
     file: Path, overrides: Sequence[str], against: Against, bind: Binding | None = None
 ) -> tuple[Experiment, Mapping[str, Machine]]:
-    """Return the experiment, or the duet that it is a side of, and the machine of each role.
+    """Return the experiment or duet, and the machine of each role.
 
-    `bind` says which machines play roles, those of the first side; without it none are. Raises
-    InputError for options that do not go together.
+    `bind` returns the machines of roles, for the first side; without it there are none. Raises
+    InputError for options that contradict each other.
     """
     from netlimits.experiment import duet
     from netlimits.experiment.load import load, sides
@@ -136,7 +136,7 @@ def _is_change(text: str) -> bool:
 
 
 def pairs_at_once(experiment: Experiment, at_once: int | None) -> int:
-    """`--at-once` as a number, 0 where it is left out. Raises InputError without a mesh."""
+    """Return `--at-once` as a number, 0 if left out. Raises InputError without a mesh."""
     if at_once and not experiment.mesh:
         raise InputError("--at-once is for a mesh, and the experiment has one pair; leave it out")
     return at_once or 0

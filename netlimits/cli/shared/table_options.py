@@ -40,7 +40,7 @@ class TableOptions:
         return {column.strip(): _metric(text.strip()) for column, _, text in pairs}
 
     def of(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return the metrics to show: those named without a column, else those of columns."""
+        """Return the metrics to show: those named without a column, or else those of columns."""
         named = separated(None, None, tuple(text for text in self.metric if "=" not in text))
         mapped = (m if isinstance(m, str) else m.name for m in self.metrics.values())
         return (*names, *named) or tuple(mapped)

@@ -93,11 +93,11 @@ class Dispatch:
         return begun
 
     def _left_of(self, host: str) -> tuple[float, float]:
-        """Seconds that are left of a host's group, and of itself."""
+        """Return the seconds of work left for a host's group, and for the host."""
         return self._left.get(self._group[host], 0.0), self._left[host]
 
     def _able(self, hosts: Iterable[str]) -> Iterator[str]:
-        """Hosts that have something left to do, and whose group is free."""
+        """Return the hosts that have work left and whose group is free."""
         return (h for h in hosts if self._queues[h] and self._group[h] not in self._busy)
 
     def _next_in_order(self) -> list[int]:
@@ -120,9 +120,9 @@ class Dispatch:
     def over(
         self, number: int, now: float, away: Collection[str] = (), *, repeat: bool = False
     ) -> None:
-        """Return a job has ended: its hosts are free, but for those that are `away` until `back`.
+        """Note that a job has ended: its hosts are free, except those that are `away` until `back`.
 
-        One that is to be done `repeat` comes before all others of its hosts.
+        With `repeat` the job is to be carried out again, before all others of its hosts.
         """
         began = self._begun.pop(number)
         for place in self._places(number):
@@ -141,7 +141,7 @@ class Dispatch:
             self._order.breaks()
 
     def hold(self, host: str) -> None:
-        """Return a host can do nothing for now; its partners take others."""
+        """Set a host aside for now; its partners take others."""
         if host not in self._queues or host in self._parked:
             return
         self._order.breaks()
@@ -152,7 +152,7 @@ class Dispatch:
             self._unqueue(number)
 
     def back(self, host: str) -> None:
-        """Return a host is there again, and what waited for it has its place in the order."""
+        """Note that a host is there again; its waiting jobs keep their place in the order."""
         waited = self._parked.pop(host, None)
         if waited is None:
             return
@@ -167,7 +167,7 @@ class Dispatch:
         self._short.add(host)
 
     def lose(self, host: str) -> None:
-        """Return a host is gone: its jobs will not begin any more."""
+        """Remove a host for good: its jobs will not begin any more."""
         self._order.breaks()
         self._queues.pop(host, None)
         self._parked.pop(host, None)
@@ -183,7 +183,7 @@ class Dispatch:
         }
 
     def __len__(self) -> int:
-        """How many jobs go on."""
+        """Return the number of jobs in progress."""
         return len(self._begun)
 
     @property
@@ -226,7 +226,7 @@ class Dispatch:
                 self._left[place] -= job.seconds
 
     def _queue(self, number: int, *, first: bool = False) -> None:
-        """Put a job at the end of its hosts' queues, or first; of one that is away aside."""
+        """Put a job at the end of its hosts' queues, or first; set it aside if a host is away."""
         hosts = self.jobs[number].hosts
         if away := [host for host in hosts if host in self._parked]:
             self._parked[away[0]].append(number)
@@ -264,7 +264,7 @@ class Dispatch:
         return (number,)
 
     def _forget(self, number: int) -> None:
-        """Take a job out of its hosts' queues, and of what they have left to do."""
+        """Remove a job from its hosts' queues and from their remaining work."""
         self._unqueue(number)
         for place in self._places(number):
             self._left[place] -= self.jobs[number].seconds

@@ -1,7 +1,7 @@
-"""Lengths: how long runs take, as it turns out, beside how long they were planned to take.
+"""How long runs really take, compared with their planned length.
 
-Each run takes some seconds more than its tool: that is learned for runs of about one planned length
-(`ALIKE`), so that what all of these have in common is no difference.
+Each run takes some seconds more than its tool. This is learned for runs of about the same planned
+length (`ALIKE`), so that what they have in common does not count as a difference.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Lengths:
         self._compared, self._variance = 0, 0.0
 
     def add(self, planned: float, took: float) -> None:
-        """Return a run has ended."""
+        """Note that a run has ended."""
         self.count += 1
         kind, ratio = _kind(planned), took / max(planned, LEAST)
         before, mean = self._ratios.get(kind, (0, ratio))

@@ -136,7 +136,7 @@ def _freed(
 
 
 def numbered(pairs: Iterable[Sequence[Hashable]]) -> Iterator[int]:
-    """Yield the round of each pair in turn, from 1: a new one begins where a host comes again."""
+    """Yield the number of each pair's round, from 1; a host that repeats begins a new round."""
     taken: set[Hashable] = set()
     number = 1
     for hosts in pairs:

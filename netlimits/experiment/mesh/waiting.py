@@ -46,7 +46,7 @@ FIRST = 8
 
 
 class RoundOrder:
-    """The order of rounds of a workload, of which `at_once` pairs may go on."""
+    """The order of rounds of a workload, of which `at_once` pairs may run at a time."""
 
     def __init__(self, load: Workload, at_once: int = 0) -> None:
         self._load = load

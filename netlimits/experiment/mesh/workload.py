@@ -1,4 +1,4 @@
-"""Workload: the runs of a mesh as a dispatch sees them, added up, and the time that they need."""
+"""The runs of a mesh as a dispatch sees them, their sums, and the time that they need."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from netlimits.experiment.mesh.rounds import numbered
 
 
 class Job(NamedTuple):
-    """A run as the dispatch sees it: the hosts that it takes, how long it will about, and the run.
+    """A run for the dispatch: its hosts, its approximate length, and the run itself.
 
-    What is done in its place may as well be something else, such as a shard.
+    The run may be replaced by something else, such as a shard.
     """
 
     hosts: tuple[str, ...]
@@ -23,9 +23,9 @@ class Job(NamedTuple):
 
 
 class Workload:
-    """All jobs, added up: what a dispatch knows of those that it has not read yet.
+    """Sums over all jobs, so that a dispatch knows what it has not read yet.
 
-    `jobs` is gone through once. `groups` has that of a host.
+    `jobs` is iterated over once. `groups` maps a host to its group.
     """
 
     def __init__(self, jobs: Iterable[Job], groups: Mapping[str, str] | None = None) -> None:

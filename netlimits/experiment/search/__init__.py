@@ -86,7 +86,7 @@ def lacking(search: Search, figures: Mapping[str, Scalar]) -> list[str]:
 def _misses(
     search: Search, asked_mbps: float | None, figures: Mapping[str, Scalar]
 ) -> Iterator[tuple[float, str]]:
-    """Yield each bound that a trial missed: the share by which, and a sentence."""
+    """Yield each bound that a trial exceeded: by which share, and a sentence."""
     allowed = search.loss_pct or 0.0
     own = _figure(figures, metric("iperf3_loss").column)
     loss = _figure(figures, metric("loss").column) if own is None else own

@@ -126,7 +126,7 @@ class Names:
                     self.no_factor(name, self.known, *key, *place, written=f"${{{name}}}")
 
     def lookup(self, written: str, key: KeyPath) -> str:
-        """Return the name that a text looks up that is nothing but `${name}`."""
+        """Return the name in a text that consists of a single `${name}`."""
         (name,) = templates.names(written)
         if name not in self.known:
             self.no_factor(name, self.known, *key)

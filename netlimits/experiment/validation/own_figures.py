@@ -1,7 +1,7 @@
-"""A tool's own figures where they cannot be: of another tool, or of several clients at once.
+"""Errors for tools' own figures that cannot exist: of a tool not used, or of several clients.
 
-A client's own CPU use is that of its whole host while it ran: of several clients it cannot be added
-up. The figures without a tool's name are measured by netlimits, whatever the tool.
+A client's own CPU figure covers its whole host while it ran, so those of several clients cannot be
+added. The figures without a tool's name are measured by netlimits, whatever the tool.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ _ANY = -1
 
 
 def errors(experiment: Experiment, known: Iterable[DocumentError]) -> list[DocumentError]:
-    """Return the plan's errors beside the known ones, without those that may follow from these."""
+    """Return further errors of the plan, without those that may follow from the known ones."""
     known = list(known)
     sure: list[DocumentError] = []
     while True:
@@ -253,7 +253,7 @@ def _lookups(text: str) -> frozenset[str]:
 
 
 def _names(text: str) -> frozenset[str]:
-    """Return the names in a condition; for one that is none, a name that nothing has."""
+    """Return the names in a condition, or an impossible name if it cannot be parsed."""
     try:
         return expressions.compile(text).names
     except InputError:
@@ -261,11 +261,11 @@ def _names(text: str) -> frozenset[str]:
 
 
 def _may_remove(text: str, values: Mapping[str, Scalar]) -> bool:
-    """Return True if a condition may hold for a configuration once its mistake is mended.
+    """Return True if a condition may hold for a configuration once its errors are corrected.
 
-    `sent == 64 and tso == 'on'` names nothing that is there, but whatever is meant by `sent`: only
-    configurations with `tso` on can go. So each part of an `and` that can be computed counts, and
-    any other may hold or not.
+    In `sent == 64 and tso == 'on'` the name `sent` is undefined, but whatever was meant, only
+    configurations with `tso` on can be removed. So each operand of an `and` that can be computed
+    counts, and any other may hold or not.
     """
     return all(_may_hold(part, values) for part in _parts(text))
 

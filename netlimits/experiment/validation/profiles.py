@@ -13,7 +13,7 @@ from netlimits.model import Mesh
 
 
 def ends(groups: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """Return the roles that measure: the first and the last, of a mesh those of each pair."""
+    """Return the roles that measure: the first and the last, or both ends of a mesh's pairs."""
     if pairs.HOSTS in groups:
         return [Mesh.SENDER, Mesh.RECEIVER]
     return [*groups][:: max(1, len(groups) - 1)]

@@ -82,10 +82,10 @@ def words(data: Any) -> Iterator[str]:
 def renamed(
     data: dict[str, Any], where: Source
 ) -> tuple[dict[str, Any], Source, list[DocumentError]]:
-    """Return the data and its lines with misspelt names put right, and the error of each.
+    """Return the data and its lines with misspelt names corrected, and an error for each.
 
-    A section is meant where what stands under it has the section's shape; a tool under `measure`
-    unless a factor `tool` calls it so too.
+    A section is recognised if what is written under it has the section's shape; a tool under
+    `measure` unless a factor `tool` has the same spelling.
     """
     sections = schema.structure()["properties"]
     misspelt = []
@@ -218,7 +218,7 @@ def _cut(section: str, part: Any, cut: KeyPath) -> bool:
 
 
 def _cut_values(lists: dict[Any, Any], cut: KeyPath, *, may_be_value: bool) -> None:
-    """Take out a list, or one of its values; what `may_be_value` may be one value of several."""
+    """Remove a list or one of its values; with `may_be_value` the key may hold a single value."""
     if not cut:
         return
     name, *row = cut

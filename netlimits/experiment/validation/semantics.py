@@ -1,7 +1,8 @@
-"""An experiment file's data into an Experiment, checking what its names refer to.
+"""Builds an Experiment from data of valid shape, checking what its names refer to.
 
-A schema cannot say that lists are of one length, that a name in `${…}` exists, that expressions
-can be computed or that a role is bound; `Reader` checks that, in the order of the file's keys.
+A schema cannot express that lists have the same length, that a name in `${…}` exists, that
+expressions can be computed or that a role is bound. `Reader` checks these in the order of the
+file's keys.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ Groups = Mapping[str, tuple[str, ...]]
 
 
 class Reader:
-    """Data of the right shape into an Experiment, checking what names refer to.
+    """Builds an Experiment from data of valid shape, checking what its names refer to.
 
-    Every error is kept in `names.errors`, so that a file's faults are told at once. Of what has
-    not its shape, and is not in the data any more, the names are known.
+    Every error is collected in `names.errors`, so that all are reported together. Parts of invalid
+    shape were removed from the data, but the names that they define are known.
     """
 
     def __init__(self, salvaged: Salvage, where: Source, text: str) -> None:
@@ -133,13 +134,13 @@ class Reader:
         return {options["of"]: (low, high)}
 
     def values(self, values: list[Scalar], key: KeyPath) -> tuple[Scalar, ...]:
-        """Return a factor's values, none of them twice."""
+        """Return a factor's values, and report repeated ones."""
         self.names.define(str(key[-1]), key)
         self.names.once(values, key)
         return tuple(values)
 
     def zips(self) -> Iterator[Lists]:
-        """Each group of lists that move together."""
+        """Yield each group of lists that move together."""
         block = self.data.get("zip", [])
         numbered = isinstance(block, list)
         for number, group in enumerate(block if numbered else [block]):
@@ -223,7 +224,7 @@ class Reader:
         return groups
 
     def players(self, roles: Sequence[str], groups: Groups, *key: str | int) -> tuple[str, ...]:
-        """Return the players of the roles at a key; `sinks` stands for all of its players."""
+        """Return the machines of the roles at a key; `sinks` stands for all of its machines."""
         unsure = any(steps[0] == "roles" for steps in self._faulty())
         for index, role in enumerate(roles):
             if role not in groups and not unsure and not self.names.may_be(role):
@@ -273,7 +274,7 @@ class Reader:
         return expression.text if expression else ""
 
     def measure(self, given: Lists) -> dict[str, Mapping[str, Any]]:
-        """Tools and their options; a factor `tool` must choose among them, and each of them."""
+        """Return the tools and their options; a factor `tool` must choose among all of them."""
         tools: dict[str, Mapping[str, Any]] = self.data.get("measure", {})
         for name, options in tools.items():
             self.names.lookups(options, ("measure", name))
@@ -334,13 +335,13 @@ class Reader:
         yield from (error.steps for error in self.names.errors)
 
     def tool_key(self) -> KeyPath:
-        """Where the factor `tool` stands."""
+        """Return the key of the factor `tool`."""
         if "tool" in self.data.get("factors", {}):
             return ("factors", "tool")
         return ("zip",)
 
     def repeat(self) -> Repeat:
-        """Replicates or runs, order and seed."""
+        """Return the replicates or runs, the order and the seed."""
         block: dict[str, Any] = self.data.get("repeat", {})
         order = block.get("order", "blocked")
         if order == "coin-flips" and self.mesh:

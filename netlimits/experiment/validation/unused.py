@@ -32,7 +32,7 @@ def errors(
 ) -> list[DocumentError]:
     """Return an error for each name without effect, unless a misspelt name may have meant it.
 
-    `data` is the file's, whatever else is wrong in it: what a wrong option looks up is used.
+    `data` is the file's, with its other errors: what a wrong option looks up counts as used.
     """
     faults: list[DocumentError] = []
     if names.salvaged.any_name or any(cut[0] in _TEXTS for cut in names.salvaged.cuts):
