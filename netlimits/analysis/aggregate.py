@@ -227,7 +227,7 @@ def _curves(
         ends = part["ending_s"].to_numpy(dtype=float) - offsets.get(name, 0.0)
         lengths = part["interval_s"].to_numpy(dtype=float)
         if (lengths <= 0).any():
-            raise DataError(f"stream {name}: an interim result covers no time")
+            raise DataError(f"stream {name}: interval_s of an interim result is not above zero")
         gaps = ends[1:] - lengths[1:] - ends[:-1]
         wide = np.flatnonzero(np.abs(gaps) > np.maximum(GAP * lengths[1:], CLOCK_S))
         if len(wide):

@@ -76,7 +76,10 @@ class Logbook:
                 "of them was edited: restore it"
             )
         if lacking := [role for role in loaded.roles if role not in meta["machines"]]:
-            raise ArchiveError(f"{self.path / 'campaign.json'}: has no machine for {lacking[0]}")
+            raise ArchiveError(
+                f"{self.path / 'campaign.json'}: has no machine for {lacking[0]}, a role of the "
+                "experiment; one of them was edited: restore it"
+            )
         return replace(loaded, repeat=replace(loaded.repeat, seed=meta["seed"]))
 
     def _parsed(self, name: str, overrides: Iterable[Sequence[str]]) -> Experiment:

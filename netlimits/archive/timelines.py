@@ -1,4 +1,4 @@
-"""What an attempt's raw output has besides figures: samples on one clock, and drops."""
+"""Samples and drops from an attempt's raw output, on one clock of both hosts."""
 
 from __future__ import annotations
 

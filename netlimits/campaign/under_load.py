@@ -157,7 +157,7 @@ def figures(
         if end in own and 0 < least <= APART * own[end]:
             raise ToolFailure(
                 f"the transactions carried about as much to the {end} host as a bulk stream did, "
-                "and are not told from it: take smaller requests and responses",
+                "and cannot be distinguished from it; take smaller requests and responses",
                 status="invalid",
             )
         arrived = arrivals.tcp(of_streams, bulk.streams, ipv6=ipv6)
@@ -182,8 +182,8 @@ def figures(
         begin = max(arrived.begin, when.ended + ahead - seconds)
         if stop - begin < seconds / 2:
             raise ToolFailure(
-                f"the {end} host was too busy to be looked at while the transactions ran: what "
-                "the bulk streams carried meanwhile is not known",
+                f"the {end} host was too busy to be sampled while the transactions ran, so the "
+                "bulk streams' rate is unknown; take fewer streams, or free the host's CPUs",
                 status="invalid",
             )
         values[f"bulk_{way}_throughput_mbps"] = arrived.within(begin, stop)

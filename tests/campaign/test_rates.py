@@ -130,7 +130,7 @@ def held(**figures: float) -> dict:
 def test_what_is_not_known_is_not_held_to_be_0(name):
     figures = KNOWN | {"local_send_throughput_mbps": 1000.0}
     del figures[name]
-    with pytest.raises(ToolFailure, match="cannot be told: there is no") as caught:
+    with pytest.raises(ToolFailure, match="kept its pace: there is no") as caught:
         dict(rates.hold(AT, "tbf", figures))
     assert caught.value.status == "invalid"
 
@@ -161,7 +161,7 @@ def test_a_run_within_one_percent_counts_and_says_how_near_it_came(sent):
         ),
         (
             {"local_qdisc_drops": 1020, "local_tx_packets": 100_000},
-            "qdisc dropped 1020 packets and 100000 left",
+            "qdisc dropped 1020 packets and sent 100000",
         ),
         ({"local_send_throughput_mbps": 0}, "-100.00 % off"),
     ],

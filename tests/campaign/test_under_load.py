@@ -147,7 +147,7 @@ def test_looks_that_miss_the_transactions_tell_nothing_of_their_seconds() -> Non
     """The streams are seen from 503 on, and the transactions were over at 503.5."""
     remote = [Snapshot(500.0, ()), *looks({"a": 30.0, "b": 30.0}, 503.0)[1:]]
     seen = {"remote": remote, "local": sending(first=1.0)}
-    with pytest.raises(ToolFailure, match="remote host was too busy to be looked at") as caught:
+    with pytest.raises(ToolFailure, match="remote host was too busy to be sampled") as caught:
         under_load.figures(LOAD, seen, under_load.Times(500.0, 503.5, 2), rr(2.0), ipv6=False)
     assert caught.value.status == "invalid"
 

@@ -1,4 +1,4 @@
-"""What the busiest CPU of each end did, in half a sentence, from profiled runs."""
+"""Half-sentences on the busiest CPU of each end, from profiled runs."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def _short(interface: Interface, seconds: float) -> float:
         if missing > allowed:
             raise ToolFailure(
                 f"{interface.role}: {interface.name} {verb} {packets:.0f} packets with "
-                f"{counted:.0f} bytes, and the tool tells of {way.arrived:.0f}: the data took "
+                f"{counted:.0f} bytes, and the tool reports {way.arrived:.0f}: the data took "
                 "another way, or another host has the address (`ip route get`, `arping -D`)",
                 status="invalid",
             )

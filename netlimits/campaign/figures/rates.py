@@ -57,7 +57,8 @@ def hold(pace: Pace, way: str, figures: Mapping[str, Scalar]) -> Iterator[tuple[
     if 100 * dropped > pace.tolerance_pct * (packets + dropped):
         raise ToolFailure(
             f"paced by {way} to {target:g} Mbit/s, the sender's qdisc dropped {dropped:g} packets "
-            f"and {packets:g} left: less was sent than the sender counts",
+            f"and sent {packets:g}: the sender counts more than it sent; lower the rate, or raise "
+            "`pace.tolerance_pct`",
             status="invalid",
         )
     yield from (("paced_by", way), ("pace_mbps", target), ("pace_off_pct", off))
@@ -134,7 +135,7 @@ def _figure(figures: Mapping[str, Scalar], *names: str) -> float:
         if (value := figures.get(name)) is not None:
             return float(value)
     raise ToolFailure(
-        f"whether it kept its pace cannot be told: there is no {names[-1]}", status="invalid"
+        f"it is unknown whether the run kept its pace: there is no {names[-1]}", status="invalid"
     )
 
 

@@ -1,4 +1,4 @@
-"""What the CPUs did: service demand by category, stacked, at both ends."""
+"""CPU profile: service demand by category, stacked, at both ends."""
 
 from __future__ import annotations
 

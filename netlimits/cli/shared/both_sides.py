@@ -66,7 +66,7 @@ class BothSides:
         return table
 
     def _profiles(self) -> Iterator[str]:
-        """Yield in which categories of CPU time the sides differ, where both have profiles."""
+        """Yield the categories of CPU time in which the sides differ, if both have profiles."""
         from netlimits.analysis import profile
         from netlimits.analysis.comparisons import profiles
         from netlimits.errors import DataError

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def freeing(of: str) -> Iterator[None]:
-    """Have a RestoreError end with the command that frees the hosts in any case."""
+    """Append to a RestoreError the command that frees the hosts in any case."""
     try:
         yield
     except RestoreError as error:

@@ -134,7 +134,8 @@ def opened(
         kinds = {part.campaign.experiment.name for _, part in parts if part.campaign}
         if len(kinds) > 1:
             raise DataError(
-                f"of several experiments ({', '.join(sorted(kinds))}); name folders of one"
+                f"the folders are of several experiments ({', '.join(sorted(kinds))}); name "
+                "folders of a single one"
             )
         return Results(path, _joined(parts, [part.frame for _, part in parts]), parts=parts)
     if reading and (folder := next((p for p in (path, *others) if p.is_dir()), None)):

@@ -160,7 +160,7 @@ def findings_beside(
 def _findings(
     path: Path, overrides: Sequence[tuple[str, str]], hosts_file: Path | None
 ) -> Iterator[str]:
-    """Yield the findings on what the file's errors leave; configurations may differ by the rest."""
+    """Yield the findings on the part of the plan that does not depend on the file's errors."""
     from netlimits.checks.survey import foreseen, packets, repetitions
     from netlimits.experiment.hosts_file import machines
     from netlimits.experiment.partial_plan import rest

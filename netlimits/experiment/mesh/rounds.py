@@ -111,7 +111,7 @@ def _freed(
     b: Hashable,
     count: int,
 ) -> bool:
-    """Make a round free at both hosts by exchanging two along a chain; whether that went."""
+    """Free a round at both hosts by exchanging two rounds along a chain; return True on success."""
     free_a = [r for r in range(count) if r not in of[a]]
     free_b = [r for r in range(count) if r not in of[b]]
     for mine, yours in itertools.product(free_a, free_b):
