@@ -14,7 +14,7 @@ class Weather:
     name = "weather"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """One look."""
+        """Return the command that reads the barometer."""
         return (Command(("barometer",)),)
 
     def findings(

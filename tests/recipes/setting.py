@@ -18,7 +18,7 @@ class Toggle:
     schema: Mapping[str, Any] = {"description": "A toy's switch.", "enum": ["on", "off"]}
 
     def read(self, interface: str, about: Any) -> Command:
-        """What it is."""
+        """Return the command that prints the switch."""
         return Command(("toggle", "show", interface))
 
     def state(self, completed: Completed) -> State:
@@ -28,24 +28,24 @@ class Toggle:
         return {"switch": completed.stdout.strip()}
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """One command, where it is not so."""
+        """Return the command that sets the switch; none if it is set already."""
         if state.get("switch") == wanted:
             return ()
         return (Command(("toggle", "set", interface, wanted), sudo=True),)
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """Whether it took."""
+        """Return what was not applied."""
         return _values.unmet({"switch": wanted}, state)
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """The way back."""
+        """Return the commands that restore the original state."""
         return self.change(interface, state, original["switch"])
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Whether it is as it was."""
+        """Return how the state differs from the original."""
         return _values.differences(original, state)
 
     def faults(self, state: State) -> Iterator[str]:
-        """What is no switch."""
+        """Yield why a stored state may not be restored."""
         if state["switch"] not in self.schema["enum"]:
             yield f"the switch cannot be {state['switch'][:40]!r}"
