@@ -1,11 +1,10 @@
-"""Ctrl-C, and what else asks a campaign to end: heard at once, acted on where it is safe.
+"""Ctrl-C and other requests to end a campaign: noticed at once, obeyed where it is safe.
 
-A signal only sets a flag, except while a measurement runs: there it ends the wait at once. So
-neither the journal nor a host's settings are left in the middle of a change, and a second Ctrl-C
-does not stop the put-back. A wait that is in the middle of paramiko's code, or of `threading`'s,
-may hold locks which nobody would let go again: there the signal is heard once more a moment later.
-A signal that comes just before a wait begins ends no wait: so while one may be interrupted an alarm
-goes off now and then, at which what was asked for is heard.
+A signal only sets a flag, except during a measurement, where it ends the wait at once. So neither
+the journal nor a host's settings are left half changed, and a second Ctrl-C does not stop the
+restore. A wait inside paramiko or `threading` may hold locks that nobody else would release; there
+the signal is delivered again a moment later. A signal that arrives just before a wait begins would
+be missed; so an alarm checks for it regularly while a wait may be interrupted.
 """
 
 from __future__ import annotations
@@ -98,7 +97,7 @@ class Stop:
             _alarm(0)
 
     def defer(self) -> None:
-        """From here on a signal waits for `check` again, even within `interruptible`."""
+        """From now on, delay signals until the next `check`, even within `interruptible`."""
         self._interruptible = False
         self.check()
 

@@ -34,12 +34,12 @@ from netlimits.restore.restoration import CampaignLog, guards, restore_all
 
 
 class Session:
-    """The hosts of one process's work on a campaign, and what is set, served and claimed there.
+    """The hosts of one process's work on a campaign, and all that is set or claimed there.
 
-    A host is in one attempt at a time, and between attempts the schedule's thread alone sees to it.
-    So what is kept of each host (by `Recorder`, `Changes`, `Servers`, `Preparation`, and the
-    seconds left to connect again) has one thread at a time. What is kept of all of them has locks
-    of its own: the journal (`Archive`) and the claims (`Claims`).
+    A host is in one attempt at a time; between attempts only the schedule's thread uses it. So the
+    state of a single host (in `Recorder`, `Changes`, `Servers`, `Preparation`, and the seconds left
+    to reconnect) is used by one thread at a time. State of all hosts is behind locks: the journal
+    (`Archive`) and the claims (`Claims`).
     """
 
     def __init__(
@@ -150,11 +150,11 @@ class Session:
     def _logged_in(
         self, role: str, waiting: Callable[[], AbstractContextManager[None]]
     ) -> Sequence[int]:
-        """Log in again within the budget, and write that down; returns what the old one left.
+        """Log in again within the budget and record it; return what the old login left running.
 
-        Raises ConnectionLost when that cannot be done. From then on there is one try at a time, and
-        none as long as the host's patience lasts after the last one: a restore, which needs the
-        host again and again, does not wait each time.
+        Raises ConnectionLost if that fails. After a failure only single attempts are made, each at
+        least the host's patience after the last one, so that a restore, which uses the host many
+        times, does not wait each time.
         """
         host, began = self.hosts[role], time.monotonic()
         machine = self.survey.machines[role]

@@ -27,13 +27,11 @@ class Specification:
     """All that a run's commands depend on: its resolved setup, its ends and its data path.
 
     `one_stack` says that both ends are one network stack (`run --local`), whose counters count
-    every packet at both ends at once. `machines`, `speeds` (bit/s) and `mtus`, where these are
-    known, are those of the data links by role, `caps` what the run's own settings make of them.
-    `inner` are the roles' addresses in the run's own tunnel, where there is one, and `tunnel` its
-    options.
-    A `profiled` run records a profile.
-    `drops` are the roles whose kernels tell why they drop packets; `one_kernel` says that both ends
-    share one.
+    every packet at both ends. `machines`, `speeds` (bit/s) and `mtus`, if known, belong to the data
+    links by role; `caps` are those that the run's own settings set. `inner` are the roles'
+    addresses in the run's tunnel and `tunnel` its options. A `profiled` run records a profile.
+    `drops` are the roles whose kernels report why they drop packets. `one_kernel` says that both
+    ends share a kernel.
     """
 
     setup: Setup

@@ -1,9 +1,9 @@
-"""The configurations of an experiment: every combination of its factors that `exclude` leaves.
+"""The configurations of an experiment: the combinations of its factors that `exclude` leaves.
 
-Nothing here is a list of objects. A configuration is a number in the product of the axes (a
-factor, or a group of lists that move together; the last axis varies fastest). What survives
-`exclude` is an array of such numbers, and values, identity and CSV cells are put together from
-pieces made once for each value of an axis when a configuration is asked for.
+No list of objects is kept. A configuration is a number in the product of the axes (a factor, or a
+group of lists that move together; the last axis varies fastest), and those that `exclude` leaves
+are an array of such numbers. Values, identity and CSV cells are assembled on request, from pieces
+that are prepared once for each value of an axis.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ class _Axis:
 
 
 class Configurations:
-    """The configurations of one experiment, expanded once; `len()` says how many there are.
+    """The configurations of one experiment; `len()` is their number.
 
-    `product` is the number of combinations, `removed` what each `exclude` removed of what the
-    ones before it had left; `errors` has each `exclude` that removes or leaves nothing, and each
-    `include` that is there already. Raises DocumentError of all derived values and conditions
-    that cannot be computed, and for more combinations than LIMIT.
+    `product` is the number of combinations, and `removed` has how many of the remaining ones each
+    `exclude` removed. `errors` has each `exclude` that removes nothing or everything, and each
+    `include` that exists already. Raises DocumentError for all derived values and conditions that
+    cannot be computed, and for more combinations than LIMIT.
     """
 
     def __init__(self, experiment: Experiment) -> None:

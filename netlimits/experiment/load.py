@@ -1,9 +1,9 @@
-"""An experiment file, read and checked: YAML in, `Experiment` out, or an error with its line.
+"""Loads an experiment file: YAML in, `Experiment` out, or all of its errors with their lines.
 
-The text becomes data with lines (document), `--set` changes it (overrides), its shape (validation)
-and its names (semantics) are checked. What depends on the configurations, such as an `exclude` that
-removes nothing, is checked where they are made (plan); of a file with errors, what these leave of
-it (salvage) is checked on, so that all of its errors are told at once.
+The text becomes data with lines (document); `--set` changes it (overrides); its shape (validation)
+and its names (semantics) are checked. What depends on configurations, such as an `exclude` that
+removes nothing, is checked where they are built (plan). If a file has errors, the remaining part
+(salvage) is checked further, so that all errors are reported together.
 """
 
 from __future__ import annotations

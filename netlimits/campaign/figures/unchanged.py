@@ -1,9 +1,9 @@
-"""A run counts only where nobody changed its hosts meanwhile: settings, interface, routes, CPUs.
+"""Checks that nobody else changed the hosts during a run: settings, interface, routes, CPUs.
 
-`evidence.watch` tells what became of the data interface, of routes and CPUs, also where it was
-undone before the end. Every setting that it does not read is read again after the run, in the round
-trip of the evidence, and held to what the configuration wants. What cannot be read again keeps a
-run from counting, too.
+`evidence.watch` reports changes of the data interface, routes and CPUs, even if they were undone
+before the end. Every setting that it does not cover is read again after the run, in the round trip
+of the evidence, and compared with the configuration. A setting that can no longer be read makes the
+run invalid, too.
 """
 
 from __future__ import annotations

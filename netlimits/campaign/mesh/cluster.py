@@ -1,12 +1,12 @@
-"""A mesh's campaign by Dask's workers: each does one shard at a time, and here is the plan of them.
+"""A mesh's campaign on Dask's workers, each with one shard at a time; the plan is here.
 
-Dask (docs.dask.org) carries a shard to a worker, and to another one if the first is lost. What
-nobody may lose lies in the campaign's folder, which all of them share: so a scheduler that is
-restarted, and workers that come anew, go on where journals end. A worker that comes back from the
-dead finds the shard's journal locked and its hosts claimed by whoever took over.
+Dask (docs.dask.org) sends a shard to a worker, and to another one if the first is lost. Everything
+that must survive is in the campaign's folder, which all of them share, so a restarted scheduler and
+new workers continue where the journals end. A worker that returns after it was given up finds the
+shard's journal locked and its hosts claimed by its successor.
 
-This process writes the campaign's journal, and reads what shards tell as they tell it. Where runs
-are shared (archive.copies), each worker leaves its shard's there.
+This process writes the campaign's journal, and copies the shards' journals as they grow. If runs
+are shared (archive.copies), each worker copies its own shard's.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""A mesh's campaign: several pairs measure at once, each as a campaign of two hosts would.
+"""The schedule of a mesh: several pairs measure at once, each like a campaign of two hosts.
 
-One thread decides which runs begin (`experiment.mesh.dispatch`) and writes no run itself. Each
-attempt has a thread of its own and gets a context that nothing changes (`attempt.Context`). What
-the threads share is the session's, which says how.
+One thread decides which runs begin (`experiment.mesh.dispatch`). Each attempt has its own thread
+and an immutable context (`attempt.Context`). The threads share only the session, which documents
+its locks.
 
-A host whose connection is lost is called again beside the others' runs, as long as its patience
-lasts. If it does not come back, its pairs' runs are left, and `resume` goes on with them.
+A host whose connection was lost is called again while others run, as long as its patience lasts. If
+it does not come back, the runs of its pairs remain for `resume`.
 """
 
 from __future__ import annotations
@@ -69,12 +69,10 @@ def every_pair(
 ) -> Progress:
     """Carry out every run of a mesh that has no outcome yet, on the hosts of an open session.
 
-    Up to `at_once` pairs measure at once; 0 is for all that hosts allow. `pending` draws the runs,
-    those of the plan if left out. `look_every` is after how many seconds to look whether the end
-    was asked for, if nothing else happens.
-
-    Returns how far the campaign is at the end. Raises Interrupted after Ctrl-C once all runs have
-    ended, and HostError when runs are left because hosts are gone.
+    At most `at_once` pairs measure at once; 0 is the limit that the hosts set. `pending` draws the
+    runs, by default those of the plan. After `look_every` seconds without news it checks whether
+    the end was requested. Returns the progress at the end. Raises Interrupted after Ctrl-C once all
+    runs have ended, and HostError if runs are left because hosts are lost.
     """
     before = outcomes(session.archive)
     draw = pending or partial(schedule.pending, session.plan)

@@ -1,14 +1,14 @@
-"""A mesh in shards: groups of hosts whose pairs one of several processes measures.
+"""Shards of a mesh: groups of hosts whose pairs are measured by one of several processes.
 
-The hosts are parted into groups. Two groups make a shard: all pairs between them, as a campaign of
-a mesh would do them; pairs within a group go with its first shard of a block. Shards come in rounds
-as pairs do, so that no group is in two at once, and `dispatch.Dispatch` says which begins next. So
-one plan and one seed hold, and a worker logs in once for many runs.
+The hosts are divided into groups. A shard has all pairs between two groups, measured as in a
+campaign of a mesh; pairs within a group belong to its first shard of a block. Shards come in
+rounds, as pairs do, so that no group is in two at once, and `dispatch.Dispatch` decides which
+begins next. So one plan and one seed remain valid, and a worker logs in once for many runs.
 
-Each shard has a journal of its own, in `shards/NAME` of the campaign's folder, and claims its hosts
-with an identity of its own: that is the lease. A shard that is begun again (its worker was killed)
-goes on as `resume` does: what was left changed is restored, a run that has an outcome is not run
-again. What its journal tells is copied into the campaign's; what that has is not copied twice.
+Each shard has its own journal, in `shards/NAME` of the campaign's folder, and claims its hosts with
+its own identity, which is its lease. A shard that is begun again after its worker was killed
+continues as `resume` does: it restores what was left changed, and repeats no run that has an
+outcome. Its journal is copied into the campaign's, without what is there already.
 """
 
 from __future__ import annotations

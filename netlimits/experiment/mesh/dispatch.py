@@ -1,9 +1,9 @@
-"""Dispatch: which runs of a mesh begin while others go on, so that no host is in two at once.
+"""Dispatch: decides which runs of a mesh begin while others run, with no host in two at once.
 
-It acts on nothing and knows no clock but what it is told, so that whatever starts runs, threads or
-other machines, asks the same. Runs come in the order of their rounds (`rounds`). A host that is
-free waits for the partner of its next run, as long as `waiting` says, and takes another run then.
-Hosts with most left to do come first, those of the busiest group before all.
+It starts nothing and reads no clock, so threads and workers on other machines can use it alike.
+Runs follow the order of their rounds (`rounds`). A free host waits for the partner of its next run
+as long as `waiting` allows, and then takes another run. Hosts with the most work left come first,
+those of the busiest group before all others.
 """
 
 from __future__ import annotations
@@ -37,14 +37,12 @@ away."""
 
 
 class Dispatch:
-    """Which runs may begin: those of `jobs`, in their order as far as hosts are free.
+    """Decides which of the `jobs` may begin, in their order as far as hosts are free.
 
-    No host is in two, no two go through one group (`groups` has that of a host), and no more than
-    `at_once` go on, where it is not 0. Times are seconds of any clock.
-
-    Jobs are numbered from 0, and read as far as hosts need some to choose from: what is kept of
-    them does not grow with how many there are. `workload` is that of all of them; without it they
-    are listed beforehand.
+    A host is in one job at a time, a group (`groups` maps hosts to groups) in one, and at most
+    `at_once` jobs run (0: no limit). Times are seconds of any clock. Jobs are numbered from 0 and
+    read only as far as hosts need a choice, so memory does not grow with their number. `workload`
+    has the sums of all jobs; without it they are listed beforehand.
     """
 
     def __init__(

@@ -155,10 +155,10 @@ def ordered(
     key: Callable[[R], tuple[Any, tuple[str, str]]],
     draw: rounds.Draw | None,
 ) -> Iterator[R]:
-    """Return the configurations of a block in an order of rounds, which are shuffled with `draw`.
+    """Return the configurations of a block in rounds, which are shuffled with `draw`.
 
-    `apart` gives what a row of them is but for its pair, and the pair. A round holds pairs of
-    one kind of configuration, which take the same time.
+    `key` returns what the rows of one round share, and the row's pair. A round has pairs of one
+    kind of configuration, which take the same time.
     """
     kinds: dict[Any, list[tuple[R, tuple[str, str]]]] = {}
     for row in rows:

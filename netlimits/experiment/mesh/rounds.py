@@ -1,9 +1,9 @@
 """Rounds: pairs that can measure at the same time, since no host is in two of them.
 
-`matchings` parts pairs into rounds beforehand: all pairs of an even number of hosts into one less
-than that (the circle method), others into as many as the busiest host has pairs, or few more. A
-run that ends late would hold up its whole round; so rounds are an order and no barrier: which runs
-begin next while others go on, `dispatch` says.
+`matchings` divides pairs into rounds beforehand. All pairs of n hosts need n − 1 rounds if n is
+even (the circle method); other sets need as many rounds as the busiest host has pairs, or slightly
+more. Rounds are an order and no barrier, since a late run would delay its whole round: `dispatch`
+decides which runs begin next while others run.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def matchings(
 
 
 def circle(hosts: Sequence[H]) -> Iterator[list[tuple[H, H]]]:
-    """All pairs in rounds: one host stays, the others turn around it; of an odd number one rests.
+    """Return all pairs in rounds: one host stays, the others rotate; with an odd number one rests.
 
-    Each round of n hosts holds n/2 pairs, and n − 1 rounds hold them all (n rounds, n odd).
+    Each round of n hosts has n/2 pairs, and n − 1 rounds have them all (n rounds if n is odd).
     """
     still, *ring = [*hosts, None] if len(hosts) % 2 else list(hosts)
     turning = deque(ring)
@@ -73,11 +73,11 @@ def circle(hosts: Sequence[H]) -> Iterator[list[tuple[H, H]]]:
 
 
 def _coloured(pairs: Sequence[tuple[Hashable, Hashable]], order: Iterable[int]) -> list[list[int]]:
-    """Any pairs in rounds: each into one that both ends have free, or that can be made so.
+    """Return any pairs in rounds, each in a round that is free at both ends or is freed.
 
-    Where the ends have no free round in common, the two rounds change places along the chain of
-    pairs that hangs on one of them (Kempe). That is enough for ends of two sides (König): as many
-    rounds as the busiest host has pairs; elsewhere it may take more.
+    If the ends have no free round in common, two rounds are exchanged along the chain of pairs that
+    begins at one of them (Kempe). For bipartite pairs as many rounds suffice as the busiest host
+    has pairs (König); others may need more.
     """
     of: dict[Hashable, dict[int, int]] = defaultdict(dict)  # host -> round -> pair
     degree: dict[Hashable, int] = defaultdict(int)

@@ -1,7 +1,7 @@
-"""A search for the highest load that holds: its options, the judgement of a trial, the next load.
+"""The search for the highest load within bounds: its options, and the verdict on a trial.
 
-`read` makes a `Search` of the options of an experiment, `judged` says whether a trial held, and
-`controller` asks FD.io's MLRsearch for the next load.
+`read` builds a `Search` from an experiment's options, `judged` decides whether a trial was within
+its bounds, and `controller` asks FD.io's MLRsearch for the next load.
 """
 
 from __future__ import annotations
@@ -53,14 +53,12 @@ def read(options: Mapping[str, Any], load: int) -> Search:
 def judged(
     search: Search, asked_mbps: float | None, figures: Mapping[str, Scalar]
 ) -> dict[str, Scalar]:
-    """Return the columns that say whether a trial held, and what it missed most.
+    """Return the columns that say whether a trial was within bounds, and what it missed most.
 
-    `asked_mbps` is the rate of user data that the tool was told to send, None if it was told none.
-    It has to arrive at that rate, or a queue grows that a longer trial would lose: all but half of
-    the search's width, the loss that is allowed, and what is LATE.
-
-    A tool's own loss (iperf3's), if there is one, counts gaps alone. The difference from ours are
-    datagrams that were on their way when the receiver stopped.
+    `asked_mbps` is the rate of user data that the tool was asked to send, or None. It has to
+    arrive, since otherwise a queue grows and a longer trial would lose data. The shortfall may be
+    half the search's width, the permitted loss, and LATE. A tool's own loss (iperf3's) counts only
+    gaps; the rest of the difference are datagrams in flight when the receiver stopped.
     """
     missed, why = max(_misses(search, asked_mbps, figures), default=(0.0, ""))
     return {

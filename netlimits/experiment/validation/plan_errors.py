@@ -65,10 +65,10 @@ def left(experiment: Experiment, known: Iterable[DocumentError]) -> Remains | No
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """The experiment without what the `cuts` are about.
+    """The experiment without the parts that the `cuts` concern.
 
-    `partial` are the names of which some values are missing, `broken` the numbers of conditions
-    that nobody knows, and `conditions` what all of them say.
+    `partial` are names of which some values are missing, `broken` the numbers of unknown
+    conditions, and `conditions` the texts of all conditions.
     """
 
     experiment: Experiment
@@ -132,7 +132,7 @@ def _remains(
 ) -> Remains:
     """Return the part of the experiment that the cuts leave; `unsure` names count as unknown.
 
-    Unless it is to be `whole`, configurations may be among it that a condition removes.
+    With `whole` false it may include configurations that a condition removes.
     """
     sections = schema.structure()["properties"]
     lists: list[tuple[Lists, list[KeyPath]]] = [

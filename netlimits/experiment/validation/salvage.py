@@ -32,13 +32,13 @@ MORE = float("nan")
 
 @dataclass(frozen=True, slots=True)
 class Salvage:
-    """Data without what is wrong: `cuts` are the keys that went.
+    """The data without its invalid parts; `cuts` are the keys that were removed.
 
-    Of most sections that is single entries or options; any other section with an error in it went
-    as a whole, and is `damaged`. `names` are the factors and derived values of the whole file, in
-    its order, `factors` those that are factors. What went may have brought more: the names in
-    `brought`, or `any_name`; and it may have used what is in `used`. Sections that are `lacking`
-    something are there otherwise.
+    In most sections only single entries or options are removed; other sections with an error are
+    removed completely and are `damaged`. `names` are the factors and derived values of the whole
+    file in order, and `factors` those that are factors. A removed part may have defined further
+    names (those in `brought`, or any if `any_name`) and used those in `used`. Sections that are
+    `lacking` a key remain.
     """
 
     data: dict[str, Any]

@@ -1,10 +1,10 @@
-"""Factors that have no effect: a `${name}` was forgotten, or a name is one too many.
+"""Errors for factors without effect: a forgotten `${name}`, or a superfluous name.
 
-A factor that no setting, option, derived value or condition uses makes rows that look like answers
-and are repetitions. So it is an error that names it; and one that only reaches a derived value that
-nothing uses but a table changes nothing either. A list that moves with others (`zip`) may be their
-label in tables and charts. What is meant to change nothing (a dummy, to see how far runs of one
-kind lie apart) stands under `dummies`.
+A factor that no setting, option, derived value or condition uses creates rows that look like
+answers and are repetitions, so it is an error. The same holds for a factor that only reaches a
+derived value that nothing but a table uses. A list that moves with others (`zip`) may be their
+label in tables and charts. Factors that are meant to have no effect (to see how much equal runs
+differ) are listed under `dummies`.
 """
 
 from __future__ import annotations
