@@ -490,8 +490,8 @@ def test_what_was_parsed_before_is_read_again_in_pieces_too(tmp_path, monkeypatc
     monkeypatch.setattr(reparse, "_on_all_cores", lambda each: map(reparse._of_stretch, each))
     monkeypatch.setattr(Campaign, "records", None)  # as a whole
     read = []
-    real = reparse._read_again
-    monkeypatch.setattr(reparse, "_read_again", lambda r, *rest: read.append(r) or real(r, *rest))
+    real = reparse._interpret
+    monkeypatch.setattr(reparse, "_interpret", lambda r, *rest: read.append(r) or real(r, *rest))
     for changed in (18, 0):
         reparse._opened.cache_clear()
         campaign = reader.open(out)

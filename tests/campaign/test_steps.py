@@ -41,8 +41,8 @@ def test_looks_wait_for_every_connection_that_is_to_carry_data(measure: str, car
     plan = planned_of(measure)
     specification = specified_of(plan, next(plan.runs()).values)
     planned = steps.measurement(specification, Features("2.7.1"), MACHINES)
-    assert {look.role for look in planned.looks} == {"sender", "receiver"}
-    for look in planned.looks:
+    assert {look.role for look in planned.samplers} == {"sender", "receiver"}
+    for look in planned.samplers:
         assert look.command.argv[13] == str(carrying)
         assert look.command.argv[15] == "dst"
 
