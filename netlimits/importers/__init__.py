@@ -15,13 +15,10 @@ from netlimits.importers import (
     base,
     documents,
     flent,
-    iperf2,
-    iperf2_csv,
     iperf3,
     iperf3_text,
     k8s_netperf,
     neper,
-    ntttcp,
     nuttcp,
     perfkit,
     sockperf,
@@ -30,7 +27,10 @@ from netlimits.importers import (
 )
 from netlimits.importers.base import Given, ImportedRun, SourceText
 from netlimits.importers.documents import JsonDocument
+from netlimits.importers.iperf2 import csv as iperf2_csv
+from netlimits.importers.iperf2 import text as iperf2_text
 from netlimits.importers.netperf import text
+from netlimits.importers.ntttcp import xml as ntttcp_xml
 
 
 class TextFormat(NamedTuple):
@@ -59,10 +59,10 @@ DOCUMENTS: tuple[DocumentFormat, ...] = (
 
 TEXTS: tuple[TextFormat, ...] = (
     TextFormat("Turin script", turin.claims, turin.read),
-    TextFormat("ntttcp XML", ntttcp.claims, ntttcp.read),
+    TextFormat("ntttcp XML", ntttcp_xml.claims, ntttcp_xml.read),
     TextFormat("iperf CSV", iperf2_csv.claims, iperf2_csv.read),
     TextFormat("iperf3", iperf3_text.claims, iperf3_text.read),
-    TextFormat("iperf", iperf2.claims, iperf2.read),
+    TextFormat("iperf", iperf2_text.claims, iperf2_text.read),
     TextFormat("sockperf", sockperf.claims, sockperf.read),
     TextFormat("uperf", uperf.claims, uperf.read),
     TextFormat("neper", neper.claims, neper.read),

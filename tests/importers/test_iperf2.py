@@ -53,8 +53,56 @@ def test_lines_of_both_ends_look_alike_in_csv():
     assert udp.values["streams"] == 1
 
 
-def test_a_run_of_both_directions_in_one_table_is_refused_by_name():
-    text = (CAPTURES / "iperf2-tcp.txt").read_text().replace("(icwnd", "(full-duplex) (icwnd")
-    (both,) = read("x", text.encode())[1]
-    assert both.status == "failed"
-    assert "print both directions in one table" in both.reason
+@pytest.mark.parametrize(
+    ("name", "sent", "back"), [("dual", 20.4, 20.0), ("dual-P2", 40.8, 40.0), ("full", 50.5, 50.0)]
+)
+def test_each_direction_of_a_test_of_both_has_its_rate(name: str, sent: float, back: float):
+    (run,) = runs(name)
+    assert run.values["direction"] == "bidir"
+    assert run.values["streams"] == (2 if "P2" in name else 1)
+    assert run.figures["local_send_throughput_mbps"] == pytest.approx(sent)
+    assert run.figures["local_recv_throughput_mbps"] == pytest.approx(back)
+    assert "throughput_mbps" not in run.figures  # what arrived of the first is unknown
+    assert all(not {"stream", "throughput_mbps"} & set(row) for row in run.interim)
+
+
+def test_a_server_that_sent_back_is_a_server_and_datagrams_have_a_throughput():
+    (server,) = runs("dual-server")
+    assert server.values["reported_by"] == "server"
+    assert server.figures["remote_recv_throughput_mbps"] == pytest.approx(20.5)
+    assert server.figures["remote_send_throughput_mbps"] == pytest.approx(20.0)
+    (udp,) = runs("dual-udp")
+    assert udp.figures["throughput_mbps"] == pytest.approx(40)
+
+
+def test_one_direction_after_the_other_is_two_runs():
+    there, back = runs("after")
+    assert there.values["direction"] == "send"
+    assert back.values["direction"] == "recv"
+    assert back.figures["throughput_mbps"] == back.figures["local_recv_throughput_mbps"] == 20.0
+    there, back = runs("after-server")
+    assert back.values == there.values | {"direction": "recv"}
+    assert back.figures["remote_send_throughput_mbps"] == pytest.approx(19.9)
+
+
+CSV_DUAL = """\
+20261126134347,10.0.0.1,43566,10.0.0.2,5001,4,0.0-2.1,5242940,20367981
+20261126134347,10.0.0.1,5001,10.0.0.2,40200,5,0.0-2.1,5242880,19998235
+"""
+
+
+def test_ports_separate_both_directions_in_csv_or_the_run_fails():
+    (run,) = read("x", CSV_DUAL.encode())[1]
+    assert run.figures["local_send_throughput_mbps"] == pytest.approx(20.368, rel=1e-4)
+    assert run.figures["local_recv_throughput_mbps"] == pytest.approx(19.998, rel=1e-4)
+    swapped = CSV_DUAL.replace("10.0.0.1,5001,10.0.0.2,40200", "10.0.0.2,40200,10.0.0.1,5001")
+    (run,) = read("x", swapped.encode(), Given(factors={"reported_by": "client"}))[1]
+    assert run.status == "failed"
+    assert "not which line is of which" in run.reason
+
+
+def test_a_failed_connection_before_a_good_one_is_a_run():
+    good = (CAPTURES / "iperf2-tcp.txt").read_text()
+    banner = "Client connecting to 10.0.0.9, TCP port 5001\n"
+    runs = read("x", f"{banner}connect failed: Connection refused\n{good}".encode())[1]
+    assert [run.status for run in runs] == ["failed", "ok"]

@@ -1,48 +1,20 @@
-"""iperf 2's text output, 2.0 to 2.2, of clients and servers, with enhanced reports (-e).
+"""The figures of an iperf 2 run, from its lines.
 
 A TCP client knows what it sent and not what arrived, so its rate is `local_send_throughput_mbps`; a
-server's is the throughput, and so is what a client's server report says of UDP. A line that begins
-at 0 and ends last is the whole run's, the others are interim results; without such a line the run
-was interrupted. The sum of parallel streams is the line [SUM], or the sum of the streams.
+server's is the throughput, and so is what a client's server report says of UDP. The sum of parallel
+streams is the line [SUM], or the sum of the streams.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from netlimits.errors import ToolFailure
-from netlimits.importers.base import LINE_LIMIT, Given, ImportedRun, SourceText, clean
-from netlimits.importers.rates import AMOUNT, RATE, amount, bytes_in
+from netlimits.importers.base import ImportedRun, clean
 from netlimits.importers.streams import InterimResult, Parts, figures_of, rows
 from netlimits.model import Scalar, Status
 
-ID = r"\[ *(?P<id>\*?\d{1,9}|SUM(?:-\d{1,9}|-cnt)?|FD\d{1,9})\]"
-_LINE = re.compile(
-    ID + r" +(?P<start>\d{1,9}\.\d{1,6}) *- *(?P<end>\d{1,9}\.\d{1,6}) +sec +"
-    rf"{AMOUNT} +{RATE}(?P<rest>.*)"
-)
-_CLIENT = re.compile(r"Client connecting to (\S+), (TCP|UDP) port \d+.*")
-_SERVER = re.compile(r"Server listening on (TCP|UDP) port \d+.*")
-_CONNECTED = re.compile(ID + r" local \S+ port \d+ connected with \S+ port \d+(?P<about>.*)")
-_REPORT = re.compile(ID + r" Server Report:.*")
-_DATAGRAMS = re.compile(
-    r" +(-?[\d.]{1,20}) ms +(-?\d{1,15})/ *(\d{1,15}) *\((?:-?nan|[-\d.e+]{1,20})%\)"
-)
-_WRITES = re.compile(
-    r" +\d{1,12}/\d{1,12} +(\d{1,12})(?: +(-?\d{1,12})K?/(\d{1,12})(?:\(\d{1,12}\))? us)?.*"
-)
-_SIZE = re.compile(r"(?:Write buffer size|Read buffer size): *([\d.]{1,15}) ?([KMG]?)Byte.*")
-_DATAGRAM_SIZE = re.compile(r"(?:Sending|Receiving) (\d{1,9}) byte datagrams.*")
-_CONGESTION = re.compile(
-    r"TCP congestion control using (\S{1,40}).*|TCP congestion control set to (\S{1,40}).*"
-)
-_MSS = re.compile(r"icwnd/mss/irtt=\d+/(\d{2,6})/")
-_ERROR = re.compile(
-    r"(?:\[ *\d+\] )?(?:tcp |udp )?((?:connect|write|read|bind|recvn?) failed: .*"
-    r"|WARNING: did not receive ack of last datagram.*)|error: (.*)"
-)
 _ENOUGH = 0.95
 """The whole run's line ends no earlier than this share of the last interim result."""
 
@@ -77,110 +49,66 @@ class Result:
 
 @dataclass(slots=True)
 class Iperf2Run:
-    """A run while its lines are read."""
+    """A run while its lines are read.
+
+    Attributes:
+        line: The last line, from 1.
+        server: True if a server printed it.
+        protocol: "tcp", "udp" or "" if unknown.
+        reverse: True if the server sent.
+        values: Factors.
+        streams: The streams' names.
+        back: Those of them on which the server sent, in a test of both directions.
+        full: True if each stream had both directions (--full-duplex).
+        listens: The port on which a client waits for the server (-d, -r), or "".
+        answers: True if a server connects back to its client (-d).
+        peer: The other end's address.
+        results: The lines of figures.
+        error: iperf's error.
+        started: Seconds since 1970.
+    """
 
     line: int
     server: bool
     protocol: str = ""
+    reverse: bool = False
     values: dict[str, Scalar] = field(default_factory=dict)
     streams: list[str] = field(default_factory=list)
-    reverse: bool = False
+    back: set[str] = field(default_factory=set)
+    full: bool = False
+    listens: str = ""
+    answers: bool = False
+    peer: str = ""
     results: list[Result] = field(default_factory=list)
     error: str = ""
-    dual: bool = False
     started: float | None = None
 
+    @property
+    def both(self) -> bool:
+        """True if data went both ways at once."""
+        return self.full or bool(self.back and set(self.streams) - self.back)
 
-def claims(source: SourceText) -> bool:
-    """Return True if a line is iperf 2's: where a test begins, or a result."""
-    lines = [line.strip() for line in source.lines if len(line) <= LINE_LIMIT]
-    return any(
-        _CLIENT.fullmatch(line) or _SERVER.fullmatch(line) or _LINE.fullmatch(line)
-        for line in lines
-    )
+    def ways(self) -> Sequence[Iperf2Run]:
+        """Return the run of each direction, the client's first; sums of both are left out.
 
-
-def read(source: SourceText, given: Given) -> list[ImportedRun]:
-    """Return a run for each test of a client, and for each test of a server's client."""
-    return [finished(run) for run in _runs(source) if run.streams or run.results or run.error]
-
-
-def _runs(source: SourceText) -> Iterator[Iperf2Run]:
-    run: Iperf2Run | None = None
-    protocol, listening, facts = "", False, dict[str, Scalar]()
-    reported = ""
-    for number, line in enumerate(source.lines, 1):
-        line = line[:LINE_LIMIT].strip()
-        client, server = _CLIENT.fullmatch(line), _SERVER.fullmatch(line)
-        connected = _CONNECTED.fullmatch(line)
-        if client or server:
-            waiting = run is not None and not run.results
-            dual = waiting and listening and client is not None
-            if run is not None and waiting and client and not listening:
-                protocol = run.protocol = client[2].lower()  # connections were printed before it
-                continue
-            if run is not None and not dual:
-                yield run
-            run, facts = None, {}
-            protocol = (client[2] if client else server[1] if server else "").lower()
-            if client:
-                run = Iperf2Run(number, server=False, protocol=protocol, dual=dual or listening)
-            listening = server is not None or dual
-        elif connected and (run is None or (listening and _whole(run.results))):
-            if run is not None:
-                yield run
-            run = Iperf2Run(number, server=listening, protocol=protocol)
-        elif run is None and (_LINE.fullmatch(line) or _ERROR.fullmatch(line)) and not listening:
-            run = Iperf2Run(number, server=False, protocol=protocol)
-        facts |= _facts(line)
-        if run is None:
-            continue
-        run.values |= facts
-        if connected:
-            run.streams.append(connected["id"])
-            run.reverse |= "(reverse)" in connected["about"]
-            run.dual |= "(full-duplex)" in connected["about"]
-            if mss := _MSS.search(connected["about"]):
-                run.values["mss"] = int(mss[1])
-        elif report := _REPORT.fullmatch(line):
-            reported = report["id"]
-        elif error := _ERROR.fullmatch(line):
-            run.error = run.error or error[1] or error[2]
-        elif match := _LINE.fullmatch(line):
-            result = _result(match, reported == match["id"])
-            reported = ""
-            run.results.append(result)
-            run.line = number
-    if run is not None:
-        yield run
+        Raises:
+            ToolFailure: The lines do not say which direction they are of.
+        """
+        if not self.both:
+            return [self]
+        if not self.back:
+            raise ToolFailure(
+                "iperf printed both directions and not which line is of which; import the text "
+                "(without -y C) or a test of one direction"
+            )
+        own = [result for result in self.results if result.stream != "SUM"]
+        return [
+            replace(self, reverse=back, results=[r for r in own if (r.stream in self.back) == back])
+            for back in (False, True)
+        ]
 
 
-def _facts(line: str) -> dict[str, Scalar]:
-    if match := _SIZE.fullmatch(line):
-        size = amount(match[1], match[2])
-        return {"send_size": int(size)} if size == int(size) else {}
-    if match := _DATAGRAM_SIZE.fullmatch(line):
-        return {"send_size": int(match[1])}
-    if match := _CONGESTION.fullmatch(line):
-        return {"congestion_control": clean(match[1] or match[2])}
-    return {}
-
-
-def _result(match: re.Match[str], reported: bool) -> Result:
-    start, end = float(match["start"]), float(match["end"])
-    rest = match["rest"]
-    of, tcp = _DATAGRAMS.match(rest), None
-    if not of and "pps" not in rest and (writes := _WRITES.fullmatch(rest)):
-        window = float(writes[2]) if writes[2] else -1.0
-        rtt = float(writes[3]) if writes[3] else 0.0
-        tcp = (float(writes[1]), window * 1024 if window > 0 else None, rtt or None)
-    datagrams = (1000 * max(0.0, float(of[1])), float(of[2]), float(of[3])) if of else None
-    count = bytes_in(match.group(4, 5), match.group(6, 7, 8), end - start)
-    name = "SUM" if match["id"].startswith("SUM") else match["id"]
-    return Result(name, start, end, count, reported, datagrams, tcp)
-
-
-def _whole(results: Sequence[Result], *, reported: bool = False) -> dict[str, Result]:
+def whole_lines(results: Sequence[Result], *, reported: bool = False) -> dict[str, Result]:
     """Return the line of the whole run of each stream that has one."""
     own = [result for result in results if result.reported == reported]
     whole: dict[str, Result] = {}
@@ -222,25 +150,25 @@ def _sum(whole: Mapping[str, Result]) -> Result | None:
 def finished(run: Iperf2Run) -> ImportedRun:
     """Return the run of what was read of it."""
     values = _factors(run)
+    flows, connections, timelines = [], dict[str, Scalar](), []
     try:
-        if run.dual or any(result.stream[:2] == "FD" for result in run.results):
-            raise ToolFailure(
-                "iperf -d and --full-duplex print both directions in one table; import the "
-                "output of tests of one direction"
-            )
-        own, report = _whole(run.results), _whole(run.results, reported=True)
-        names = {result.stream for result in run.results if not result.reported} - {"SUM"}
-        total = _sum(own)
-        if total is None or ("SUM" not in own and names - own.keys()):
-            raise ToolFailure(run.error or "iperf printed no summary: the run was interrupted")
-        flow = _flow(run, total, _sum(report))
-        flow.refuse_nonsense()
-        figures = figures_of([flow], "iperf")
-        figures |= _of_connections(run, own)
+        ways = run.ways()
+        for way in ways:
+            own, report = whole_lines(way.results), whole_lines(way.results, reported=True)
+            names = {result.stream for result in way.results if not result.reported} - {"SUM"}
+            total = _sum(own)
+            if total is None or ("SUM" not in own and names - own.keys()):
+                raise ToolFailure(run.error or "iperf printed no summary: the run was interrupted")
+            flow = _flow(way, total, _sum(report))
+            flow.refuse_nonsense()
+            flows.append(flow)
+            connections |= _of_connections(way, own)
+            timelines.append(_interim(way, own))
+        figures = figures_of(flows, "iperf") | connections
     except ToolFailure as error:
         status: Status = "invalid" if error.status == "invalid" else "failed"
         return ImportedRun(run.line, status, clean(str(error)), values, started=run.started)
-    interim = tuple(_interim(run, own))
+    interim = tuple(rows(timelines, run.started or 0.0, whole=len(ways) == 1))
     return ImportedRun(run.line, "ok", "", values, figures, interim, run.started)
 
 
@@ -262,6 +190,9 @@ def _factors(run: Iperf2Run) -> dict[str, Scalar]:
     if run.results:
         values["direction"] = "send" if _sends(run) != run.server else "recv"
         streams = {result.stream for result in run.results} - {"SUM"}
+        if run.both:
+            values["direction"] = "bidir"
+            streams -= run.back
         values["streams"] = max(1, len(streams))
     return values | run.values
 
@@ -304,7 +235,8 @@ def _of_connections(run: Iperf2Run, whole: Mapping[str, Result]) -> Iterator[tup
             yield f"{end}_{name}", sum(known) / len(known)
 
 
-def _interim(run: Iperf2Run, whole: Mapping[str, Result]) -> Iterator[Mapping[str, float]]:
+def _interim(run: Iperf2Run, whole: Mapping[str, Result]) -> list[InterimResult]:
+    """Return the interim results of a direction."""
     end, sends = ("remote" if run.server else "local"), _sends(run)
     own = [r for r in run.results if not r.reported and all(r is not w for w in whole.values())]
     ids = list(dict.fromkeys(r.stream for r in own if r.stream != "SUM"))
@@ -330,4 +262,4 @@ def _interim(run: Iperf2Run, whole: Mapping[str, Result]) -> Iterator[Mapping[st
                 cwnd_bytes=tcp[1] if sends else None,
             )
         )
-    yield from rows([timeline], run.started or 0.0, whole=True)
+    return timeline

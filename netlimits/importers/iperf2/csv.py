@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from netlimits.importers.base import Given, ImportedRun, SourceText
-from netlimits.importers.iperf2 import Iperf2Run, Result, finished
+from netlimits.importers.iperf2.runs import Iperf2Run, Result, finished
 
 _ROW = re.compile(
     r"(?P<time>[\d.:+-]{10,40}),(?P<first>[\w.:%]{1,80}),(?P<port>\d{1,5}),"
@@ -50,6 +50,7 @@ def read(source: SourceText, given: Given) -> list[ImportedRun]:
     runs: list[Iperf2Run] = []
     names: list[str] = []
     seen: dict[str, float] = {}
+    ends: dict[str, set[str]] = {}
     summed = False
     for number, line in enumerate(map(str.strip, source.lines), 1):
         if _HEADER.fullmatch(line):
@@ -62,22 +63,29 @@ def read(source: SourceText, given: Given) -> list[ImportedRun]:
         own = result.stream != "SUM"
         if not runs or (own and _begins(key, seen, time, result, summed)):
             runs.append(Iperf2Run(number, server=False))
-            seen, summed = {}, False
+            seen, summed, ends = {}, False, {"first": set(), "second": set()}
         run = runs[-1]
         if result.datagrams:
             run.protocol = "udp"
             result = replace(result, reported=True)
         elif _received(source, number, match, names, given, run.protocol):
             run.server = True
+        if _is_service(match) and not result.datagrams:
+            run.back.add(result.stream)
         if time and run.started is None:
             run.started = time - result.end
         summed |= not own
+        if own and not result.datagrams:
+            for end, addresses in ends.items():
+                addresses.add(match[end])
+            run.full |= bool(ends["first"] & ends["second"]) and match["first"] != match["second"]
         if own and result.start == 0:
             seen[key] = max(time, seen.get(key, 0.0))
-        run.streams.append(key)
+        run.streams.append(result.stream)
         run.results.append(result)
         run.line = number
-    return [finished(_complete(run)) for run in runs]
+    served = given.factors.get("reported_by") == "server"
+    return [finished(_complete(run, served)) for run in runs]
 
 
 def _begins(key: str, seen: Mapping[str, float], time: float, result: Result, summed: bool) -> bool:
@@ -107,10 +115,9 @@ def _received(
         return False  # a client that knows of no loss
     if given.factors.get("reported_by") in ("client", "server"):
         return given.factors["reported_by"] == "server"
-    local, peer = int(match["port"]), int(match["peer"])
     if match["id"] == "-1":
         return False
-    if local == _PORT or (0 < local < _EPHEMERAL <= peer):
+    if _is_service(match):
         return True
     if int(match["id"]) < _SOCKET:
         source.refuse(
@@ -121,12 +128,27 @@ def _received(
     return False
 
 
-def _complete(run: Iperf2Run) -> Iperf2Run:
+def _is_service(match: re.Match[str]) -> bool:
+    """Return True if the first port is a server's: in 2.0 the printing end received there."""
+    local, peer = int(match["port"]), int(match["peer"])
+    return match["id"] != "-1" and (local == _PORT or 0 < local < _EPHEMERAL <= peer)
+
+
+def _complete(run: Iperf2Run, served: bool) -> Iperf2Run:
     """Return a run whose rows are the receiver's only as a server's, and name its protocol."""
     own = [result for result in run.results if not result.reported]
     if not own:
         run.server = True
         run.results = [replace(result, reported=False) for result in run.results]
+    elif {result.stream for result in run.results} - {result.stream for result in own}:
+        run.full = True  # reports of datagrams that were sent, and of those that came back
+    if run.both:
+        run.server = served
+        run.back = set() if run.full else run.back
+        if served:
+            run.back = set(run.streams) - run.back - {"SUM"}
+    else:
+        run.back = set()
     run.protocol = run.protocol or ("tcp" if any(result.tcp for result in run.results) else "")
     return run
 

@@ -1,0 +1,1 @@
+"""ntttcp's output: `xml` of Windows and Linux, `text` and JSON of Linux."""
