@@ -30,6 +30,8 @@ from netlimits.importers.documents import JsonDocument
 from netlimits.importers.iperf2 import csv as iperf2_csv
 from netlimits.importers.iperf2 import text as iperf2_text
 from netlimits.importers.netperf import text
+from netlimits.importers.ntttcp import json as ntttcp_json
+from netlimits.importers.ntttcp import text as ntttcp_text
 from netlimits.importers.ntttcp import xml as ntttcp_xml
 
 
@@ -53,6 +55,7 @@ DOCUMENTS: tuple[DocumentFormat, ...] = (
     DocumentFormat("iperf3 JSON", iperf3.recognizes, iperf3.read),
     DocumentFormat("flent", flent.recognizes, flent.read),
     DocumentFormat("k8s-netperf", k8s_netperf.recognizes, k8s_netperf.read),
+    DocumentFormat("ntttcp JSON", ntttcp_json.recognizes, ntttcp_json.read),
     DocumentFormat("PerfKitBenchmarker", perfkit.recognizes, perfkit.read),
 )
 """The first format that recognizes a document reads it."""
@@ -60,6 +63,7 @@ DOCUMENTS: tuple[DocumentFormat, ...] = (
 TEXTS: tuple[TextFormat, ...] = (
     TextFormat("Turin script", turin.claims, turin.read),
     TextFormat("ntttcp XML", ntttcp_xml.claims, ntttcp_xml.read),
+    TextFormat("ntttcp", ntttcp_text.claims, ntttcp_text.read),
     TextFormat("iperf CSV", iperf2_csv.claims, iperf2_csv.read),
     TextFormat("iperf3", iperf3_text.claims, iperf3_text.read),
     TextFormat("iperf", iperf2_text.claims, iperf2_text.read),
