@@ -92,6 +92,8 @@ def read(name: str, data: bytes, given: Given | None = None) -> tuple[str, list[
     """
     given = given or Given()
     source = base.source(name, data, given.limit)
+    if texts := documents.texts(source.text):
+        source = base.SourceText(name, "\n".join(texts).split("\n"))
     broken: DataError | None = None
     try:
         formats, runs = _of_documents(source)

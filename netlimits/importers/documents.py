@@ -69,6 +69,30 @@ def find(text: str) -> list[JsonDocument]:
     return results
 
 
+def texts(text: str) -> list[str]:
+    """Return the texts of a JSON array, or of arrays in it, without objects; [] otherwise.
+
+    Scripts keep the outputs of several clients so, with their exit statuses.
+    """
+    if not text.lstrip().startswith("["):
+        return []
+    try:
+        return [*_texts(json.loads(text), _DEEPEST)]
+    except (ValueError, RecursionError):
+        return []
+
+
+def _texts(value: Any, depth: int) -> Iterator[str]:
+    """Yield the texts in arrays. Raises ValueError for another value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list) and depth:
+        for each in value:
+            yield from _texts(each, depth - 1)
+    elif isinstance(value, dict | list):
+        raise ValueError
+
+
 def recognized(
     document: JsonDocument, recognizes: Callable[[Mapping[str, Any]], object]
 ) -> Iterator[JsonDocument]:

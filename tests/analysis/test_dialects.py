@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from netlimits.analysis.sources import dialects
@@ -38,8 +39,11 @@ def test_numbers_are_read_whatever_the_notation(text: str, encoding: str, tmp_pa
 
 
 def test_compressed_files_and_those_of_windows_are_read(tmp_path: Path):
-    (tmp_path / "x.csv.gz").write_bytes(gzip.compress(b"size,rate\n1,2\n"))
-    assert dialects.read(tmp_path / "x.csv.gz")["rate"].tolist() == [2]
+    zstd = pa.Codec("zstd").compress(b"size,rate\n1,2\n", asbytes=True)
+    compressed = {"x.gz": gzip.compress(b"size,rate\n1,2\n"), "x.csv.zst": zstd, "x.csv": zstd}
+    for name, data in compressed.items():
+        (tmp_path / name).write_bytes(data)
+        assert dialects.read(tmp_path / name)["rate"].tolist() == [2]
     (tmp_path / "y.csv").write_bytes("größe;µs\n1;2,5\n".encode("cp1252"))
     assert dialects.read(tmp_path / "y.csv")["µs"].tolist() == [2.5]
 

@@ -11,6 +11,7 @@ import pytest
 
 from netlimits.errors import DataError
 from netlimits.importers import documents, read
+from netlimits.importers.base import Given
 
 TEXT = (Path(__file__).parents[1] / "captures" / "imports" / "iperf3-tcp.txt").read_text()
 DOCUMENT = json.loads(TEXT)
@@ -55,3 +56,13 @@ def test_what_only_resembles_json_takes_no_long_time(line: str):
     with suppress(documents.BrokenJson):
         documents.find(f"{line}\n" * 20_000)
     assert time.process_time() - began < 20
+
+
+def test_arrays_of_texts_are_the_outputs_that_a_script_kept():
+    run = "TCP STREAM TEST from 0.0.0.0 () port 0 AF_INET to b () port 1 AF_INET\nThroughput\n"
+    kept = [[[f"{run}94.1\n", f"{run}47.2\n"], ["", ""], [0, 0]], 1508187614.9]
+    given = Given(selectors={"THROUGHPUT_UNITS": "10^6bits/s"})
+    runs = read("x", json.dumps(kept).encode(), given)[1]
+    assert [run.figures["throughput_mbps"] for run in runs] == [94.1, 47.2]
+    with pytest.raises(DataError, match="not output of a tool"):
+        read("x", json.dumps([run, [[[[[run]]]]]])[:-1].encode())

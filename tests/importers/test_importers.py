@@ -441,3 +441,13 @@ def test_a_table_of_udp_is_one_whatever_its_banner_says():
     assert run.values["direction"] == "send"
     assert run.figures["throughput_mbps"] == 858.99
     assert lost.status == "failed"
+
+
+def test_a_header_that_a_terminal_broke_is_joined():
+    text = (CAPTURES / "percentile-script.csv").read_text()
+    whole = read("x", text.encode())[1]
+    header = next(line for line in text.split("\n") if line.count(",") > 3)
+    words = header.split(" ")
+    broken = text.replace(header, "\n".join((" ".join(words[:9]), " ".join(words[9:]))), 1)
+    assert broken != text
+    assert [r.figures for r in read("x", broken.encode())[1]] == [r.figures for r in whole]

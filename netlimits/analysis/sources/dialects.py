@@ -9,14 +9,17 @@ from __future__ import annotations
 import bz2
 import csv
 import gzip
+import io
 import lzma
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pandas as pd
+import pyarrow as pa
 
 from netlimits.analysis.sources import run_files
 from netlimits.errors import DataError, one_line
@@ -25,7 +28,13 @@ SEPARATORS = ",;\t|"
 SAMPLE = 2**16
 """Bytes of a file from which separator and encoding are detected."""
 
-_OPEN: Mapping[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_DECOMPRESS: Mapping[bytes, Callable[[Any], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\x00": lzma.open,
+    b"\x28\xb5\x2f\xfd": lambda file: pa.CompressedInputStream(pa.PythonFile(file), "zstd"),
+}
+"""First bytes of a file -> what decompresses it."""
 _GROUP = r"[. \u00a0\u202f'’]"
 _COMMA = re.compile(rf"[-+]?(?:\d{{1,3}}(?:({_GROUP})\d{{3}})+|\d+)(,\d+)?")
 """A number with a decimal comma: 1.234,5."""
@@ -64,16 +73,31 @@ def _parsed(path: Path, options: Mapping[str, Any]) -> pd.DataFrame:
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            frame: pd.DataFrame = pd.read_csv(path, **{"index_col": False, **options})
+            with _opened(path) as file:
+                frame: pd.DataFrame = pd.read_csv(file, **{"index_col": False, **options})
         except pd.errors.ParserWarning as warning:
             raise ValueError(one_line(warning)) from None
     return frame
 
 
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file, decompressed if its first bytes are those of a compressed file."""
+    with path.open("rb") as file:
+        first = file.read(max(map(len, _DECOMPRESS)))
+        file.seek(0)
+        decompress = next((d for magic, d in _DECOMPRESS.items() if first.startswith(magic)), None)
+        if decompress is None:
+            yield file
+            return
+        with decompress(file) as stream:
+            yield stream if isinstance(stream, io.BufferedIOBase) else io.BytesIO(stream.read())
+
+
 def _detected(path: Path) -> dict[str, Any]:
     """Return the separator and the encoding as arguments of `pandas.read_csv`."""
-    with _OPEN.get(path.suffix.lower(), open)(path, "rb") as file:
-        sample: bytes = file.read(SAMPLE)
+    with _opened(path) as file:
+        sample = file.read(SAMPLE)
     encoding = "utf-16" if sample[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     cut = sample.rpartition(b"\n")[0] or sample if len(sample) == SAMPLE else sample
     try:

@@ -117,9 +117,8 @@ def _connect(run: Iperf2Run, connected: re.Match[str], listens: str) -> None:
     run.streams.append(stream)
     run.peer = connected["peer"]
     run.full |= "(full-duplex)" in about
-    if run.answers and connected["port"] != listens:
-        run.back.add(stream)
-    elif run.listens and connected["port"] == run.listens and not run.reverse:
+    returns = bool(run.listens) and connected["port"] == run.listens and not run.reverse
+    if returns or (run.answers and connected["port"] != listens):
         run.back.add(stream)
     elif "(reverse)" in about:
         run.reverse = True

@@ -96,7 +96,8 @@ def _is_netperfs(line: str, block: Sequence[str]) -> bool:
         above = columns.column_header(tuple(block)) if wide else None
     except columns.Unfit:
         return True
-    return above is not None or columns.csv_header(line) is not None
+    joined = (" ".join(map(str.strip, block[:lines])) for lines in range(1, len(block) + 1))
+    return above is not None or any(map(columns.csv_header, joined))
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
@@ -216,9 +217,10 @@ class _Reading:
                 return 4
         except columns.Unfit as error:
             self._source.refuse(self._number, str(error))
-        if names := columns.csv_header(line):
-            self._table_header(names, spaced=False)
-            return 1
+        for lines in range(1, len(block) + 1):  # terminals and mails break a long header
+            if names := columns.csv_header(" ".join(map(str.strip, block[:lines]))):
+                self._table_header(names, spaced=False)
+                return lines
         return 0
 
     def _table_header(self, names: columns.Columns, *, spaced: bool) -> None:
