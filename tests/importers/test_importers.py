@@ -451,3 +451,10 @@ def test_a_header_that_a_terminal_broke_is_joined():
     broken = text.replace(header, "\n".join((" ".join(words[:9]), " ".join(words[9:]))), 1)
     assert broken != text
     assert [r.figures for r in read("x", broken.encode())[1]] == [r.figures for r in whole]
+
+
+def test_a_late_alarm_is_no_failed_run():
+    text = (CAPTURES / "classic-tcp-stream.txt").read_text()
+    banner, rest = text.split("\n", 1)
+    late = f"{banner}\ncatcher: timer popped with times_up != 0\n{rest}"
+    assert [run.status for run in read("x", late.encode())[1]] == ["ok"]

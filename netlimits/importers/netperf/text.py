@@ -36,6 +36,8 @@ _OWN_FAILURE = re.compile(
     r"|shutdown_control: .*|calibrate_\w+: .*|remote error \d+.*|The test you requested .*"
 )
 """What only netperf prints; any other program's `word: text` counts beside a run of netperf."""
+_WARNING = "catcher: timer popped with times_up != 0"
+"""The alarm came late; the figures count."""
 _FAILED = re.compile(r"establish_control could not .*|and that test family has been compiled .*")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _ANOTHER = re.compile(r"establish control: |The test you requested ")
@@ -160,7 +162,7 @@ class _Reading:
             self._end_runs()
             rate, unit, seconds, ending = interim.groups()
             self._interim.append(Interim(unit, float(rate), float(seconds), float(ending)))
-        elif _FAILURE.fullmatch(line) and (self._pending() or _OWN_FAILURE.fullmatch(line)):
+        elif line != _WARNING and _FAILURE.fullmatch(line) and (self._pending() or _OWN_FAILURE.fullmatch(line)):
             self._end_runs()
             if _ANOTHER.match(line) and (self._announced or self._failure):
                 self._fail()
@@ -169,7 +171,7 @@ class _Reading:
                 self._fail()
         elif self._form and line.split()[0] in classic.EXTRAS:
             return classic.EXTRAS[line.split()[0]]
-        elif _HISTOGRAM.fullmatch(line):
+        elif _HISTOGRAM.fullmatch(line) or line == _WARNING:
             pass
         else:
             return self._header(line, block) or self._row(line)
