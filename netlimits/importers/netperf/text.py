@@ -162,7 +162,7 @@ class _Reading:
             self._end_runs()
             rate, unit, seconds, ending = interim.groups()
             self._interim.append(Interim(unit, float(rate), float(seconds), float(ending)))
-        elif line != _WARNING and _FAILURE.fullmatch(line) and (self._pending() or _OWN_FAILURE.fullmatch(line)):
+        elif self._is_failure(line):
             self._end_runs()
             if _ANOTHER.match(line) and (self._announced or self._failure):
                 self._fail()
@@ -176,6 +176,11 @@ class _Reading:
         else:
             return self._header(line, block) or self._row(line)
         return 1
+
+    def _is_failure(self, line: str) -> bool:
+        if line == _WARNING or not _FAILURE.fullmatch(line):
+            return False
+        return self._pending() or _OWN_FAILURE.fullmatch(line) is not None
 
     def _pending(self) -> bool:
         """Return True if a banner or header waits for its figures, or a message goes on."""
