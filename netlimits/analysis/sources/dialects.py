@@ -91,7 +91,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
             yield file
             return
         with decompress(file) as stream:
-            yield stream if isinstance(stream, io.BufferedIOBase) else io.BytesIO(stream.read())
+            yield io.BytesIO(stream.read())
 
 
 def _detected(path: Path) -> dict[str, Any]:
