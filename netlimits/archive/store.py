@@ -88,7 +88,9 @@ class Archive:
             meta = json_of(Folder(path), "campaign.json")
             version = meta["version"]
         except FileNotFoundError:
-            problem = "holds no campaign (no campaign.json)" if path.is_dir() else "does not exist"
+            problem = "does not exist"
+            if path.is_dir():
+                problem = "holds no campaign (no campaign.json); `import` reads other tools' output"
             raise ArchiveError(f"{path}: {problem}") from None
         except NotADirectoryError:
             raise ArchiveError(f"{path}: is a file, not a campaign's folder") from None

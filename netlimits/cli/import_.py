@@ -72,13 +72,13 @@ def import_(
 
     FILES are files and folders. Reads the output of netperf (-o, -k, -O, classic tables), iperf3
     (text, -J, --json-stream), iperf 2 (text, -y C), flent, nuttcp, neper, sockperf, uperf and
-    ntttcp (XML), of clients and servers, the JSON results of PerfKitBenchmarker and k8s-netperf,
-    and the files of the Turin scripts; many runs a file, in logs and transcripts, compressed with
-    gzip, xz, bzip2 or Zstandard. What a file says of protocol, direction, sizes, streams and MSS
-    become factors. A value is never guessed: a file that has no one meaning is named with the
-    reason and left out, and then the exit status is 1. A throughput of netperf without its unit is
-    in 10^6bits/s where a banner names the test (Trans/s of a request/response one); where neither a
-    banner nor THROUGHPUT_UNITS says it, the file is refused and --given must say it.
+    ntttcp, of clients and servers, the JSON results of PerfKitBenchmarker and k8s-netperf, and the
+    files of the Turin scripts. A file may hold many runs, also in logs and transcripts, and may be
+    compressed with gzip, xz, bzip2 or Zstandard. Protocol, direction, sizes, streams and MSS become
+    factors where a file states them. A value is never guessed: a file that cannot be read, or could
+    mean two things, is left out with the reason, and then the exit status is 1. netperf's
+    throughput is in 10^6bits/s (Trans/s of a request/response test) where a banner names the test
+    and no unit is printed; without a banner, --given THROUGHPUT_UNITS=... must state the unit.
 
     netperf's own CPU and service demand stay under its name (netperf_local_sd_...), a tool's CPU
     of its own process under iperf3_local_process_cpu_pct. A Turin file's rows are aggregates:
