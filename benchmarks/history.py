@@ -7,14 +7,12 @@ Histories of 60 campaigns are drawn with a known truth: runs vary by a CV of 2 %
 campaign on, drawn from 6 to 54, throughput is 5 % lower. A campaign has 1, 3, 5 or 10 runs, and the
 history sees its mean. `found` is the share of histories with exactly this one change within one
 campaign of the truth, and `alarms` that of histories without a step in which any change is
-reported. With one run a campaign the noise is 40 % of the step, and the place of the smallest
-squares is itself more than one campaign off in some 6 % of the histories (the row `best`): no
-method finds more. A further row has campaigns that differ by a CV of 1 % as sessions do. The last
-rows are flat histories of other lengths, with one run a campaign and any change counted, however
-small.
+reported. `squares` is how often the place of the smallest squared deviations is as near: with one
+run a campaign the noise is 40 % of the step, and they are further off in some 6 %. A further row
+has campaigns that differ by a CV of 1 % as sessions do. The last rows are flat histories of other
+lengths, with one run a campaign and any change counted, however small.
 
-Seeds are fixed. Exit status 1 if a row of three or more runs finds less than 95 %, or any row
-alarms in more than 5 %.
+Seeds are fixed. Exit status 1 if a row finds less than 95 %, or alarms in more than 5 %.
 """
 
 from __future__ import annotations
@@ -53,7 +51,7 @@ def changes(means: object) -> list[int]:
     return [*table.index[table["verdict"] != ""]]
 
 
-def best(means: np.ndarray) -> int:
+def smallest_squares(means: np.ndarray) -> int:
     """Return the place of one step with the smallest squared deviations."""
     places = range(2, CAMPAIGNS - 1)
     squares = [len(means[:p]) * means[:p].var() + len(means[p:]) * means[p:].var() for p in places]
@@ -74,15 +72,15 @@ def main() -> None:
             means = series(chance, runs, truth, sessions)
             found = changes(means)
             near += len(found) == 1 and abs(found[0] - truth) <= 1
-            optimum += abs(best(means) - truth) <= 1
+            optimum += abs(smallest_squares(means) - truth) <= 1
             alarms += bool(changes(series(chance, runs, None, sessions)))
         shares = [100 * number / count for number in (near, optimum, alarms)]
         kind = f"{runs} run{'s' * (runs > 1)} a campaign" + (", sessions differ" * bool(sessions))
         print(
-            f"{kind}: found {shares[0]:.1f} %, best {shares[1]:.1f} %, alarms {shares[2]:.1f} %",
+            f"{kind}: found {shares[0]:.1f} %, squares {shares[1]:.1f} %, alarms {shares[2]:.1f} %",
             flush=True,
         )
-        failed |= shares[2] > ALARMS or (runs >= 3 and shares[0] < FOUND)
+        failed |= shares[2] > ALARMS or shares[0] < FOUND
     for length in LENGTHS:
         chance = np.random.default_rng(length)
         flat = (1 + CV * chance.standard_normal((count, length))).tolist()

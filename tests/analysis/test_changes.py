@@ -33,3 +33,11 @@ def test_one_outlier_is_no_level():
 
 def test_a_flat_series_below_zero_is_one_level():
     assert change_points(noisy((-5, 30))) == []
+
+
+@pytest.mark.parametrize("seed", [17, 70, 84, 150])
+def test_a_step_whose_smallest_squares_are_far_off_is_placed_near(seed: int):
+    means = 1 + 0.02 * np.random.default_rng(seed).standard_normal(60)
+    means[30:] *= 0.95
+    (place,) = change_points(means)
+    assert abs(place - 30) <= 1

@@ -3,6 +3,8 @@
 The number and the places of the changes minimize the squared deviations from the levels plus a
 penalty for each change (PELT, Killick et al. 2012; `ruptures`). Squares are in units of the noise,
 which successive differences estimate (von Neumann 1941), so that a step does not count as noise.
+The smallest squares are often two or three places off. So each change is put where it is likeliest
+to be at most one place off, given the levels beside it and any mean of theirs.
 """
 
 from __future__ import annotations
@@ -19,11 +21,15 @@ SHORTEST = 2
 ENOUGH = 6
 """Minimum number of values in which changes are looked for."""
 
-PENALTY, PENALTY_PER_LOG = 9.0, 0.5
+PENALTY, PENALTY_PER_LOG = 7.0, 1.7
 """The penalty of a change is their sum, the second times ln n.
 
-`benchmarks/history.py` tuned them: flat series of 6 to 200 values alarm in less than 5 %.
+`benchmarks/history.py` tuned them: flat series of 6 to 200 values alarm in less than 5 %, and a step
+of 5 % at noise of 2 % is found in 95 % of series of 60.
 """
+
+NEAR = (0.95, 1.0, 0.95)
+"""Weights of a place one before, at and one after the change: one off is nearly as good."""
 
 
 def change_points(values: Sequence[float]) -> list[int]:
@@ -50,7 +56,23 @@ def change_points(values: Sequence[float]) -> list[int]:
         if segmented == places:
             break
         places = segmented
-    return places
+    return _placed(series / noise, places)
+
+
+def _placed(scaled: np.ndarray, places: Sequence[int]) -> list[int]:
+    """Return the changes, each moved to the place that is likeliest to be near it."""
+    placed = [0, *places, len(scaled)]
+    for at in range(1, len(placed) - 1):
+        start, end = placed[at - 1], placed[at + 1]
+        values = scaled[start:end]
+        before = np.arange(SHORTEST, len(values) - SHORTEST + 1)
+        after = len(values) - before
+        sums = np.cumsum(values)[before - 1]
+        explained = sums**2 / before + (values.sum() - sums) ** 2 / after
+        log = explained / 2 - np.log(before * after) / 2
+        likely = np.convolve(np.exp(log - log.max()), NEAR)[1:-1]
+        placed[at] = start + int(before[likely.argmax()])
+    return placed[1:-1]
 
 
 def _noise(series: np.ndarray, places: Sequence[int]) -> float:
