@@ -24,8 +24,8 @@ ENOUGH = 6
 PENALTY, PENALTY_PER_LOG = 7.0, 1.7
 """The penalty of a change is their sum, the second times ln n.
 
-`benchmarks/history.py` tuned them: flat series of 6 to 200 values alarm in less than 5 %, and a step
-of 5 % at noise of 2 % is found in 95 % of series of 60.
+`benchmarks/history.py` tuned them: flat series of 6 to 200 values alarm in less than 5 %, and a
+step of 5 % at noise of 2 % is found in 95 % of series of 60.
 """
 
 NEAR = (0.95, 1.0, 0.95)
