@@ -27,12 +27,9 @@ from netlimits.importers import (
 )
 from netlimits.importers.base import Given, ImportedRun, SourceText
 from netlimits.importers.documents import JsonDocument
-from netlimits.importers.iperf2 import csv as iperf2_csv
-from netlimits.importers.iperf2 import text as iperf2_text
+from netlimits.importers.iperf2 import iperf2_csv, iperf2_text
 from netlimits.importers.netperf import text
-from netlimits.importers.ntttcp import json as ntttcp_json
-from netlimits.importers.ntttcp import text as ntttcp_text
-from netlimits.importers.ntttcp import xml as ntttcp_xml
+from netlimits.importers.ntttcp import ntttcp_json, ntttcp_text, ntttcp_xml
 
 
 class TextFormat(NamedTuple):

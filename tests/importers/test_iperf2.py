@@ -76,12 +76,12 @@ def test_a_server_that_sent_back_is_a_server_and_datagrams_have_a_throughput():
 
 
 def test_one_direction_after_the_other_is_two_runs():
-    there, back = runs("after")
-    assert there.values["direction"] == "send"
+    first, back = runs("after")
+    assert first.values["direction"] == "send"
     assert back.values["direction"] == "recv"
     assert back.figures["throughput_mbps"] == back.figures["local_recv_throughput_mbps"] == 20.0
-    there, back = runs("after-server")
-    assert back.values == there.values | {"direction": "recv"}
+    first, back = runs("after-server")
+    assert back.values == first.values | {"direction": "recv"}
     assert back.figures["remote_send_throughput_mbps"] == pytest.approx(19.9)
 
 

@@ -1,1 +1,1 @@
-"""ntttcp's output: `xml` of Windows and Linux, `text` and JSON of Linux."""
+"""ntttcp's output: XML of Windows and Linux, text and JSON of Linux; `results` makes the run."""
