@@ -49,11 +49,10 @@ own=$(stat -L -c %i /proc/self/ns/net)
 spaces() {  # inode and path of each network namespace that a thread, a file or a mount keeps
     printf '%s\0' /run/netns/* /proc/[0-9]*/task/*/ns/net | xargs -0 stat -L -c '%i %n'
     find /proc/[0-9]*/fd -lname 'net:\[*' -exec stat -L -c '%i %n' {} +
-    stat -L -c '%i %n' /proc/[0-9]*/ns/mnt | sort -u -k1,1 | while read -r _ path; do
-        path=${path%/ns/mnt}
-        sed -n 's|^.* net:.\([0-9]*\). \([^ ]*\) .*|\1 \2|p' "$path/mountinfo" |
-            sed "s| | $path/root|"
-    done
+    stat -L -c '%i %n' /proc/[0-9]*/ns/mnt | sort -u -k1,1 |
+        sed 's|.* \(.*\)/ns/mnt$|\1/mountinfo|' |
+        xargs grep -H ' net:\[' |
+        sed -n 's|^\(/proc/[0-9]*\)/mountinfo:.* net:.\([0-9]*\). \([^ ]*\) .*|\2 \1/root\3|p'
 }
 spaces 2>/dev/null | sort -u -k1,1 |
 while read -r inode path; do

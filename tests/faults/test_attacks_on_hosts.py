@@ -22,7 +22,7 @@ from faults.guest_ground import GuestGround
 pytestmark = pytest.mark.lab
 
 FOUND_QDISCS_TRIED = (0,)
-NEIGHBOURS_TRIED = (8, 12, 13)
+NEIGHBOURS_TRIED = (6, 8, 13)
 SYSCTLS_TRIED = 4
 
 MEDDLED = 1

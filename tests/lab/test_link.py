@@ -58,8 +58,8 @@ def test_a_number_of_packets_a_second_holds_for_any_size():
         assert arrivals(few, [(0.0, frame)] * 3) == pytest.approx([0.1, 0.2, 0.3])
     both = Direction(0, 1, rate=15140.0, packets=100, mtu=1500)
     assert arrivals(both, [(0.0, FRAME)] * 2) == pytest.approx([0.1, 0.2]), "the slower one"
-    held = arrivals(Direction(0, 1, packets=8), [(0.0, FRAME)] * 99)
-    assert held[-1] == 2.0, "16 frames, however long that takes"
+    held = arrivals(Direction(0, 1, packets=8), [(0.0, FRAME)] * 120)
+    assert held[-1] == 12.5, "100 frames, however long that takes"
 
 
 def test_a_delay_comes_after_the_rate():
