@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -143,10 +144,14 @@ RUNS: Mapping[str, Callable[[Campaign], pd.DataFrame]] = {
 
 def judgements(kept: Path) -> Iterator[Judgement]:
     """Every claim whose campaign is kept."""
+    runs: dict[str, pd.DataFrame] = {}
     for claim in (*OURS, *turin_lab.claims()):
-        if (kept / claim.experiment).is_dir():
-            campaign = nl.open(kept / claim.experiment)
-            yield claim.judge(RUNS.get(claim.experiment, Campaign.frame)(campaign))
+        name = claim.experiment
+        if not (kept / name).is_dir():
+            continue
+        if name not in runs:
+            runs[name] = RUNS.get(name, Campaign.frame)(nl.open(kept / name))
+        yield claim.judge(runs[name])
 
 
 HEAD = (
@@ -155,6 +160,7 @@ HEAD = (
 )
 
 
+@cache
 def table(kept: Path) -> str:
     """The claims as a table of Markdown, and below it those that the campaigns cannot show."""
     rows, gaps = [], []

@@ -24,7 +24,7 @@ from netlimits.evidence import facts
 from netlimits.settings import SETTINGS
 
 GUIDED = Path(__file__).with_name("guided.py")
-INPUTS = 30_000
+INPUTS = 20_000
 """How many the run of the tests must really read."""
 
 SECONDS = 60.0
