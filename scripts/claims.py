@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,7 @@ from netlimits.reproduce.claims import (
     Assertion,
     Judgement,
     Measure,
+    Verdict,
     between,
     full_link,
     gain,
@@ -40,6 +42,10 @@ MSS = 1460
 """Bytes that a segment carries at an MTU of 1500, without options."""
 SIZES = ("tool", "send_size")
 LARGER, SMALLER = f"send_size > {MSS}", f"send_size < {MSS}"
+
+
+OFFLOADS = ("stateless-offloads", "stateless-offloads-gro-hw")
+"""Campaigns of one question, on other days: their claims are judged by each."""
 
 
 def offloads(of: str, size: int) -> Measure:
@@ -60,7 +66,8 @@ def acks(sending: str) -> Measure:
 OURS = (
     *(
         Assertion(f"TCP with offloads on against off, {size} bytes: {words}",
-              "stateless-offloads-gro-hw", offloads(of, size), low, high)
+              name, offloads(of, size), low, high)
+        for name in OFFLOADS
         for size in (1024, 8192)
         for words, of, low, high in (
             ("greater throughput", "throughput", 1, np.inf),
@@ -70,9 +77,16 @@ OURS = (
     ),
     *(
         Assertion(f"UDP: a KiB costs the {end} more in packets of 1024 than of 8192 bytes",
-              "stateless-offloads-gro-hw",
-              ratio(of, "send_size", "1024", "8192", "protocol == 'udp'"), low=1)
+              name, ratio(of, "send_size", "1024", "8192", "protocol == 'udp'"), low=1)
+        for name in OFFLOADS
         for end, of in (("sender", "local_sd"), ("receiver", "remote_sd"))
+    ),
+    *(
+        Assertion("packets of 1024 bytes raise UDP's send service demand more than that of TCP "
+                  "with offloads", name,
+                  gain("local_sd", "send_size", "1024", "8192", (),
+                       "transport == 'UDP'", "transport == 'TCP on'"), low=1)
+        for name in OFFLOADS
     ),
     Assertion("as many packets a second at 64 bytes as at 1 byte", "packets-per-second",
           ratio("local_send_calls", "send_size", "64", "1"), 0.9, 1 / 0.9),
@@ -183,16 +197,23 @@ def table(kept: Path) -> str:
 GAPS = "The campaigns cannot show, each for its reason:"
 
 
+VERDICTS = tuple(f"| {verdict} |" for verdict in get_args(Verdict))
+"""How a row ends that judges a claim."""
+ITEMS = ("|", "- ")
+
+
 def unsupported(text: str, kept: Path) -> list[str]:
-    """The lines of a page that the data do not support, and those that it lacks."""
-    supported = table(kept).splitlines()
+    """The lines of a page that the data do not support, and those that it lacks.
+
+    They are the rows and items of the table's section, and rows elsewhere that end in a verdict.
+    """
+    supported = [line for line in table(kept).splitlines() if line.startswith(ITEMS)]
     lines = text.splitlines()
     start = lines.index(HEAD[0]) if HEAD[0] in lines else len(lines)
-    told = list(
-        itertools.takewhile(
-            lambda line: line.startswith(("|", "- ", GAPS)) or not line, lines[start:]
-        )
-    )
+    section = list(itertools.takewhile(lambda line: not line.startswith("## "), lines[start:]))
+    told = [line for line in section if line.startswith(ITEMS)]
+    elsewhere = [*lines[:start], *lines[start + len(section) :]]
+    told += [line for line in elsewhere if line.endswith(VERDICTS)]
     wrong = [f"the data do not support: {line}" for line in told if line not in supported]
     return wrong + [f"is missing: {line}" for line in supported if line not in told]
 
