@@ -79,7 +79,8 @@ def phrases(values: Sequence[Any], names: Sequence[str]) -> list[str]:
             continue
         written = text(value)
         if of in FACTOR_UNITS:
-            written = f"{written} {FACTOR_UNITS[of]}"
+            unit = FACTOR_UNITS[of]
+            written = f"{written} {unit.removesuffix('s') if written == '1' else unit}"
         elif of and (not isinstance(value, str) or written in ("on", "off")):
             written = f"{name(of)} {written}"
         words.append(written)

@@ -17,8 +17,8 @@ from netlimits.report.page import Answer
 from netlimits.tables import summaries
 
 AT_MOST = 5
-METRICS_AT_MOST = 3
-"""Maximum number of metrics whose contrast is a sentence; the tables have all."""
+CONTRASTS_AT_MOST = 3
+"""Maximum number of sentences on contrasts; the tables have all."""
 PLACES_AT_MOST = 4
 """Maximum number of configurations with a ratio each; of more only minimum and maximum are given.
 """
@@ -89,18 +89,20 @@ def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> I
 
 
 def _contrast(summaries: Sequence[pd.DataFrame]) -> list[Answer]:
-    """Return a sentence for each metric of the first comparison in a table."""
+    """Return a sentence for each metric of the first comparison, then of the table's others."""
     for summary in summaries:
         gains = summary[summary["statistic"] == "improvement"]
         if gains.empty:
             continue
-        ratios = gains[gains["contrast"] == gains["contrast"].iloc[0]]
-        first, *others = ratios["metric"].unique()
-        names = [first, *sorted(others, key=lambda name: "_sd_" not in name)][:METRICS_AT_MOST]
-        return [
-            Answer(_gain(metric(str(name)), ratios[ratios["metric"] == name], summary))
+        first, *others = gains["metric"].unique()
+        names = [first, *sorted(others, key=lambda name: "_sd_" not in name)][:CONTRASTS_AT_MOST]
+        each = (
+            gains[(gains["contrast"] == contrast) & (gains["metric"] == name)]
+            for contrast in gains["contrast"].unique()
             for name in names
-        ]
+        )
+        told = [part for part in each if not part.empty][:CONTRASTS_AT_MOST]
+        return [Answer(_gain(metric(str(part["metric"].iloc[0])), part, summary)) for part in told]
     return []
 
 

@@ -36,3 +36,7 @@ def test_a_missing_value_is_null_as_an_experiment_writes_it(value):
     assert wording.label([value, "udp"]) == "udp"
     assert wording.label([]) == "all"
     assert wording.text([1, None]) == "[1, None]"
+
+
+def test_one_byte_is_singular():
+    assert wording.phrases([1, 10], ["send_size", "mss"]) == ["1 byte", "10 bytes"]

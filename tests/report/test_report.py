@@ -135,6 +135,16 @@ def test_the_answer_is_five_sentences_the_asked_contrast_first() -> None:
     assert all(len(re.findall(r"[.?!](?= |$)", text)) == 1 for text in told), "a sentence each"
 
 
+def test_other_contrasts_fill_the_room_that_the_first_leaves() -> None:
+    contrasts = {"offloads": "on over off", "send_size": "8192 over 1024"}
+    table = nl.summary(offloads(), "throughput", "send_size", "transport", improvement=contrasts)
+    told = [each.text for each in answers([table], nl.explain(offloads()), ["mss", "transport"])]
+    assert told[0].startswith("Improvement of throughput, offloads on over off: ×2.00")
+    assert told[1].startswith("Improvement of throughput, send size 8192 over 1024: ×8.00")
+    assert told[2].startswith("What limited the runs: ")
+    assert len(told) == 3
+
+
 def test_it_is_its_owners_alone_and_needs_a_folder(tmp_path: Path) -> None:
     folder = tmp_path / "results"
     shutil.copytree(EXAMPLE, folder)
