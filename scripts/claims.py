@@ -88,18 +88,18 @@ OURS = (
                        "transport == 'UDP'", "transport == 'TCP on'"), low=1)
         for name in OFFLOADS
     ),
-    Assertion("as many packets a second at 64 bytes as at 1 byte", "packets-per-second",
+    Assertion("UDP sends as many packets a second at 64 bytes as at 1 byte", "packets-per-second",
           ratio("local_send_calls", "send_size", "64", "1"), 0.9, 1 / 0.9),
     Assertion("at a constant bit rate a KiB costs the sender about 4 times as much at 1024 bytes",
           "constant-bitrate", ratio("local_sd", "send_size", "1024", "8192"), 3.2, 4.8),
-    Assertion("and the receiver 3 to 4 times", "constant-bitrate",
-          ratio("remote_sd", "send_size", "1024", "8192"), 2.4, 4.8),
+    Assertion("at a constant bit rate a KiB costs the receiver 3 to 4 times as much at 1024 bytes",
+          "constant-bitrate", ratio("remote_sd", "send_size", "1024", "8192"), 2.4, 4.8),
     *(
         Assertion(f"fewer ACKs cost the sender less, {sending}", "ack-overhead",
                   acks(sending), low=1)
         for sending in ("TSO off", "TSO on")
     ),
-    Assertion("and save more with TSO than without", "ack-overhead",
+    Assertion("fewer ACKs save the sender more with TSO than without", "ack-overhead",
           needs(full_link(("config",), "sending in ['TSO on', 'TSO off'] and "
                           f"receiver in ['{WAITS}', '{ACKED}']"),
                 gain("local_sd", "receiver", ACKED, WAITS, ("mss",),

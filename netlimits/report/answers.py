@@ -79,9 +79,12 @@ def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> I
     parts = {
         "proven": classes(proven),
         "suggested by counters": classes(suggested),
-        "open": [*classes(tried), *([f"undetermined {where(rest)}"] if len(rest) else [])],
+        "open": classes(tried),
     }
-    if clauses := [f"{state}, {', '.join(each)}" for state, each in parts.items() if each]:
+    clauses = [f"{', '.join(each)} ({state})" for state, each in parts.items() if each]
+    if len(rest):
+        clauses.append(f"{UNDETERMINED} {where(rest)}")
+    if clauses:
         yield Answer(
             f"What limited the runs: {'; '.join(clauses)}.",
             f"(netlimits explain {folder} has the evidence, and what would decide)",

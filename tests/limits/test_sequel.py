@@ -329,7 +329,7 @@ def test_an_open_verdict_is_no_headline():
     told = explain(campaign(FULL, sender_cpu={}))
     assert [*told["class"], *told["state"]] == ["path-cap", "open"]
     (answer,) = limited(told, (), "x")
-    assert answer.text == "What limited the runs: open, path-cap in all runs."
+    assert answer.text == "What limited the runs: path-cap in all runs (open)."
 
 
 def test_a_proof_that_left_a_class_open_asks_for_blocks_and_not_for_itself():

@@ -60,7 +60,7 @@ def test_the_answer_comes_before_the_evidence(tmp_path: Path) -> None:
         "What do stateless offloads save, against UDP at the same bytes per packet?",
         "Improvement of throughput, send size 8192 over 1024: ×5.47 [4.71, 6.36] (UDP)",
         "Improvement of send service demand, send size 8192 over 1024: ×6.76 [6.33, 7.21] (UDP)",
-        "What limited the runs: open, undetermined in 6 of 6 configurations.",
+        "What limited the runs: undetermined in 6 of 6 configurations.",
         "Runs 18: 18 ok",
         "both roles ran on it",
         "Tables",
@@ -223,14 +223,14 @@ def test_what_limited_a_configuration_is_told_with_its_evidence() -> None:
     assert len(decided) == 1
     (told,) = limited(explained.assign(mss=[76, 8204]), ["mss"], "results/x")
     assert told.text == (
-        f"What limited the runs: suggested by counters, {decided.iloc[0]['class']} at 64 bytes; "
-        "open, undetermined at 8192 bytes."
+        f"What limited the runs: {decided.iloc[0]['class']} at 64 bytes (suggested by counters); "
+        "undetermined at 8192 bytes."
     )
     assert told.evidence.startswith("(netlimits explain results/x has the evidence")
     (many,) = limited(pd.concat([decided] * 10), [], "results/x")
-    assert "in 10 of 10 configurations." in many.text
+    assert "in 10 of 10 configurations (suggested by counters)." in many.text
     (refuted,) = limited(explained.assign(state="refuted"), [], "results/x")
-    assert refuted.text == "What limited the runs: open, undetermined in 2 of 2 configurations."
+    assert refuted.text == "What limited the runs: undetermined in 2 of 2 configurations."
 
 
 def test_a_chart_s_title_stands_once_and_the_chart_is_as_wide_as_the_page(tmp_path: Path) -> None:
