@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pandas as pd
 
 from netlimits.analysis import pooling, wording
+from netlimits.analysis.packet_rate import regimes
+from netlimits.errors import DataError
 from netlimits.metrics import Metric, metric
 from netlimits.report.page import Answer
 from netlimits.tables import summaries
@@ -33,8 +36,9 @@ def answers(
     derived: Collection[str] = (),
     folder: str = "",
     sides: Sequence[Answer] = (),
+    sizes: Sequence[Answer] = (),
 ) -> list[Answer]:
-    """Return the contrast, the limits and the cost, in this order.
+    """Return the sizes or the contrast, the limits and the cost, in this order.
 
     Args:
         summaries: The report's tables; the first with a comparison gives the contrast.
@@ -42,8 +46,9 @@ def answers(
         derived: Columns of `explained` that follow from others and are left out of names.
         folder: The campaign's folder, for the command that prints the rest.
         sides: The differences of a duet's sides, which replace the contrast.
+        sizes: What `regimes_of` returns, which precedes the contrast.
     """
-    contrast = list(sides) or _contrast(summaries)
+    contrast = list(sides) or [*sizes, *_contrast(summaries)]
     limits = [] if explained is None else list(limited(explained, derived, folder))
     costs = list(_costs(summaries[:1], has_contrast=bool(contrast)))
     kept = contrast[: AT_MOST - len(limits)]
@@ -89,6 +94,39 @@ def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> I
             f"What limited the runs: {'; '.join(clauses)}.",
             f"(netlimits explain {folder} has the evidence, and what would decide)",
         )
+
+
+def regimes_of(report: Sequence[Mapping[str, Any]], frame: pd.DataFrame) -> list[Answer]:
+    """Return the sizes of sends that packets per second limit, and those that bytes limit.
+
+    Only a report that draws them asks for them. Sizes beyond those measured are left out. Runs
+    that determine none give no sentence; the chart says why.
+    """
+    told = []
+    for entry in report:
+        if entry.get("chart") != "packet_rate":
+            continue
+        with suppress(DataError):
+            options = {key: entry[key] for key in ("of", "size", "pool") if key in entry}
+            fit = regimes(frame, **options)
+            sizes = frame[options.get("size", "send_size")]
+            clauses = []
+            if fit.packets_until >= sizes.min():
+                reach = _bytes(fit.packets_until, fit.packets_until_interval)
+                clauses.append(f"packets per second limit the throughput of sends up to {reach}")
+            if fit.bytes_from <= sizes.max():
+                since = _bytes(fit.bytes_from, fit.bytes_from_interval)
+                clauses.append(f"bytes limit the throughput of sends from {since} on")
+            if clauses:
+                text = "; ".join(clauses)
+                told.append(Answer(f"{text[:1].upper()}{text[1:]}."))
+    return told
+
+
+def _bytes(size: float, interval: tuple[float, float]) -> str:
+    """Return a size with its interval: "258 bytes [151, 439]"."""
+    low, high = interval
+    return f"{size:.0f} bytes [{low:.0f}, {high:.0f}]"
 
 
 def _contrast(summaries: Sequence[pd.DataFrame]) -> list[Answer]:

@@ -21,7 +21,7 @@ from netlimits.cli.report import report
 from netlimits.errors import InputError
 from netlimits.experiment import load
 from netlimits.report import figures
-from netlimits.report.answers import answers, limited
+from netlimits.report.answers import answers, limited, regimes_of
 
 IMPORTS = Path(__file__).parents[1] / "captures" / "imports"
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
@@ -143,6 +143,28 @@ def test_other_contrasts_fill_the_room_that_the_first_leaves() -> None:
     assert told[1].startswith("Improvement of throughput, send size 8192 over 1024: ×8.00")
     assert told[2].startswith("What limited the runs: ")
     assert len(told) == 3
+
+
+def test_the_answer_gives_the_sizes_that_packets_per_second_limit() -> None:
+    sizes = [16, 64, 256, 1024, 4096]
+    noise = [1.01, 0.99, 1]
+    frame = pd.DataFrame({"send_size": sizes * 3, "block": [b for b in range(3) for _ in sizes]})
+    times = (1000 + frame["send_size"]) * frame["block"].map(dict(enumerate(noise)))
+    frame = frame.assign(
+        config=frame["send_size"].astype(str), run=range(15), status="ok",
+        local_send_throughput_mbps=8e3 * frame["send_size"] / times,
+    )  # fmt: skip
+    report = [{"table": "summary"}, {"chart": "packet_rate"}]
+    (told,) = regimes_of(report, frame)
+    assert told.text == (
+        "Packets per second limit the throughput of sends up to 53 bytes [53, 53]; "
+        "bytes limit the throughput of sends from 1000 bytes [1000, 1000] on."
+    )
+    assert answers([], sizes=[told]) == [told]
+    (measured,) = regimes_of(report, frame.query("64 <= send_size"))
+    assert measured.text.startswith("Bytes limit"), "no size is named that is smaller than all runs"
+    assert not regimes_of(report, frame.query("send_size < 256")), "two sizes determine none"
+    assert not regimes_of(report[:1], frame)
 
 
 def test_it_is_its_owners_alone_and_needs_a_folder(tmp_path: Path) -> None:

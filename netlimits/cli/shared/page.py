@@ -47,7 +47,7 @@ def write(results: Path, out: Path | None = None) -> Path:
 def _page(results: Results) -> Page:
     """Return the page of a campaign."""
     from netlimits.report import contents
-    from netlimits.report.answers import answers
+    from netlimits.report.answers import answers, regimes_of
     from netlimits.report.page import Page
     from netlimits.tables import is_summary
 
@@ -73,6 +73,7 @@ def _page(results: Results) -> Page:
             campaign.experiment.derived,
             quoted(results.path),
             _compared(results, missing),
+            regimes_of(campaign.experiment.report, campaign.frame()),
         ),
         tables=[_exhibit(title, table) for title, table in [*summaries, *_dropped(results)]],
         figures=list(_figures(drawing.marked(results), missing)),
