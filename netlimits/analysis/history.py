@@ -53,7 +53,8 @@ def history(
     """
     if CAMPAIGN not in frame.columns:
         raise DataError(
-            "a history needs several campaigns: a column campaign, as netlimits.joined adds"
+            "a history needs several campaigns: name several folders, or give the table a column "
+            "'campaign' with the name of each run's campaign"
         )
     if not 0 < threshold < 1:
         raise DataError(f"threshold: it must be between 0 and 1 (3 % is 0.03), not {threshold}")

@@ -63,7 +63,7 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
         refuse_file(Path(out))
     narrow = len(results) == 1 and form != "otava"
     needed: Needed | None = (lambda _: frozenset(("status",))) if narrow else None
-    source = opened(*results, needed=needed, reading=reading)
+    source = opened(*results, needed=needed, reading=reading, factors=["campaign"])
     name, factors = results[0].stem, frames.varied(source.frame)
     campaign = source.campaign or (source.parts[0][1].campaign if source.parts else None)
     if campaign:

@@ -96,3 +96,16 @@ def test_one_campaign_is_no_history(tmp_path: Path, capsys):
     code, _, err = call(capsys, folder)
     assert code == 2
     assert "is one campaign; a history needs several" in err
+
+
+def test_a_foreign_table_keeps_its_campaigns_whatever_else_is_named(capsys, tmp_path: Path):
+    rows = [f"night-{night:02d},64,{900 if night < 10 else 800}.{night}" for night in range(20)]
+    table = tmp_path / "theirs.csv"
+    table.write_text("\n".join(["campaign,size,down", *rows]))  # one run each: nothing repeats
+    for factors in ([], ["--factor", "size"]):
+        code, out, _ = call(capsys, table, "--metric", "down=throughput", *factors)
+        assert (code, out.splitlines()[4].split()[0]) == (4, "night-10")
+    table.write_text("night,down\n1,900\n2,901\n")
+    code, _, err = call(capsys, table, "--metric", "down=throughput")
+    assert code == 2
+    assert "give the table a column 'campaign' with the name of each run's campaign" in err
