@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from netlimits.analysis.sources import dialects
+from netlimits.analysis.sources import dialects, run_files
 from netlimits.errors import DataError
 
 EXPECTED = [1234.5, 987.25]
@@ -71,3 +71,18 @@ def test_what_is_no_table_is_an_error_that_names_the_file(data: bytes, tmp_path:
     path.write_bytes(data)
     with pytest.raises(DataError, match=r"x\.csv: not readable as a table"):
         dialects.read(path)
+
+
+@pytest.mark.parametrize("path", ["x.csv", "x.txt"])
+@pytest.mark.parametrize("reader", [dialects.read, run_files.load])
+def test_a_line_with_too_many_fields_is_named(reader, path: str, tmp_path: Path):
+    (tmp_path / path).write_text("size,rate\n1,2\n3,4,5,6\n")
+    with pytest.raises(DataError) as error:
+        reader(tmp_path / path)
+    assert str(error.value).endswith(
+        f"{path}: not readable as a table: line 3 has 4 fields and the lines above it 2; correct "
+        "the line, or say how to read the file, such as sep=';' or skiprows=3"
+    )
+    (tmp_path / path).write_text("size,rate\n1,2,3,4\n1,2,3,4\n")
+    with pytest.raises(DataError, match="has more fields than the first; correct the line"):
+        dialects.read(tmp_path / path)

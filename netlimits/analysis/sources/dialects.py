@@ -22,7 +22,7 @@ import pandas as pd
 import pyarrow as pa
 
 from netlimits.analysis.sources import run_files
-from netlimits.errors import DataError, one_line
+from netlimits.errors import DataError
 
 SEPARATORS = ",;\t|"
 SAMPLE = 2**16
@@ -63,7 +63,7 @@ def read(path: Path | str, options: Mapping[str, Any] | None = None) -> pd.DataF
         if notation:
             frame = _parsed(path, {**given, **notation})
     except (OSError, ValueError, LookupError, TypeError, EOFError, lzma.LZMAError) as error:
-        raise DataError(f"{path}: not readable as a table: {one_line(error)}") from error
+        raise DataError(f"{path}: not readable as a table: {run_files.problem(error)}") from error
     frame.columns = pd.Index([str(name).strip() for name in frame.columns])
     return run_files.checked(frame, path)
 
@@ -75,8 +75,11 @@ def _parsed(path: Path, options: Mapping[str, Any]) -> pd.DataFrame:
         try:
             with _opened(path) as file:
                 frame: pd.DataFrame = pd.read_csv(file, **{"index_col": False, **options})
-        except pd.errors.ParserWarning as warning:
-            raise ValueError(one_line(warning)) from None
+        except pd.errors.ParserWarning:
+            raise ValueError(
+                "a line has more fields than the first; correct the line, or say how to read the "
+                "file, such as sep=';' or skiprows=3"
+            ) from None
     return frame
 
 

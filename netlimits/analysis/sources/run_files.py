@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ FILE_LIMIT = 2 * 2**30
 
 TEXT_LIMIT = 10_000
 """Maximum characters of a column's name, or of a text in it."""
+
+_RAGGED = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 
 
 def load(path: Path | str) -> pd.DataFrame:
@@ -34,10 +37,21 @@ def load(path: Path | str) -> pd.DataFrame:
             return _numbered(checked(spreadsheets.from_csv(frame), path), path)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         # a corrupted Parquet file raises any of these
-        raise DataError(f"{path}: not readable as a table: {one_line(error)}") from error
+        raise DataError(f"{path}: not readable as a table: {problem(error)}") from error
     raise DataError(
         f"{path}: not a results folder, a .csv or a .parquet file; to read another table, say "
         "which column is a metric: --metric 'COLUMN=METRIC'"
+    )
+
+
+def problem(error: Exception) -> str:
+    """Return an error's message; pandas' one for a row with too many fields is rephrased."""
+    message = one_line(error)
+    if not (match := _RAGGED.search(message)):
+        return message
+    return (
+        f"line {match[2]} has {match[3]} fields and the lines above it {match[1]}; correct the "
+        "line, or say how to read the file, such as sep=';' or skiprows=3"
     )
 
 
