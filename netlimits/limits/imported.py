@@ -21,6 +21,9 @@ ETHERNET_MBPS = (10, 100, 1000, 2500, 5000, 10_000, 25_000, 40_000, 50_000, 100_
 NEAR, OVER = 0.9, 1.005
 """From where to where of a bound throughput must lie for a link of that rate to be named."""
 
+BUSY = 90.0
+"""From this share of one CPU a tool's process may be the limit."""
+
 HEADERS = 52
 """Bytes of IPv4 and TCP with timestamps, which a segment of an MSS takes of the MTU beside it."""
 
@@ -59,8 +62,14 @@ def _rate(runs: Sequence[RunFigures]) -> Iterator[str]:
 
 def partly(run: RunFigures) -> Mapping[str, str]:
     """Return the classes of which a run knows something but not enough, and what it knows."""
-    clause = ", ".join(_losses([run]))
-    return {"loss": clause} if clause else {}
+    parts = {}
+    if clause := ", ".join(_losses([run])):
+        parts["loss"] = clause
+    for limit, end in (("sender-cpu", run.sender), ("receiver-cpu", run.receiver)):
+        busy = run.figure(f"{end}_process_cpu_pct")
+        if busy is not None and busy >= BUSY:
+            parts[limit] = f"its process {busy:.0f} % of one CPU"
+    return parts
 
 
 def _losses(runs: Sequence[RunFigures]) -> Iterator[str]:
@@ -69,11 +78,18 @@ def _losses(runs: Sequence[RunFigures]) -> Iterator[str]:
     retransmitted = _median(runs, f"{sender}_transport_retrans")
     if retransmitted is not None:
         shares = [share for run in runs if (share := _retransmitted(run)) is not None]
-        of = f" ({100 * median(shares):.2g} %)" if shares and retransmitted else ""
+        of = f" ({_share(100 * median(shares))})" if shares and retransmitted else ""
         yield f"{retransmitted:,.0f} segments sent again{of}"
     lost = _median(runs, "loss_pct")
     if lost is not None:
-        yield f"{lost:.2g} % of the datagrams lost"
+        yield f"{_share(lost)} of the datagrams lost"
+
+
+def _share(percent: float) -> str:
+    """Return a percentage with two digits, never in exponential notation."""
+    if 0 < percent < 0.01:
+        return "under 0.01 %"
+    return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"
 
 
 def _retransmitted(run: RunFigures) -> float | None:

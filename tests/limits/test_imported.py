@@ -71,3 +71,21 @@ def test_losses_windows_and_round_trips_that_were_imported_are_known():
     sentence = of_run(RunFigures(tcp, of_file=True)).sentence
     assert "Not decided: loss (812 segments sent again (0.99 %))." in sentence
     assert "loss" not in sentence.split("Not decided")[0]
+
+
+@pytest.mark.parametrize(
+    ("lost", "words"),
+    [(100.0, "100 %"), (55.84, "56 %"), (0.583, "0.58 %"), (2e-6, "under 0.01 %")],
+)
+def test_shares_have_no_exponent(lost: float, words: str):
+    assert f"; {words} of the datagrams lost" in of(
+        throughput_mbps=9.0, loss_pct=lost, protocol="udp"
+    )
+
+
+def test_a_busy_process_is_not_called_unchecked():
+    figures = {**TCP, "iperf3_local_process_cpu_pct": 99.2, "iperf3_remote_process_cpu_pct": 38.0}
+    sentence = of_run(RunFigures(figures, of_file=True)).sentence
+    assert "sender-cpu (its process 99 % of one CPU)" in sentence.split("Not decided")[1]
+    assert "sender-cpu" not in sentence.split("Not decided")[0]
+    assert "receiver-cpu" in sentence.split("Not decided")[0]
