@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from netlimits.importers.folder import ImportReport
 
 
+NAMED = 2
+"""Maximum number of runs that are named with a reason."""
+
+
 @click.command("import")
 @click.argument(
     "files", nargs=-1, required=True, metavar="FILES...", type=click.Path(path_type=Path)
@@ -123,7 +127,7 @@ def _say(report: ImportReport) -> None:
     left = f"; {_several(len(report.refused), 'file')} left out" if report.refused else ""
     echo(f"{_several(len(report.files), 'file')}, {_several(runs, 'run')}: {counts}{left}")
     for reason, count in list(report.reasons.items())[:5]:
-        echo(f"  {count} × {reason}")
+        echo(f"  {count} × {reason} ({_named(report.places[reason])})")
     for source in report.files:
         if source["repaired"]:
             rows = _several(source["repaired"], "row")
@@ -139,6 +143,12 @@ def _say(report: ImportReport) -> None:
     for path in report.written:
         echo(str(path))
     echo(f"next: netlimits table {quoted(report.path)} {_question(report.path)}")
+
+
+def _named(places: Sequence[str]) -> str:
+    """Return "a.txt:3, b.txt:9 and 8 more"."""
+    more = f" and {len(places) - NAMED:,} more" if len(places) > NAMED else ""
+    return ", ".join(places[:NAMED]) + more
 
 
 def _question(folder: Path) -> str:
@@ -168,6 +178,7 @@ def _as_json(report: ImportReport) -> dict[str, Any]:
         "runs": sum(report.outcomes.values()),
         **report.outcomes,
         "reasons": dict(report.reasons),
+        "places": {reason: [*places] for reason, places in report.places.items()},
         "files": [*report.files],
         "refused": [{"file": name, "reason": reason} for name, reason in report.refused],
         "written": [str(path) for path in report.written],

@@ -48,6 +48,7 @@ class ImportReport:
         reasons: Reason -> number of runs that are not ok for it.
         written: Paths of the tables.
         offered: The pattern for `--name` that the files' names suggest, or "".
+        places: Reason -> `file:line` of the runs that are not ok for it.
     """
 
     path: Path
@@ -57,6 +58,7 @@ class ImportReport:
     reasons: Mapping[str, int]
     written: Sequence[Path] = field(default=())
     offered: str = ""
+    places: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,11 @@ def import_files(paths: Sequence[Path], out: Path, given: Given | None = None) -
         s: n for s in STATUSES if (n := sum(run.status == s for run in every))
     }
     reasons = dict(Counter(run.reason for run in every if run.reason).most_common())
+    places: dict[str, list[str]] = {reason: [] for reason in reasons}
+    for file in read:
+        for run in file.runs:
+            if run.reason:
+                places[run.reason].append(f"{file.about['file']}:{run.line}")
     written: tuple[Path, ...] = ()
     if read:
         written = _build(out, read, given) if before is None else _add(before, read, given)
@@ -107,7 +114,7 @@ def import_files(paths: Sequence[Path], out: Path, given: Given | None = None) -
         offered = names.guess([str(file.path.absolute()) for file in read])
     abouts = [file.about for file in read]
     return ImportReport(
-        out, abouts, refused, outcomes, reasons, written, offered.text if offered else ""
+        out, abouts, refused, outcomes, reasons, written, offered.text if offered else "", places
     )
 
 

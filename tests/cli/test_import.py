@@ -460,3 +460,13 @@ def test_nothing_is_added_to_what_was_not_imported(
     code, _, err = call(capsys, "import", SCRIPT, "--out", tmp_path)
     assert code == 2
     assert "the folder is not empty and holds no imported results" in err
+
+
+def test_a_reason_names_the_runs_that_it_is_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    text = (CAPTURES / "iperf3-text-tcp.txt").read_text().partition("- - -")[0]
+    for number in range(4):
+        (tmp_path / f"{number}.txt").write_text(text + "\n" * number)
+    code, out, _ = call(capsys, "import", *sorted(tmp_path.iterdir()), "--out", tmp_path / "out")
+    last = len(text.rstrip().splitlines())
+    reason = "4 × iperf3 printed no summary: the run was interrupted"
+    assert (code, out.splitlines()[1]) == (0, f"  {reason} (0.txt:{last}, 1.txt:{last} and 2 more)")
