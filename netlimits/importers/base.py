@@ -56,6 +56,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _ANSI = re.compile(
     r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78M])"
 )
+_INTERRUPT = re.compile(r"^(?:\^C)+", re.MULTILINE)
+"""What a terminal prints for Ctrl-C, before the tool's summary on the same line."""
 _STAMPS = (
     re.compile(
         r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
@@ -182,6 +184,7 @@ def source(name: str, data: bytes, limit: int | None = None) -> SourceText:
         line = data.count(b"\n", 0, error.start) + 1
         raise DataError(f"{name}:{line}: is not text ({error.reason})") from None
     text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
+    text = _INTERRUPT.sub("", text)
     if not text.strip():
         raise DataError(f"{name}: is empty")
     if control := _CONTROL.search(text):

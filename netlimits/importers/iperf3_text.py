@@ -35,6 +35,8 @@ _CLIENT = re.compile(r"Connecting to host (\S+), port \d+")
 _SERVER = re.compile(r"Accepted connection from (\S+), port \d+")
 _REVERSE = re.compile(r"Reverse mode, remote host \S+ is sending")
 _ERROR = re.compile(r"iperf3: (?:error - |interrupt - )(.*)|iperf3: (unable to .*)")
+_INTERRUPT = re.compile(r"iperf3: interrupt - .*")
+"""Printed after the summary of the run that Ctrl-C ended."""
 _HEADER = re.compile(r"\[ ID\](?:\[Role\])? Interval +Transfer +(?:Bandwidth|Bitrate)\b(.*)")
 _TEST = re.compile(
     r"Starting Test: protocol: (\w{1,8}), (\d{1,6}) streams, (\d{1,9}) byte blocks, "
@@ -161,7 +163,8 @@ def _runs(source: SourceText) -> Iterator[_Run]:
                 early = run is None or (name == "time" and run.results)
                 (before if early or run is None else run.facts)[name] = match
         if error := _ERROR.fullmatch(line):
-            if run is None or any(result.party for result in run.results):
+            ended = run is not None and not run.server and _INTERRUPT.fullmatch(line)
+            if run is None or (any(result.party for result in run.results) and not ended):
                 if run is not None:
                     yield run
                 run = _Run(number, server=False)
@@ -212,7 +215,7 @@ def _finished(run: _Run) -> ImportedRun | None:
     values = _factors(run)
     started = _started(run)
     try:
-        if not run.summary:
+        if not run.summary or (run.error and not run.server):
             raise ToolFailure(run.error or "iperf3 printed no summary: the run was interrupted")
         figures = _figures(run)
     except ToolFailure as error:

@@ -9,6 +9,9 @@ AMOUNT = r"(\d{1,15}(?:\.\d{1,9})?) ?([KMGT]?)Bytes?"
 RATE = r"(\d{1,15}(?:\.\d{1,9})?) ?([KMGT]?)(bits|Bytes)/sec"
 """A rate: its number, its letter, and whether it is of bits or bytes."""
 
+DIGITS = 3
+"""Digits of a rate as iperf prints it; -f m, g and t may leave fewer."""
+
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
@@ -18,8 +21,12 @@ def amount(number: str, letter: str) -> float:
 
 
 def bytes_in(amounts: Sequence[str], rates: Sequence[str], seconds: float) -> float:
-    """Return the bytes of an amount and its rate over `seconds`, by whichever has more digits."""
-    if _digits(rates[0]) >= _digits(amounts[0]):
+    """Return the bytes over `seconds`: by the rate, or by the amount if that has more digits.
+
+    `seconds` are rounded, in iperf 2 to 0.1, so an amount is used only for a rate of less than
+    DIGITS digits.
+    """
+    if _digits(rates[0]) >= min(DIGITS, _digits(amounts[0])):
         return rate_mbps(*rates) * 1e6 / 8 * seconds
     return amount(*amounts)
 

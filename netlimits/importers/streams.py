@@ -69,14 +69,14 @@ class Parts:
             of = (
                 "no data was sent"
                 if not self.sent
-                else f"nothing of {self.sent:g} bytes sent arrived"
+                else f"nothing of {self.sent:,.0f} bytes sent arrived"
             )
             raise ToolFailure(f"throughput is 0: {of}; is the data path open?")
         if self.arrived is None and not self.sent:
             raise ToolFailure("throughput is 0: no data was sent; is the data path open?")
         if self.sent and self.arrived and self.arrived > _MORE * self.sent + _WAITING:
             raise ToolFailure(
-                f"{self.arrived:g} bytes arrived, more than the {self.sent:g} that were sent",
+                f"{self.arrived:,.0f} bytes arrived, more than the {self.sent:,.0f} that were sent",
                 status="invalid",
             )
 

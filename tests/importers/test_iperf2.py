@@ -106,3 +106,16 @@ def test_a_failed_connection_before_a_good_one_is_a_run():
     banner = "Client connecting to 10.0.0.9, TCP port 5001\n"
     runs = read("x", f"{banner}connect failed: Connection refused\n{good}".encode())[1]
     assert [run.status for run in runs] == ["failed", "ok"]
+
+
+def test_a_printed_rate_is_taken_though_the_amount_has_more_digits():
+    """Seconds are rounded to 0.1: 118,095,872 bytes in 10.0 s would be 94.48 Mbit/s."""
+    text = (
+        "Client connecting to 192.0.2.1, TCP port 5001\n"
+        "[  3] local 192.0.2.2 port 35115 connected with 192.0.2.1 port 5001\n"
+        "[ ID] Interval       Transfer     Bandwidth\n"
+        "^C[  3]  0.0-10.0 sec  118095872 Bytes  94285797 bits/sec\n"
+    )
+    (run,) = read("x", text.encode())[1]
+    assert run.status == "ok"  # what a terminal prints for Ctrl-C does not hide the line
+    assert run.figures["local_send_throughput_mbps"] == pytest.approx(94.285797)

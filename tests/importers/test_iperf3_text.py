@@ -79,3 +79,10 @@ def test_a_rate_of_few_digits_is_made_up_for_by_the_amount():
     ]
     (of,) = read("x", "\n".join(lines).encode())[1]
     assert float(of.figures["throughput_mbps"]) == pytest.approx(283, rel=0.01)
+
+
+def test_a_client_that_ctrl_c_ended_is_one_failed_run():
+    text = (CAPTURES / "iperf3-text-tcp.txt").read_text().replace("iperf Done.", "")
+    ended = text + "iperf3: interrupt - the client has terminated\n"
+    (cut,) = read("x", ended.replace("- - - -", "^C- - - -", 1).encode())[1]
+    assert (cut.status, cut.reason) == ("failed", "the client has terminated")
