@@ -86,3 +86,12 @@ def test_a_line_with_too_many_fields_is_named(reader, path: str, tmp_path: Path)
     (tmp_path / path).write_text("size,rate\n1,2,3,4\n1,2,3,4\n")
     with pytest.raises(DataError, match="has more fields than the first; correct the line"):
         dialects.read(tmp_path / path)
+
+
+@pytest.mark.parametrize("options", [{"skiprows": 2}, {"comment": "#"}, {"header": 2}])
+def test_lines_that_an_option_skips_do_not_decide_on_the_separator(
+    options: dict[str, object], tmp_path: Path
+):
+    path = tmp_path / "x.csv"
+    path.write_text("# made by hand\n# on two hosts\nsize,rate\n1,2\n3,4\n")
+    assert dialects.read(path, options)["rate"].tolist() == [2, 4]

@@ -57,7 +57,7 @@ def read(path: Path | str, options: Mapping[str, Any] | None = None) -> pd.DataF
         return run_files.load(path)
     try:
         run_files.refuse_strange(path)
-        given = _detected(path) | given
+        given = _detected(path, given) | given
         frame = _parsed(path, given)
         notation = {} if {"decimal", "thousands"} & given.keys() else _notation(frame, path, given)
         if notation:
@@ -97,8 +97,11 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
             yield io.BytesIO(stream.read())
 
 
-def _detected(path: Path) -> dict[str, Any]:
-    """Return the separator and the encoding as arguments of `pandas.read_csv`."""
+def _detected(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the separator and the encoding as arguments of `pandas.read_csv`.
+
+    Lines that the `given` arguments skip do not count.
+    """
     with _opened(path) as file:
         sample = file.read(SAMPLE)
     encoding = "utf-16" if sample[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
@@ -112,6 +115,7 @@ def _detected(path: Path) -> dict[str, Any]:
     if "\0" in text:
         raise ValueError("is not text")
     detected: dict[str, Any] = {"encoding": encoding, "skipinitialspace": True}
+    text = _read_lines(text, given)
     header = next((line for line in text.splitlines() if line.strip()), "")
     if not any(separator in header for separator in SEPARATORS):
         return detected | ({"sep": r"\s+"} if len(header.split()) > 1 else {})
@@ -119,6 +123,18 @@ def _detected(path: Path) -> dict[str, Any]:
         return detected | {"sep": csv.Sniffer().sniff(text, SEPARATORS).delimiter}
     except csv.Error:
         return detected | {"sep": max(SEPARATORS, key=header.count)}
+
+
+def _read_lines(text: str, given: Mapping[str, Any]) -> str:
+    """Return the lines that pandas reads with the arguments `skiprows`, `header` and `comment`."""
+    lines = text.splitlines(keepends=True)
+    if isinstance(skipped := given.get("skiprows"), int):
+        lines = lines[skipped:]
+    if comment := given.get("comment"):
+        lines = [line for line in lines if not line.startswith(comment)]
+    if isinstance(header := given.get("header"), int):
+        lines = [line for line in lines if line.strip()][header:]
+    return "".join(lines)
 
 
 def _notation(frame: pd.DataFrame, path: Path, given: Mapping[str, Any]) -> dict[str, str]:
