@@ -120,5 +120,18 @@ def test_columns_called_as_ours_keep_our_meaning_only_if_they_have_it():
 
 
 def test_a_rate_below_zero_is_refused():
-    with pytest.raises(DataError, match="row 2: a rate cannot be below 0"):
+    with pytest.raises(DataError, match="row 2: -1: a rate cannot be below 0"):
         nl.read_csv(pd.DataFrame({"a": [1, -1]}), metrics={"a": "throughput"})
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ([20, -9659], "column c, row 2: -9659: CPU cannot be below 0 %"),
+        ([120, 20], "column c, row 1: 120: CPU of a machine cannot exceed 100 %"),
+        (["20 %", "-3 %"], "column c, row 2: -3: CPU cannot be below 0 %"),
+    ],
+)
+def test_cpu_outside_its_range_is_refused(values: list[object], problem: str):
+    with pytest.raises(DataError, match=problem):
+        nl.read_csv(pd.DataFrame({"c": values}), metrics={"c": "local_cpu"})

@@ -18,6 +18,9 @@ from netlimits.errors import DataError, InputError, did_you_mean
 from netlimits.metrics import IDENTITY, Metric, metric, own, unit_names
 from netlimits.model import STATUSES
 
+MACHINE_CPU = ("local_cpu_pct", "remote_cpu_pct")
+"""Columns of a whole machine's CPU."""
+
 REPEATED = 2
 """A column whose values occur this often, on average, is taken as a factor."""
 
@@ -169,15 +172,28 @@ def _numbers(values: pd.Series[Any], quantity: Metric, unit: str | None, where: 
             numbers.iloc[row] = float(match[1]) * unit_names.factor(match[2], quantity.unit)
         if len(strange) < values.notna().sum():
             raise DataError(f"{what}: only some values have a unit; give them all one")
+        _refuse_impossible(numbers, quantity, what)
         return numbers
     if numbers.isna().all():
         raise DataError(f"{what}: holds no number for {quantity.name}")
     named = unit_names.in_name(str(values.name), quantity.unit) if unit is None else unit
     numbers = numbers * (unit_names.factor(named, quantity.unit) if named else 1.0)
-    if "throughput" in quantity.name and (numbers < 0).any():
-        row = int((numbers < 0).to_numpy().argmax())
-        raise DataError(f"{what}, row {row + 1}: a rate cannot be below 0")
+    _refuse_impossible(numbers, quantity, what)
     return numbers
+
+
+def _refuse_impossible(numbers: pd.Series[Any], quantity: Metric, what: str) -> None:
+    """Raise DataError for a rate or a CPU below 0, and for a machine's CPU above 100 %."""
+    cpu = quantity.column.endswith("_cpu_pct")
+    bounds = (
+        ("throughput" in quantity.name, numbers < 0, "a rate cannot be below 0"),
+        (cpu, numbers < 0, "CPU cannot be below 0 %"),
+        (quantity.column in MACHINE_CPU, numbers > 100, "CPU of a machine cannot exceed 100 %"),
+    )
+    for meant, wrong, problem in bounds:
+        if meant and wrong.any():
+            row = int(wrong.to_numpy().argmax())
+            raise DataError(f"{what}, row {row + 1}: {numbers.iloc[row]:g}: {problem}")
 
 
 def _identity(table: pd.DataFrame) -> list[str]:
