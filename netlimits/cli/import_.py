@@ -133,16 +133,17 @@ def _say(report: ImportReport) -> None:
             rows = _several(source["repaired"], "row")
             echo(
                 f"  {source['file']}: {rows} with an empty field for a "
-                "selector that netperf did not know; left out, the values stand under their names"
+                "selector that netperf did not know; removed, so that the values match the header"
             )
     if report.offered:
         echo(
-            "the names of the files differ, and without --name their runs are replicates: --name "
-            f"{shlex.quote(report.offered)} makes factors of what differs"
+            "runs of different files count as replicates; to make factors of what differs in the "
+            f"names of the files, add --name {shlex.quote(report.offered)}"
         )
     for path in report.written:
         echo(str(path))
-    echo(f"next: netlimits table {quoted(report.path)} {_question(report.path)}")
+    if report.outcomes.get("ok"):
+        echo(f"next: netlimits table {quoted(report.path)} {_question(report.path)}")
 
 
 def _named(places: Sequence[str]) -> str:

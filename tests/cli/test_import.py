@@ -422,7 +422,7 @@ def test_a_pattern_is_offered_and_what_does_not_match_one_is_left_out(
 ):
     files = named(tmp_path, *NAMED)
     _, out, _ = call(capsys, "import", *files, "--out", tmp_path / "out")
-    assert "--name 'buf{buf}/{ms}ms_{replicate}.csv' makes factors of what differs" in out
+    assert "names of the files, add --name 'buf{buf}/{ms}ms_{replicate}.csv'" in out
     (other,) = named(tmp_path / "more", "other.csv")
     other.write_text(other.read_text() + "\n" * 99)
     code, _, err = call(
@@ -470,3 +470,10 @@ def test_a_reason_names_the_runs_that_it_is_of(tmp_path: Path, capsys: pytest.Ca
     last = len(text.rstrip().splitlines())
     reason = "4 × iperf3 printed no summary: the run was interrupted"
     assert (code, out.splitlines()[1]) == (0, f"  {reason} (0.txt:{last}, 1.txt:{last} and 2 more)")
+
+
+def test_without_a_good_run_no_table_is_offered(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = CAPTURES / "error-refused.txt"
+    code, out, _ = call(capsys, "import", file, "--out", tmp_path / "out")
+    assert (code, out.splitlines()[0]) == (0, "1 file, 1 run: 1 failed")
+    assert "next:" not in out  # `table` of no good run is an error
