@@ -216,7 +216,7 @@ def _lacking(grid: Grid | Streamed, key: Key, metric: Metric, lacking: np.ndarra
     where = ", ".join(f"{name} {wording.text(value)}" for name, value in pairs)
     return (
         f"{metric.column} is missing in {int(lacking.sum())} of the {len(lacking)} runs"
-        f"{f' of {where}' if where else ''}"
+        f"{f' of {where}' if where else ''}; choose another metric, or leave these runs out"
     )
 
 

@@ -19,6 +19,8 @@ from netlimits.cli.shared.outputs import OutputFolder, refuse_folder
 from netlimits.errors import InputError, nearest
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from netlimits.importers.base import Given
     from netlimits.importers.folder import ImportReport
 
@@ -160,11 +162,20 @@ def _question(folder: Path) -> str:
     frame = reader.open(folder).frame()
     good = frame[frame["status"] == "ok"].dropna(axis=1, how="all")
     metrics = frames.measured(good)
-    metric = metrics[0] if metrics else "throughput"
+    whole = [name for name in metrics if _is_whole(good, name)]
+    metric = (whole or metrics or ["throughput"])[0]
     factors = [name for name in frames.varied(good) if name in _factors(folder)]
     varied = [name for name in factors if good[name].nunique() > 1]
     order = sorted(varied, key=lambda name: name in ("tool", "mss"))
     return f"--of {metric} --rows {(order or factors or ['tool'])[0]}"
+
+
+def _is_whole(good: pd.DataFrame, name: str) -> bool:
+    """Return True if no configuration has the metric in only some of its runs, as `table` needs."""
+    from netlimits.metrics import metric
+
+    shares = good[metric(name).column].notna().groupby(good["config"]).mean()
+    return bool(shares.isin([0, 1]).all())
 
 
 def _factors(folder: Path) -> Sequence[str]:

@@ -477,3 +477,21 @@ def test_without_a_good_run_no_table_is_offered(tmp_path: Path, capsys: pytest.C
     code, out, _ = call(capsys, "import", file, "--out", tmp_path / "out")
     assert (code, out.splitlines()[0]) == (0, "1 file, 1 run: 1 failed")
     assert "next:" not in out  # `table` of no good run is an error
+
+
+def test_the_table_that_is_offered_is_of_a_metric_that_no_run_lacks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    text = "iperf -c 192.0.2.1 -u\n" + "\n".join(
+        (CAPTURES / "iperf2-udp.txt").read_text().splitlines()
+    )
+    (tmp_path / "whole.txt").write_text(text)
+    (tmp_path / "cut.txt").write_text(text.partition("Server Report")[0].rpartition("\n")[0])
+    code, out, _ = call(
+        capsys, "import", tmp_path / "whole.txt", tmp_path / "cut.txt", "--out", tmp_path / "out"
+    )
+    assert out.startswith("2 files, 2 runs: 2 ok")
+    following = out.splitlines()[-1].removeprefix("next: netlimits ").split()
+    assert "local_send_throughput" in following
+    code, _, err = call(capsys, *following)
+    assert code == 0, err
