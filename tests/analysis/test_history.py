@@ -50,7 +50,7 @@ def test_a_change_below_the_threshold_is_none():
 
 
 def test_errors_say_what_is_missing():
-    with pytest.raises(DataError, match="a column campaign"):
+    with pytest.raises(DataError, match="a column 'campaign'"):
         history(runs([1] * 6).drop(columns="campaign"))
     frame = runs([1000] * 8)
     with pytest.raises(DataError, match="threshold"):
