@@ -1,4 +1,4 @@
-"""How far a campaign is, and when it will be done."""
+"""Progress of a campaign, and the time that it still takes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from netlimits.model import Record
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a campaign is: finished runs (failed ones included), planned runs, seconds left.
+    """State of a campaign at work: finished runs (failed ones included), planned runs, time left.
 
     `outcomes` counts the finished runs by status; `last` is the attempt that ended last.
     """

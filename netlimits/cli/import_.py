@@ -111,8 +111,9 @@ def import_(
     for _, reason in report.refused:
         echo(f"netlimits: left out: {reason}", err=True)
     if not report.files:
-        left = _several(len(report.refused), "file")
-        echo(f"netlimits: nothing was imported: {left} left out", err=True)
+        left = f"{_several(len(report.refused), 'file')} left out"
+        why = left if report.refused else "there are no files in the folders; name others"
+        echo(f"netlimits: nothing was imported: {why}", err=True)
         sys.exit(1)
     if as_json:
         echo(json.dumps(_as_json(report), indent=2))

@@ -188,6 +188,18 @@ def test_nothing_that_comes_in_leaves_no_folder(tmp_path: Path):
     assert list(tmp_path.iterdir()) == [bad]
 
 
+def test_a_folder_without_files_is_said_to_have_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    (tmp_path / "empty").mkdir()
+    code, _, err = call(capsys, "import", tmp_path / "empty", "--out", tmp_path / "o")
+    assert code == 1
+    assert (
+        err == "netlimits: nothing was imported: there are no files in the folders; name others\n"
+    )
+    assert not (tmp_path / "o").exists()
+
+
 def test_a_folder_that_cannot_be_written_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

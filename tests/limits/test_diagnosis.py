@@ -38,7 +38,6 @@ STREAMS = row("streams-x2", "streams", 1.0, "proven")
         (verdict(), [READER, CPU], ("sender-cpu", "proven")),
         (verdict("small-sends", "open"), [CPU], ("small-sends", "proven")),
         (verdict(near="small-sends"), [CPU], ("small-sends", "proven")),
-        (verdict("fragmentation", "open"), [CPU], ("fragmentation", "proven")),
         (verdict("path-cap", "open"), [FREE], ("path-cap", "suggested")),
         (verdict("sender-cpu", "suggested"), [FREE], ("", "open")),
         (verdict("path-cap", "refuted", "policer"), [FREE], ("policer", "open")),

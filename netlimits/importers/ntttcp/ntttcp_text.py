@@ -40,7 +40,7 @@ class _Run:
 
     @property
     def values(self) -> Values:
-        """What the run says, as XML would."""
+        """Return the run's figures under the names that ntttcp's XML has for them."""
         values = {key("version", ""): "linux"}
         udp = "retrans segs" not in self.totals if self.udp is None else self.udp
         values[key("parameters/udp", "")] = str(udp)

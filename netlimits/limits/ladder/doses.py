@@ -54,7 +54,7 @@ RESOURCES: tuple[Resource, ...] = (
     Resource(
         "sender CPU",
         Intervention("half of the sender's CPUs (a load on each)", "sender_load", 1),
-        ("sender-cpu", "small-sends", "fragmentation"),
+        ("sender-cpu", "small-sends"),
         0.4,  # ×0.76: a program that needs two thirds of a CPU loses as much (classes._cpu.LOADED)
         _shared,
     ),
