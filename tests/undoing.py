@@ -22,7 +22,7 @@ class ListLog:
     def run(self, role: str, command: Command) -> Completed:
         return self._host(role).run(command)
 
-    def begin_change(self, role, commands, then):
+    def begin_change(self, role, commands, then, guarded):
         def changed() -> Changed:
             answers = tuple(self.run(role, command) for command in commands)
             return Changed(answers, tuple(map(self._host(role).run, then)))

@@ -1,10 +1,13 @@
 """The folder on a host for state that outlives the netlimits process: notes, guards, a load."""
 
-FOLDER = (
-    'umask 077; while read -r d _ uid _; do [ "$d" != Uid: ] || break; done </proc/self/status; '
+WHERE = (
+    'while read -r d _ uid _; do [ "$d" != Uid: ] || break; done </proc/self/status; '
     'if [ "$uid" = 0 ]; then d=/run/netlimits; else d="$HOME/.local/state/netlimits"; fi; '
 )
-"""The beginning of a shell script that sets $d to the folder. Root's folder is lost at a reboot.
+"""The part of a shell script that sets $d to the folder. Root's folder is lost at a reboot.
 
 It reads the user id ($uid) from /proc to save a process.
 """
+
+FOLDER = "umask 077; " + WHERE
+"""The beginning of a script that writes there."""

@@ -153,8 +153,9 @@ class Changes:
         commands: tuple[Command, ...],
         about: Any,
         linger: bool = True,
+        guarded: bool = True,
     ) -> Callable[[], tuple[Changed, State]]:
-        """Start commands that change a setting.
+        """Start commands that change a setting; only while it is `guarded`, unless they restore it.
 
         Call the returned function: it waits for their output and the state after them. It raises
         SettingError if the link should be up again after them and is not.
@@ -163,7 +164,7 @@ class Changes:
         for other in MADE_ANEW.get(name, ()):
             self._read_back.pop((role, interface, other), None)
         reads = self._reads_after(interface, name, about, linger)
-        wait = self._log.begin_change(role, commands, reads)
+        wait = self._log.begin_change(role, commands, reads, guarded)
 
         def changed() -> tuple[Changed, State]:
             answers = wait()
@@ -313,7 +314,8 @@ class Changes:
                 return why
             if not (commands := setting.undo(original.interface, target, state)):
                 break
-            _, state = self._begin_change(*original.place, commands, original.state, linger)()
+            restored = self._begin_change(*original.place, commands, original.state, linger, False)
+            _, state = restored()
         differences = setting.differences(original.state, state)
         if not differences:
             return ""

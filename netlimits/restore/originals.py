@@ -47,11 +47,12 @@ class UndoLog(Protocol):
         """Run a command that changes the host of a role."""
 
     def begin_change(
-        self, role: str, commands: Sequence[Command], then: Sequence[Command]
+        self, role: str, commands: Sequence[Command], then: Sequence[Command], guarded: bool
     ) -> Callable[[], Changed]:
         """Start commands that change a host, in order, and then some that read it.
 
-        Call the returned function; it waits for their results.
+        If `guarded`, only while something on the host would undo them. Call the returned function;
+        it waits for their results.
         """
 
     def begin_restore(self, original: Original) -> None:

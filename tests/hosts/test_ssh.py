@@ -121,7 +121,7 @@ def test_a_proxy_command_is_the_way(lab):
     machine = lab.machine("far", "Host far\n ProxyCommand false\n")
     complaint = refusal(machine)
     assert "no SSH with" in complaint
-    assert f"try `ssh -F {machine.ssh_config} far true` by hand" in complaint
+    assert f"`ssh -F {machine.ssh_config} far true` by hand" in complaint
 
 
 def test_an_unknown_host_key_is_refused_with_its_fingerprint_and_what_adds_it(lab):

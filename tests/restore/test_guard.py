@@ -246,6 +246,28 @@ def test_it_waits_on_when_the_deadline_is_moved_on(folder):
     assert folder.words()
 
 
+@pytest.mark.parametrize("passes", [1, 2])
+def test_a_campaign_that_comes_back_while_it_puts_back_keeps_what_it_changes_then(folder, passes):
+    """Otherwise it restored what that campaign had set again, and ended without a guard left."""
+    folder.write(sysctl(first="1"), sysctl(second="2"), patience=1)
+    moves = f"read -r up _ </proc/uptime; echo $((${{up%.*}} + 1000)) >{folder.path}/key.deadline"
+    fake = folder.path / "sysctl"
+    count = f'[ "$(wc -l <{folder.path}/counted)" != {2 * passes - 1} ]'
+    fake.write_text(f"{fake.read_text()}echo >>{folder.path}/counted\n{count} || {{ {moves}; }}\n")
+    folder.deadline(0)
+    process = folder.start()
+    done = ["-w", "net.test.second=2", "-w", "net.test.first=1"] * passes
+    cut = done[:-2]
+    wait(lambda: folder.words() == cut)
+    time.sleep(1.5)
+    assert folder.words() == cut
+    assert process.poll() is None, "it waits for the new time"
+    fake.write_text(fake.read_text().splitlines()[1] + "\n")
+    folder.deadline(0)
+    assert ended(process) == 0
+    assert folder.words()[len(cut) :] == done[:4] * 2
+
+
 def test_it_puts_back_what_was_changed_since_it_began(folder):
     folder.write(sysctl(first="1"), patience=1)
     folder.deadline(1000)
@@ -764,6 +786,41 @@ def test_a_guard_that_fired_is_told_once_and_started_again(place, monkeypatch):
     assert guards.renew(30) == ()
     assert place.look().doing == "watch"
     guards.release()
+
+
+@root
+def test_a_change_after_its_guards_time_is_made_once_a_guard_is_there_again(place, tmp_path):
+    """A slow host was cut off from us by a change that the guard, which had ended, did not undo."""
+    campaign = place.guards(patience=1)
+    campaign.claim()
+    campaign.arm(sysctl())
+    wait(lambda: place.look().doing == "dead", "its time is over")
+    written = tmp_path / "written"
+    change = Command(("sh", "-c", f"cat {place.folder}/*.pid >{written}"))
+    answers = campaign.begin_change("a", [change], [], guarded=True)().answers
+    assert [answer.status for answer in answers] == [0]
+    assert written.read_text().strip().isdigit()
+    assert campaign.fired() == ("a",), "what the guard restored before must be set again"
+    assert campaign.renew(30) == ("a",)
+    assert campaign.fired() == ()
+    campaign.release()
+
+
+@root
+def test_a_change_without_a_guard_that_holds_is_not_made(place, tmp_path, monkeypatch):
+    campaign = place.guards(patience=60)
+    campaign.claim()
+    campaign.arm(sysctl())
+    monkeypatch.setattr(campaign, "_arm", lambda *_: None)
+    os.killpg(place.look().pid, signal.SIGKILL)
+    wait(lambda: place.look().doing == "dead")
+    written = tmp_path / "written"
+    with pytest.raises(HostError, match="a: its guard fires before a change can be made"):
+        campaign.begin_change("a", [Command(("touch", str(written)))], [], guarded=True)()
+    assert not written.exists()
+    campaign.begin_change("a", [Command(("touch", str(written)))], [])()
+    assert written.exists(), "what restores needs none"
+    campaign.release()
 
 
 def test_a_host_that_says_something_else_is_an_error():

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from waiting import wait
 
 from netlimits.hosts.local import local_host
 from netlimits.hosts.login import LoginHost
@@ -65,6 +67,50 @@ def test_a_command_is_run_while_the_claim_is_ours_and_under_its_lock(host, tmp_p
         subprocess.run(("flock", "-w", "10", "/proc/self/ns/net", "true"), check=False).returncode
         == 0
     )
+
+
+GUARDS = {
+    "at work": (1000, "watch", 0),
+    "whose time is over": (0, "watch", scripts.UNGUARDED),
+    "whose time is no number": (None, "watch", scripts.UNGUARDED),
+    "that somebody stopped": (1000, "stopped", scripts.UNGUARDED),
+    "that is gone": (1000, "gone", scripts.UNGUARDED),
+    "without its script": (1000, "no script", scripts.UNGUARDED),
+}
+
+
+@pytest.mark.parametrize("kind", GUARDS)
+def test_a_guarded_command_needs_a_guard(host, tmp_path, monkeypatch, kind):
+    seconds, state, status = GUARDS[kind]
+    claim = tmp_path / f"netlimits-1-{BOOT}.claim"
+    claim.symlink_to(TEXT)
+    guard = tmp_path / f"1-{BOOT}.guard"
+    if state != "no script":
+        guard.touch()
+    uptime = int(float(Path("/proc/uptime").read_text().split()[0]))
+    until = "soon" if seconds is None else uptime + seconds
+    guard.with_suffix(".deadline").write_text(f"{until}\n")
+    process = subprocess.Popen(("sleep", "600"))
+    try:
+        if state == "stopped":
+            process.send_signal(signal.SIGSTOP)
+            wait(lambda: ") T" in Path(f"/proc/{process.pid}/stat").read_text(), "it stopped")
+        if state == "gone":
+            process.kill()
+            process.wait()
+        guard.with_suffix(".pid").write_text(f"{process.pid}\n")
+        command = commands.within(HOLDER, str(claim), Command(("echo", "changed")), guarded=True)
+        home = ("$HOME/.local/state/netlimits", "$ENV{HOME}/.local/state/netlimits")
+        here = [*command.within, command.perl]
+        for each in ("/run/netlimits", *home):
+            here = [words.replace(each, str(tmp_path)) for words in here]
+        *within, perl = here
+        command = replace(command, within=tuple(within), perl=perl)
+        assert same(host, command).status == status
+        assert same(host, command).stdout == ("" if status else "changed\n")
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_the_lock_is_descriptor_9_which_what_stays_behind_closes(host, tmp_path):

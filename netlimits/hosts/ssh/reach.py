@@ -232,8 +232,9 @@ def _explained(endpoint: Endpoint, seconds: float, source: str) -> Iterator[None
             ) from None
         if "SSH protocol banner" in str(error):
             raise ConnectError(
-                f"no SSH with {where}: it closed the connection before it sent its version; sshd "
-                "does so while too many logins are in progress (MaxStartups): try again",
+                f"no SSH with {where}: it closed the connection before it sent its version, as "
+                "sshd does while too many logins are in progress (MaxStartups); try again, then "
+                f"`{endpoint.login}` by hand",
                 transient=True,
             ) from None
         reason = "connection closed" if isinstance(error, EOFError) else one_line(error)[:200]

@@ -39,7 +39,8 @@ class ClaimedLogin:
     """A login on a host, which one or several roles use; `claim` is a path.
 
     If it `leads`, its `hold` keeps the claim alive. Claim and guard are to last `seconds` and end
-    at `until`, in seconds of this machine's clock; 0 if unknown. `turn` is locked to arm the guard.
+    at `until`, in seconds of this machine's clock; 0 if unknown. `turn` is locked to arm the guard,
+    which found that it had `fired`.
     """
 
     roles: list[str]
@@ -50,6 +51,7 @@ class ClaimedLogin:
     turn: Lock = field(default_factory=Lock)
     seconds: float = 0.0
     until: float = 0.0
+    fired: bool = False
 
     def kept(self) -> bool:
         """Return True if the process that keeps the claim lives, or none is needed."""

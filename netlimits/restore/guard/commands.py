@@ -125,9 +125,13 @@ def await_hold(holder: Holder, claim: str) -> Command:
     return _command(scripts.AWAIT, "await", holder.text, claim)
 
 
-def within(holder: Holder, claim: str, command: Command) -> Command:
-    """Return a command that the host runs only while the claim is ours; see `answered`."""
-    words = ("sh", "-c", scripts.WITHIN, "claimed", holder.text, claim)
+def within(holder: Holder, claim: str, command: Command, guarded: bool = False) -> Command:
+    """Return a command that the host runs only while the claim is ours; see `answered`.
+
+    If `guarded`, it runs only while a guard is at work as well; see `unguarded`.
+    """
+    how = "guarded" if guarded else "any"
+    words = ("sh", "-c", scripts.WITHIN, "claimed", holder.text, claim, how)
     deadline = command.deadline + scripts.LOCK_WAIT
     return replace(command, within=words, deadline=deadline, perl=in_perl.WITHIN)
 
@@ -182,6 +186,11 @@ def answered(completed: Completed) -> tuple[bool, str | None]:
         if line == "lost" or line.startswith("lost "):
             return False, line[5:]
     return "fired" in completed.stdout.splitlines(), None
+
+
+def unguarded(completed: Completed) -> bool:
+    """Return True if a command `within` a claim was not run, as no guard was at work."""
+    return bool(completed.command.within) and completed.status == scripts.UNGUARDED
 
 
 def dead(completed: Completed) -> bool:

@@ -36,6 +36,9 @@ OVER = 0.1
 Runs within that time need no renewal: with the usual patience there is one in half a minute.
 """
 
+_TRIES = 3
+"""Number of times that a guard whose time passed before a change is armed again for it."""
+
 NOTHING: Mapping[str, Completed] = {}
 
 RESTORE_SECONDS = 60.0
@@ -135,7 +138,7 @@ class Guards:
             answer, ask = answers.get(self._role(place)), commands.fired(self._holder, place.claim)
             if answer is None or answer.status or answer.timed_out:
                 answer = self._claims.must(place, ask, self._role(place))
-            fired = self._claims.refuse_lost(place, answer)
+            fired = self._claims.refuse_lost(place, answer) or place.fired
             if fired or (place.originals and commands.dead(answer)):
                 place.until = 0.0
             return fired
@@ -156,29 +159,58 @@ class Guards:
 
         Raises HostError otherwise; the command was not run then.
         """
-        place = self._claims.place(role)
-        completed = self._host(role).run(commands.within(self._holder, place.claim, command))
-        self._claims.refuse_lost(place, completed)
-        return completed
+        return self.begin_change(role, [command], ())().answers[0]
 
     def begin_change(
-        self, role: str, changes: Sequence[Command], then: Sequence[Command]
+        self,
+        role: str,
+        changes: Sequence[Command],
+        then: Sequence[Command],
+        guarded: bool = False,
     ) -> Callable[[], Changed]:
         """Start commands that change the host, as `run`, and some that read it right after.
 
-        Call the returned function: it waits for them. The last change and the reads share a round
-        trip; with all changes in it their deadlines would add up.
+        If `guarded`, each is run only while the host's guard would restore it. Call the returned
+        function: it waits for them. The last change and the reads share a round trip; with all
+        changes in it their deadlines would add up.
         """
+        guarded = guarded and self._patience is not None
         *first, last = changes
-        answers = [self.run(role, command) for command in first]
-        place = self._claims.place(role)
-        last = commands.within(self._holder, place.claim, last)
-        wait = self._host(role).begin_in_turn([last, *then])
+        answers = [self._begin(role, command, (), guarded)()[0] for command in first]
+        wait = self._begin(role, last, then, guarded)
 
         def changed() -> Changed:
             answer, *looked = wait()
-            self._claims.refuse_lost(place, answer)
             return Changed((*answers, answer), (*looked,))
+
+        return changed
+
+    def _begin(
+        self, role: str, change: Command, then: Sequence[Command], guarded: bool
+    ) -> Callable[[], Sequence[Completed]]:
+        """Start one change and what reads the host after it; the returned function waits.
+
+        A guard whose time passed before the change is armed again.
+        """
+        place = self._claims.place(role)
+        every = [commands.within(self._holder, place.claim, change, guarded), *then]
+        wait = self._host(role).begin_in_turn(every)
+
+        def changed() -> Sequence[Completed]:
+            answers = wait()
+            self._claims.refuse_lost(place, answers[0])
+            for _ in range(_TRIES):
+                if not commands.unguarded(answers[0]):
+                    return answers
+                with place.turn:
+                    self._arm(place, [*place.originals.values()], role)
+                answers = self._host(role).begin_in_turn(every)()
+                self._claims.refuse_lost(place, answers[0])
+            raise HostError(
+                f"its guard fires before a change can be made: this host needs more time than "
+                f"--guard {self.patience:g}s gives it",
+                host=role,
+            )
 
         return changed
 
@@ -208,7 +240,8 @@ class Guards:
         script = render(self._holder, originals, round(self.patience))
         seconds = max(place.seconds, place.until - _now())
         arm = commands.arm(self._holder, place.claim, seconds, script, note)
-        self._claims.refuse_lost(place, self._claims.must(place, arm, role))
+        if self._claims.refuse_lost(place, self._claims.must(place, arm, role)):
+            place.fired = True
 
     def _leave(self, role: str, note: NoteFile) -> None:
         """Write a note on a host. Raises HostError if that fails."""
@@ -271,7 +304,8 @@ class Guards:
             return False
         until = _now() + min(seconds, guard or seconds)
         answer = self._claims.must(place, command, self._role(place))
-        fired = self._claims.refuse_lost(place, answer)
+        fired = self._claims.refuse_lost(place, answer) or place.fired
+        place.fired = False
         if self._patience and place.originals and commands.unarmed(answer):
             with place.turn:  # somebody removed its script
                 self._arm(place, [*place.originals.values()], self._role(place))

@@ -6,7 +6,7 @@ such Perl gets and returns.
 
 from __future__ import annotations
 
-from netlimits.restore.guard.scripts import LOCK, LOCK_WAIT, LOST
+from netlimits.restore.guard.scripts import LOCK, LOCK_WAIT, LOST, UNGUARDED
 
 _OURS = r"""
 my ($mine, $claim, @words) = @_;
@@ -16,6 +16,17 @@ my $lost = sub {
     return 0 if index($holder, $mine) == 0;
     print "lost $holder\n";
     1;
+};
+my $first = sub { open(my $file, "<", $_[0]) or return ""; <$file> // "" };
+my $whole = sub { $first->($_[0]) =~ /\A([0-9]+)/ ? $1 : 0 };
+my $files = sub {
+    my $key = $claim =~ s{.*/netlimits-}{}sr =~ s/\.claim\z//r;
+    (($> ? "$ENV{HOME}/.local/state/netlimits" : "/run/netlimits") . "/$key", $key);
+};
+my $working = sub {
+    my ($guard) = @_;
+    chomp(my $pid = -f "$guard.pid" ? $first->("$guard.pid") : "");
+    -f "$guard.guard" && $first->("/proc/$pid/stat") =~ /\) [^TtXZ]/;
 };
 """
 
@@ -29,6 +40,11 @@ for (my $until = time + {LOCK_WAIT}; !flock($lock, 6); select(undef, undef, unde
     return 75;
 }}
 return {LOST} if $lost->();
+if (shift(@words) eq "guarded") {{
+    my ($guard) = $files->();
+    return {UNGUARDED} unless $whole->("$guard.deadline") > $whole->("/proc/uptime");
+    return {UNGUARDED} unless $working->($guard);
+}}
 # The program holds the lock as well, as descriptor 9. In this process 9 may be another file.
 Kept::ran(sub {{ POSIX::dup2(fileno $lock, 9); Kept::program(@words) }});
 """
@@ -38,15 +54,12 @@ Kept::ran(sub {{ POSIX::dup2(fileno $lock, 9); Kept::program(@words) }});
 FIRED = (
     _OURS
     + r"""
-my $first = sub { open(my $file, "<", $_[0]) or return ""; <$file> // "" };
-my $key = $claim =~ s{.*/netlimits-}{}sr =~ s/\.claim\z//r;
+my ($guard, $key) = $files->();
 my ($boot) = split /-/, $first->("/proc/sys/kernel/random/boot_id");
 $key =~ /-\Q$boot\E\z/ or print("lost\n"), return 0;
 return 0 if $lost->();
-my $guard = ($> ? "$ENV{HOME}/.local/state/netlimits" : "/run/netlimits") . "/$key";
 print "fired\n" if -e "$guard.log";
-chomp(my $pid = -f "$guard.pid" ? $first->("$guard.pid") : "");
-print "dead\n" unless -f "$guard.guard" && $first->("/proc/$pid/stat") =~ /\) [^TtXZ]/;
+print "dead\n" unless $working->($guard);
 0;
 """
 )

@@ -87,12 +87,19 @@ fed() {{
     status $?
 }}
 
+# restores each setting, as long as the campaign has not come back and extended the time
 restore() {{
 {commands}
 }}
 
 locked() {{ (exec 9<{lock}) 2>/dev/null && exec 9<{lock} && flock -w {lock_wait} 9; }}
 unlocked() {{ exec 9<&-; }}
+still_due() {{
+    locked
+    [ "$due" = due ] || return 0
+    look
+    [ "$left" -le 0 ] || exec sh "$0" watch 9<&- >/dev/null 2>&1
+}}
 
 # sets left: seconds until the deadline, 0 or less when it has passed
 look() {{
@@ -135,10 +142,11 @@ watch)
     done
     ;;
 now)
+    due=$2
     locked
     [ -f "$0" ] || exit 0
     look
-    [ "$2" != due ] || {{ [ "$left" -le 0 ] && ! at_work; }} || exec sh "$0" watch "$3" 9<&-
+    [ "$due" != due ] || {{ [ "$left" -le 0 ] && ! at_work; }} || exec sh "$0" watch "$3" 9<&-
     log=$name.log tries=${{3:-0}}
     [ "$tries" != 0 ] || true >"$log" || log=/dev/null
     unlocked
@@ -151,9 +159,10 @@ now)
         restore
         echo done
     }} >>"$log" 2>&1
-    if [ "$2" = due ] && [ "$failed" -gt 0 ] && [ "$tries" -lt {tries} ]; then
+    if [ "$due" = due ] && [ "$failed" -gt 0 ] && [ "$tries" -lt {tries} ]; then
         exec sh "$0" watch $((tries + 1))
     fi
+    still_due
     ;;
 *)
     echo "usage: sh $0 now"
@@ -207,7 +216,7 @@ def commands(original: Original) -> tuple[Command, ...]:
 def _lines(originals: Sequence[Original]) -> Iterator[str]:
     for original in restore_order(originals):
         yield printable(f"    # {original.role}: {original.interface}: {original.setting}")
-        yield "    locked"
+        yield "    still_due"
         for command in commands(original):
             root = "$root " if command.sudo else ""
             how = f"act {command.deadline:g}"

@@ -11,7 +11,7 @@ own. So a change is made while the claim holds, or not at all.
 
 from __future__ import annotations
 
-from netlimits.model.state_folder import FOLDER
+from netlimits.model.state_folder import FOLDER, WHERE
 from netlimits.restore.guard.claim import PLACES
 from netlimits.restore.notes import NOTES
 
@@ -23,6 +23,9 @@ LOCK_WAIT = 75
 
 LOST = 79
 """Exit status of `WITHIN` if the claim is no longer ours."""
+
+UNGUARDED = 80
+"""Exit status of `WITHIN` if no guard would restore what the command changes."""
 
 KEY = r"""
 read -r boot </proc/sys/kernel/random/boot_id
@@ -90,17 +93,40 @@ _OURS = _IS_OURS + "lock\n" + _REFUSED
 _CLAIMED = FOLDER + _KEY_OF_CLAIM + HELD + _LOCK + _GUARD + "woken\n" + _OURS
 """The head of scripts that act under the lock, only while the claim is ours."""
 
+_AT_WORK = r"""
+working() {
+    state=
+    [ ! -f "$f.pid" ] || { read -r pid <"$f.pid"; read -r state <"/proc/$pid/stat"; } 2>/dev/null
+    [ -f "$f.guard" ] || return 1
+    case $state in *") "[!TtXZ]*) return 0 ;; esac
+    return 1
+}
+"""
+"""Define `working`: the guard has its script and a process that nobody stopped."""
+
 WITHIN = (
     _LOCK
     + _IS_OURS
+    + _AT_WORK
     + rf"""
 lock
 ours || {{ lost; exit {LOST}; }}
-shift 2
+if [ "$3" = guarded ]; then
+    {WHERE}
+    f=${{claim##*/netlimits-}}; f=$d/${{f%.claim}} until=
+    {{ read -r until <"$f.deadline"; }} 2>/dev/null
+    case $until in "" | *[!0-9]*) until=0 ;; esac
+    [ "$until" -gt "$up" ] && working || exit {UNGUARDED}
+fi
+shift 3
 exec "$@"
 """
 )
-"""Run the following words if the claim is ours, and keep the lock until they end."""
+"""Run the words after $3 if the claim is ours, and keep the lock until they end.
+
+If $3 is `guarded`, also if a guard is at work whose time is to come. A guard restores under the
+same lock, so what is changed here is restored even if its time comes the next moment.
+"""
 
 # A process that systemd starts belongs to no login's session, so that no logout ends it. It
 # would see the machine's own network and files, so it will not do inside a namespace.
@@ -251,13 +277,12 @@ FIRED = (
     FOLDER
     + _KEY_OF_CLAIM
     + _IS_OURS
+    + _AT_WORK
     + _REFUSED
     + r"""
 f=$d/$key
 [ ! -e "$f.log" ] || echo fired
-state=
-[ ! -f "$f.pid" ] || { read -r pid <"$f.pid"; read -r state <"/proc/$pid/stat"; } 2>/dev/null
-case $state in *") "[!TtXZ]*) [ -f "$f.guard" ] || echo dead ;; *) echo dead ;; esac
+working || echo dead
 """
 )
 """Print `fired` if the guard restored something since it was armed, and `dead` if none is at work.
