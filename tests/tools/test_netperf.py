@@ -215,6 +215,7 @@ def test_what_netperf_says_in_silence_is_a_failed_run_with_its_reason(case):
         (text("omni-tcp-k.txt")[:-2], "ends in the middle of a line: "),
         ("Killed\nby a wrapper\n", "no figures but: Killed by a wrapper$"),
         (edited("omni-tcp-k.txt", REMOTE_CPU_COUNT="-2"), "REMOTE_CPU_COUNT=-2; install one version"),
+        (edited("omni-tcp-k.txt", REMOTE_CPU_UTIL="88.3", REMOTE_CPU_PEAK_UTIL="86.1"), "86.1 % of netserver's busiest"),
     ],
 )  # fmt: skip
 def test_output_that_cannot_be_read_is_said_as_it_was_printed(text_of_run: str, problem: str):
@@ -265,6 +266,15 @@ def test_of_tcp_crr_the_servers_own_cpu_is_not_asked_for():
 )
 def test_an_option_that_took_is_a_measurement(extra, option):
     assert netperf.read(done(edited("omni-tcp-k.txt", **extra)), {**TCP, **option}).figures
+
+
+def test_with_confidence_the_busiest_cpu_may_be_below_the_mean_of_all_iterations():
+    extra = {"THROUGHPUT_CONFID": "2.5", "CONFIDENCE_INTERVAL": "5.0", "CONFIDENCE_ITERATION": "3"}
+    cpu = {"REMOTE_CPU_UTIL": "88.3", "REMOTE_CPU_PEAK_UTIL": "86.1"}
+    read = netperf.read(
+        done(edited("omni-tcp-k.txt", **extra, **cpu)), {**TCP, "confidence": "99,5"}
+    )
+    assert read.figures
 
 
 def test_each_of_the_175_selectors_has_a_column_of_its_own():
