@@ -3,8 +3,7 @@
 Datagrams from one host to the other meet one planted cause each time: netfilter, a shaper's queue,
 a socket's buffer, the backlog, a tc filter, a closed port, a wrong checksum; and none. Printed: the
 share of the counted drops that have the right reason, and their number over that of the counter.
-With `--cost`: what a drop costs, by the datagrams that a sender gets rid of in a second while all
-are dropped, with drops counted and without, in pairs.
+With `--cost`: the receiver's CPU time a drop, with drops counted and without, in pairs.
 
     sudo .venv/bin/python benchmarks/drops.py [--machines] [--datagrams 20000] [--rounds 3] [--cost]
 """
@@ -18,6 +17,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
+from netlimits.analysis.statistics import intervals
 from netlimits.errors import CommandFailed, ToolFailure
 from netlimits.evidence import drops
 from netlimits.experiment import hosts_file
@@ -258,27 +260,40 @@ def cost(
     machines: Mapping[str, hosts_file.Machine],
     arguments: argparse.Namespace,
 ) -> None:
-    """Print the time that datagrams to a closed port take with drops counted, and without."""
+    """Print the receiver's CPU time a datagram to a closed port, with drops counted and without."""
     to, count, cause = (
         machines["receiver"].address or "",
         arguments.datagrams,
         CAUSES["closed port"],
     )
+
+    def once() -> tuple[float, float]:
+        """Datagrams/s, and the receiver's CPU microseconds for each."""
+        before = busy(hosts["receiver"])
+        seconds = sent(hosts["sender"], to, count, cause)
+        return count / seconds, 1e6 * (busy(hosts["receiver"]) - before) / count
+
     costs = []
-    for _ in range(arguments.rounds):
-        bare = sent(hosts["sender"], to, count, cause)
-        times: list[float] = []
+    for number in range(arguments.rounds):
+        pair: dict[bool, tuple[float, float]] = {}
+        for counting in (True, False) if number % 2 else (False, True):
+            if counting:
+                counted(hosts["receiver"], lambda pair=pair: pair.update({True: once()}))
+            else:
+                pair[False] = once()
+        costs.append(pair[True][1] - pair[False][1])
+        for counting, (rate, each) in sorted(pair.items()):
+            how = "with drops counted" if counting else "without"
+            print(f"{how}: {rate:,.0f} datagrams/s, {each:.2f} us each", flush=True)
+    estimate, low, high = intervals.mean(np.array(costs))[:3]
+    print(f"counting costs {estimate:.2f} [{low:.2f}, {high:.2f}] us a drop")
+    print(f"of 100,000 drops/s that is {10 * estimate:.1f} % of one CPU")
 
-        def act(times: list[float] = times) -> None:
-            times.append(sent(hosts["sender"], to, count, cause))
 
-        counted(hosts["receiver"], act)
-        costs.append((times[0] - bare) / count)
-        print(f"{count / bare:,.0f} datagrams/s, with drops counted {count / times[0]:,.0f}: "
-              f"{1e9 * costs[-1]:.0f} ns a drop", flush=True)  # fmt: skip
-    middle = sorted(costs)[len(costs) // 2]
-    print(f"median {1e9 * middle:.0f} ns a drop; of 100,000 drops a second that is "
-          f"{100 * 1e5 * middle:.1f} % of one CPU")  # fmt: skip
+def busy(host: Host) -> float:
+    """Return the seconds that the host's CPUs have been busy."""
+    ticks = [int(word) for word in sh(host, "head -n 1 /proc/stat").split()[1:9]]
+    return (sum(ticks) - ticks[3] - ticks[4]) / 100
 
 
 if __name__ == "__main__":
