@@ -5,7 +5,8 @@
 
 Reads labelled runs that verdicts.py, situations.py (`verdicts.py --keep`) and diagnose.py left in
 folders. Each run without a change that is undetermined names up to two classes with a score; they
-are counted by place and score. `--write` stores the counts in netlimits/limits/calibration.json,
+are counted by place and score. So are the verdicts of whole campaigns: how often the class is right
+that they name, or name first. `--write` stores the counts in netlimits/limits/calibration.json,
 from which `explain` quotes them.
 """
 
@@ -16,6 +17,7 @@ import datetime
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,7 @@ from netlimits.errors import DataError
 from netlimits.limits import proof
 from netlimits.limits.calibration import FILE, NAMED
 from netlimits.limits.evidence import evidence_of
-from netlimits.limits.verdicts import UNDETERMINED, of_run
+from netlimits.limits.verdicts import UNDETERMINED, of_configuration, of_run
 
 EDGES = (0.9, 0.75, 0.5, 0.0)
 """Lowest scores of the bins."""
@@ -58,10 +60,21 @@ def of_diagnoses(folder: Path) -> Iterator[Labelled]:
             yield folder / case.name / name, right, {}
 
 
-def counted(labelled: Sequence[Labelled]) -> tuple[Counter[tuple[int, float, bool]], int, int]:
-    """Return the counts by place, lowest score of the bin, and right; runs, and undetermined."""
-    counts: Counter[tuple[int, float, bool]] = Counter()
-    runs = undetermined = 0
+@dataclass
+class Counts:
+    """Counts of labelled runs, and of campaigns without a change."""
+
+    runs: int = 0
+    undetermined: int = 0
+    of_scores: Counter[tuple[int, float, bool]] = field(default_factory=Counter)
+    """By place, lowest score of the bin, and right."""
+    of_campaigns: Counter[tuple[bool, bool]] = field(default_factory=Counter)
+    """By: a class is told; it, or else the likeliest, is right."""
+
+
+def counted(labelled: Sequence[Labelled]) -> Counts:
+    """Count how often verdicts are right."""
+    counts = Counts()
     for path, right, values in labelled:
         if not (path / "journal.jsonl").exists():
             continue
@@ -69,17 +82,23 @@ def counted(labelled: Sequence[Labelled]) -> tuple[Counter[tuple[int, float, boo
             frame, evidence = evidence_of(nl.open(path))
         except DataError:
             continue  # no run is ok
+        every = []
         for index, row in proof.bare(frame).iterrows():
             if any(str(row[name]) != value for name, value in values.items()):
                 continue
-            verdict = of_run(evidence[index])
-            runs += 1
-            undetermined += verdict.limit == UNDETERMINED
+            every.append(verdict := of_run(evidence[index]))
+            counts.runs += 1
+            counts.undetermined += verdict.limit == UNDETERMINED
             for place, name in enumerate(verdict.likely[:NAMED], 1):
                 if verdict.limit == UNDETERMINED:
                     edge = next(e for e in EDGES if verdict.scores[name] >= e)
-                    counts[place, edge, name in right] += 1
-    return counts, runs, undetermined
+                    counts.of_scores[place, edge, name in right] += 1
+        if every:
+            verdict = of_configuration(every)
+            told = verdict.limit != UNDETERMINED
+            named = verdict.limit if told else next(iter(verdict.likely), "")
+            counts.of_campaigns[told, named in right] += 1
+    return counts
 
 
 def main() -> None:
@@ -93,13 +112,17 @@ def main() -> None:
     labelled = [
         each for name, of in sources.items() for folder in given[name] for each in of(folder)
     ]
-    counts, runs, undetermined = counted(labelled)
-    print(f"labelled runs: {runs}", f"undetermined: {undetermined}", "", sep="\n")
+    counts = counted(labelled)
+    print(f"labelled runs: {counts.runs}", f"undetermined: {counts.undetermined}", sep="\n")
+    for told, what in ((True, "with a class"), (False, "undetermined")):
+        right, wrong = counts.of_campaigns[told, True], counts.of_campaigns[told, False]
+        print(f"campaigns {what}: {right} of {right + wrong} right")
+    print()
     print("| place | score from | runs | right |", "|---|---|---|---|", sep="\n")
     bins: list[dict[str, Any]] = []
     for place in range(1, NAMED + 1):
         for edge in EDGES:
-            right, wrong = counts[place, edge, True], counts[place, edge, False]
+            right, wrong = (counts.of_scores[place, edge, yes] for yes in (True, False))
             print(f"| {place} | {edge:g} | {right + wrong} | {right} |")
             bins.append({"place": place, "least": edge, "right": right, "labelled": right + wrong})
     if given["write"]:
@@ -108,8 +131,8 @@ def main() -> None:
             "what": "undetermined runs of known cause, by place and score of the class named",
             "benchmarks": f"benchmarks/calibration.py, of labelled {names}",
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-            "runs": runs,
-            "undetermined": undetermined,
+            "runs": counts.runs,
+            "undetermined": counts.undetermined,
         }
         lines = ",\n  ".join(map(json.dumps, bins))
         FILE.write_text(f'{{"source": {json.dumps(source, indent=1)},\n "bins": [\n  {lines}]}}\n')
