@@ -210,6 +210,14 @@ class Journal:
             event for event in self._having(b'"extended"', begin) if event["event"] == "extended"
         ]
 
+    def changes(self) -> list[dict[str, Any]]:
+        """Return every event about a setting that was changed or restored."""
+        return [
+            event
+            for event in self._having(b'"setting"')
+            if event["event"] in ("found", "put_back", "forgotten")
+        ]
+
     def additions(self) -> list[dict[str, Any]]:
         """Return `added` of every `imported` event that has it."""
         return [event["added"] for event in self._having(b'"added"') if "added" in event]

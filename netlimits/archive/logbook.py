@@ -131,6 +131,14 @@ class Logbook:
             return {record.run.number: record.run for record in self.records()}
         return {run.number: run for run in self.plan.runs()}
 
+    @cached_property
+    def configurations(self) -> Mapping[str, Run]:
+        """The first run of each configuration, by its hash."""
+        first: dict[str, Run] = {}
+        for run in self.runs.values() if self.imported else self.plan.runs():
+            first.setdefault(run.config, run)
+        return first
+
     def runs_of(self, numbers: Collection[int]) -> Mapping[int, Run]:
         """Return number -> run of these runs, without keeping all of a large plan."""
         if self.imported:
@@ -142,6 +150,12 @@ class Logbook:
         attempts = records.records(self.archive)
         self.check_imported(len({record.run.number for record in attempts}))
         return attempts
+
+    def records_of(self, runs: Collection[int]) -> list[Record]:
+        """Return the attempts at these runs, as `records`, without the others in memory."""
+        if self.imported:
+            return [record for record in self.records() if record.run.number in runs]
+        return records.of_runs(self.archive, runs)
 
     def check_imported(self, runs: int) -> None:
         """Raise ArchiveError if the number of imported runs differs from campaign.json."""

@@ -191,9 +191,7 @@ class Campaign(Logbook):
         chosen = self.ok_runs() if runs is None else list(runs)
         if not chosen:
             raise ArchiveError(f"{self.path}: no run is ok, so there is no timeline")
-        last = {record.run.number: record for record in self.records()}
-        if missing := [number for number in chosen if number not in last]:
-            raise ArchiveError(f"{self.path}: there was no run {missing[0]}")
+        last = self._last_of(chosen)
         tables = [
             self._timeline(last[number]).assign(**last[number].run.values) for number in chosen
         ]
@@ -211,11 +209,16 @@ class Campaign(Logbook):
         frame.insert(0, "run", record.run.number)
         return frame
 
+    def _last_of(self, runs: Collection[int]) -> dict[int, Record]:
+        """Return the last attempt at each of these runs. Raises ArchiveError for one without."""
+        last = {record.run.number: record for record in self.records_of({*runs})}
+        if missing := [number for number in runs if number not in last]:
+            raise ArchiveError(f"{self.path}: there was no run {missing[0]}")
+        return last
+
     def _attempt(self, run: int, attempt: int | None) -> Record:
         """Return an attempt at a run, by default the last. Raises ArchiveError without one."""
-        attempts = [
-            r for r in self.records() if r.run.number == run and attempt in (None, r.attempt)
-        ]
+        attempts = [r for r in self.records_of([run]) if attempt in (None, r.attempt)]
         if not attempts:
             which = f"run {run}" if attempt is None else f"attempt {attempt} at run {run}"
             raise ArchiveError(f"{self.path}: there was no {which}")
@@ -232,13 +235,10 @@ class Campaign(Logbook):
             ArchiveError: A run or its trace is missing, or no run is ok.
             DataError: A trace cannot be read.
         """
-        last = {record.run.number: record for record in self.records()}
-        ok = sorted(n for n, r in last.items() if r.status == "ok" and not r.run.profiled)
-        chosen = ok if runs is None else list(runs)
-        if missing := [number for number in chosen if number not in last]:
-            raise ArchiveError(f"{self.path}: there was no run {missing[0]}")
+        chosen = self.ok_runs() if runs is None else list(runs)
         if not chosen:
             raise ArchiveError(f"{self.path}: no run is ok, so there is no trace")
+        last = self._last_of(chosen)
         attempts = [last[run] for run in chosen]
         tables = [
             self._trace(record, role).assign(run=record.run.number, **record.run.values)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from typing import Any
 
 import msgspec
 
+from netlimits.archive.formats import PartFooter
 from netlimits.archive.history import CUT_OFF, Attempt, Event, History, OpenChanges
 from netlimits.archive.journal import Head, Journal
+from netlimits.archive.parts import reach
 from netlimits.archive.store import Archive
 from netlimits.model import ControllerCost, Record, Run
 
@@ -23,6 +25,28 @@ def records(archive: Archive) -> list[Record]:
     history = _Records()
     archive.fold(history).close(include_running=True)
     return [*history.latest.values()]
+
+
+def of_runs(archive: Archive, runs: Collection[int]) -> list[Record]:
+    """Return the last version of every attempt at these runs, in the order of starts.
+
+    Reads only the sections of the journal that may have one. Raises ArchiveError as `Archive.fold`
+    does.
+    """
+    latest: dict[Attempt, Record] = {}
+    parts = archive.parts()
+    for before, part in zip((None, *parts), parts, strict=False):
+        low, high = part.about["runs"] or (1, 0)
+        if any(low <= run <= high for run in runs):
+            history = _Records(before.about if before else None, runs)
+            for _, event in archive.journal.events(part.begin, part.end.size):
+                history.add(event)
+            history.close(include_running=False)
+            latest |= history.latest
+    last, highest = reach(parts)
+    history = _Records(last.about if last else None, runs)
+    archive.fold(history, last, highest).close(include_running=True)
+    return [*(latest | history.latest).values()]
 
 
 def example(archive: Archive) -> Record | None:
@@ -58,14 +82,18 @@ def between(journal: Journal, begin: Head, end: int) -> list[Record]:
 
 
 class _Records(History):
-    """A history that keeps the latest record of each attempt."""
+    """A history that keeps the latest record of each attempt, of all runs or some."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(
+        self, before: PartFooter | None = None, runs: Collection[int] | None = None
+    ) -> None:
         self.latest: dict[Attempt, Record] = {}
+        self._runs = runs
+        super().__init__(before)
 
     def keep(self, event: Event) -> None:
-        self.latest[event["run"], event["attempt"]] = record(event)
+        if self._runs is None or event["run"] in self._runs:
+            self.latest[event["run"], event["attempt"]] = record(event)
 
 
 def unfinished(archive: Archive) -> tuple[Event, ...]:

@@ -6,7 +6,7 @@ The requested contrast comes first, then the limits of the runs, then their cost
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -96,11 +96,13 @@ def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> I
         )
 
 
-def regimes_of(report: Sequence[Mapping[str, Any]], frame: pd.DataFrame) -> list[Answer]:
+def regimes_of(
+    report: Sequence[Mapping[str, Any]], read: Callable[[], pd.DataFrame]
+) -> list[Answer]:
     """Return the sizes of sends that packets per second limit, and those that bytes limit.
 
-    Only a report that draws them asks for them. Sizes beyond those measured are left out. Runs
-    that determine none give no sentence; the chart says why.
+    Only a report that draws them asks for them, and then the runs are `read`. Sizes beyond those
+    measured are left out. Runs that determine none give no sentence; the chart says why.
     """
     told = []
     for entry in report:
@@ -108,6 +110,7 @@ def regimes_of(report: Sequence[Mapping[str, Any]], frame: pd.DataFrame) -> list
             continue
         with suppress(DataError):
             options = {key: entry[key] for key in ("of", "size", "pool") if key in entry}
+            frame = read()
             fit = regimes(frame, **options)
             sizes = frame[options.get("size", "send_size")]
             clauses = []

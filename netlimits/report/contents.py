@@ -157,15 +157,14 @@ def changes(campaign: Campaign) -> Iterator[Change]:
     """Yield every setting that the campaign changed, and when it was restored."""
     states: dict[tuple[str, str, str], Any] = {}
     back: dict[tuple[str, str, str], str] = {}
-    for event in campaign.archive.events():
-        if event["event"] in ("found", "put_back", "forgotten"):
-            place = (event["role"], event["interface"], event["setting"])
-            if event["event"] == "found":
-                states[place] = {**event["state"], **states.get(place, {})}
-                back.pop(place, None)
-            else:
-                answer = "yes" if event["event"] == "put_back" else "no, given up"
-                back[place] = f"{answer}, {_utc(event.get('at'))}"
+    for event in campaign.archive.journal.changes():
+        place = (event["role"], event["interface"], event["setting"])
+        if event["event"] == "found":
+            states[place] = {**event["state"], **states.get(place, {})}
+            back.pop(place, None)
+        else:
+            answer = "yes" if event["event"] == "put_back" else "no, given up"
+            back[place] = f"{answer}, {_utc(event.get('at'))}"
     wanted = _wanted(campaign)
     for (role, interface, setting), state in states.items():
         yield Change(
@@ -181,11 +180,7 @@ def changes(campaign: Campaign) -> Iterator[Change]:
 def _wanted(campaign: Campaign) -> Mapping[tuple[str, str], list[str]]:
     """Return (role, setting) -> the different values that configurations need, as text."""
     values: dict[tuple[str, str], list[str]] = {}
-    configs: set[str] = set()
-    for run in campaign.runs.values() if campaign.experiment.settings else ():
-        if run.config in configs:
-            continue
-        configs.add(run.config)
+    for run in campaign.configurations.values() if campaign.experiment.settings else ():
         for use in campaign.plan.setup(run.values).settings:
             for role in use.roles:
                 words = values.setdefault((role, use.name), [])

@@ -38,7 +38,10 @@ def profiles(campaign: Campaign) -> Iterator[RoleProfile]:
 
     Raises ArchiveError if raw output is damaged.
     """
-    last = {r.run.number: r for r in campaign.records() if r.run.profiled}
+    if campaign.imported or not campaign.plan.profiled_runs():
+        return
+    profiled = {run.number for run in campaign.plan.runs() if run.profiled}
+    last = {record.run.number: record for record in campaign.records_of(profiled)}
     by_config: dict[str, list[Record]] = {}
     for record in last.values():
         if record.status == "ok":

@@ -520,6 +520,16 @@ def test_chosen_attempts_are_rows_of_the_frame(out):
     pd.testing.assert_frame_equal(rows, wanted, check_dtype=False)
 
 
+def test_records_of_some_runs_are_those_of_all(out):
+    campaign = reader.open(out)
+    every = campaign.records()
+    assert len(campaign.archive.parts()) > 1
+    numbers = sorted({record.run.number for record in every})
+    for some in ({numbers[0]}, {numbers[-1]}, {*numbers[::3]}, {*numbers}, {max(numbers) + 1}):
+        expected = [record for record in every if record.run.number in some]
+        assert campaign.records_of(some) == expected
+
+
 def test_an_attempt_that_was_parsed_again_is_in_one_piece(tmp_path):
     campaign = with_raw_output(tmp_path / "out")
     for _ in range(2):

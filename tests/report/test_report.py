@@ -155,16 +155,18 @@ def test_the_answer_gives_the_sizes_that_packets_per_second_limit() -> None:
         local_send_throughput_mbps=8e3 * frame["send_size"] / times,
     )  # fmt: skip
     report = [{"table": "summary"}, {"chart": "packet_rate"}]
-    (told,) = regimes_of(report, frame)
+    (told,) = regimes_of(report, lambda: frame)
     assert told.text == (
         "Packets per second limit the throughput of sends up to 53 bytes [53, 53]; "
         "bytes limit the throughput of sends from 1000 bytes [1000, 1000] on."
     )
     assert answers([], sizes=[told]) == [told]
-    (measured,) = regimes_of(report, frame.query("64 <= send_size"))
+    (measured,) = regimes_of(report, lambda: frame.query("64 <= send_size"))
     assert measured.text.startswith("Bytes limit"), "no size is named that is smaller than all runs"
-    assert not regimes_of(report, frame.query("send_size < 256")), "two sizes determine none"
-    assert not regimes_of(report[:1], frame)
+    assert not regimes_of(report, lambda: frame.query("send_size < 256")), (
+        "two sizes determine none"
+    )
+    assert not regimes_of(report[:1], lambda: frame)
 
 
 def test_it_is_its_owners_alone_and_needs_a_folder(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from netlimits.archive.reader import Campaign
+    from netlimits.model import Run
 
 
 FAINT_RUNS = 10
@@ -239,6 +240,7 @@ def _data(
         return
     run = options.pop("run", None)
     chosen = _first_of_each(results.campaign) if run is None else {run: ""}
+    runs = results.campaign.runs_of({*chosen})
     for number, suffix in chosen.items():
         frame = (
             results.campaign.traces([number], role)
@@ -246,7 +248,7 @@ def _data(
             else frames.one_run(interim, number).copy()
         )
         limit = f", limited by {limits[number]}" if number in limits else ""
-        frame.attrs["run"] = _about(results.campaign, number) + limit
+        frame.attrs["run"] = _about(results.campaign, runs[number]) + limit
         yield suffix, frame
 
 
@@ -263,14 +265,16 @@ def _timelines(
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield the timelines of one run, or of the runs of each configuration together."""
     runs = {run: ""} if run is not None else _first_of_each(campaign)
-    ok = campaign.ok_runs() if run is None else []
+    alike = {} if run is not None else _ok_of_each(campaign, FAINT_RUNS)
+    together = {same[0]: same for same in alike.values()}
+    of_plan = campaign.runs_of({*runs})
     for number, suffix in runs.items():
-        same = [n for n in ok if campaign.runs[n].config == campaign.runs[number].config]
+        same = together.get(number, [])
         try:
-            frame = campaign.timelines(same[:FAINT_RUNS] or [number])
+            frame = campaign.timelines(same or [number])
         except ArchiveError as error:
             raise DataError(str(error)) from None
-        run_name, _, about = _about(campaign, number).partition(", ")
+        run_name, _, about = _about(campaign, of_plan[number]).partition(", ")
         limit = f"limited by {limits[number]}" if number in limits else ""
         words = [run_name if len(same) < 2 else "", about, limit]
         frame.attrs["run"] = ", ".join(filter(None, words))
@@ -289,34 +293,45 @@ def _limits(results: Results) -> Mapping[int, str]:
 
 def _first_of_each(campaign: Campaign) -> Mapping[int, str]:
     """Return the first ok run of each configuration, mapped to a name for its file."""
-    first: dict[str, int] = {}
-    for number in campaign.ok_runs():
-        first.setdefault(campaign.runs[number].config, number)
-    names = {number: _file_name(campaign, number) for number in first.values()}
+    first = {config: same[0] for config, same in _ok_of_each(campaign, 1).items()}
+    names = {number: _file_name(campaign, config) for config, number in first.items()}
     return names if len(names) > 1 else dict.fromkeys(names, "")
+
+
+def _ok_of_each(campaign: Campaign, most: int) -> Mapping[str, list[int]]:
+    """Return the first `most` ok runs of each configuration, in the order of their numbers."""
+    from netlimits.analysis.frames import counted
+
+    frame = counted(campaign.frame(("status", "config"))).drop_duplicates("run", keep="last")
+    runs = frame.loc[frame["status"] == "ok", ["run", "config"]].sort_values("run")
+    first = runs.groupby("config", sort=False, observed=True).head(most)
+    numbers: dict[str, list[int]] = {}
+    for number, config in zip(first["run"], first["config"], strict=True):
+        numbers.setdefault(str(config), []).append(int(number))
+    return numbers
 
 
 def _factors(campaign: Campaign) -> list[str]:
     """Return the factors that differ between the runs, without derived values."""
     experiment = campaign.experiment
     named = [*experiment.factors, *(name for group in experiment.zips for name in group)]
-    runs = list(campaign.runs.values())
+    runs = list(campaign.configurations.values())
     return [name for name in named if len({str(run.values.get(name)) for run in runs}) > 1]
 
 
-def _file_name(campaign: Campaign, run: int) -> str:
-    values = campaign.runs[run].values
+def _file_name(campaign: Campaign, config: str) -> str:
+    values = campaign.configurations[config].values
     words = [f"{name}-{values[name]}" for name in _factors(campaign) if values[name] is not None]
     return re.sub(r"[^\w.+-]+", "-", "-".join(words))
 
 
-def _about(campaign: Campaign, run: int) -> str:
+def _about(campaign: Campaign, run: Run) -> str:
     """Return a run in words: "run 3, MTU 1500 bytes, GRO on"."""
     from netlimits.analysis import wording
 
-    words = [f"run {run}"]
+    words = [f"run {run.number}"]
     for name in _factors(campaign):
-        value = campaign.runs[run].values[name]
+        value = run.values[name]
         if value is not None:
             unit = wording.FACTOR_UNITS.get(name, "")
             words.append(f"{wording.name(name)} {wording.text(value)} {unit}".strip())

@@ -73,7 +73,7 @@ def _page(results: Results) -> Page:
             campaign.experiment.derived,
             quoted(results.path),
             _compared(results, missing),
-            regimes_of(campaign.experiment.report, campaign.frame()),
+            regimes_of(campaign.experiment.report, campaign.frame),
         ),
         tables=[_exhibit(title, table) for title, table in [*summaries, *_dropped(results)]],
         figures=list(_figures(drawing.marked(results), missing)),
