@@ -42,6 +42,13 @@ from netlimits.metrics import Metric
 from netlimits.model import SIDE, SIDES
 
 
+_PLACES = ("block", "campaign")
+"""Columns that say which block or session a run belongs to."""
+
+_ENDED = ("status", "reason")
+"""Columns that say how a run ended."""
+
+
 def compare(
     before: Runs,
     after: Runs,
@@ -95,18 +102,23 @@ def compare(
     if all(side.empty for side in good):
         frames.usable(sketches[0])  # raises, with the reason
     factors = sides.factors(good, outcomes, among)
+    metrics = _metrics(good[1] if good[0].empty else good[0], of)
+    figures = [*_PLACES, *(metric.column for metric in metrics)]
     ok = [
-        _configured(*both, factors, ok=True, paired=paired)
+        _configured(*both, factors, figures, ok=True, paired=paired)
         for both in zip(runs_of, good, strict=True)
     ]
-    tried = [_configured(*both, factors, ok=False) for both in zip(runs_of, outcomes, strict=True)]
+    tried = [
+        _configured(*both, factors, _ENDED, ok=False)
+        for both in zip(runs_of, outcomes, strict=True)
+    ]
+    del outcomes  # a copy of every run
     keys = [key for key in tried[0] if key in tried[1]]
     if not keys:
         raise DataError(
             f"no configuration is on both sides: {listed(tried[0], factors)} {called[0]}; "
             f"{listed(tried[1], factors)} {called[1]}"
         )
-    metrics = _metrics(good[1] if good[0].empty else good[0], of)
     inputs = [
         runs if isinstance(runs, Relation) else side
         for runs, side in zip(runs_of, good, strict=True)
@@ -221,11 +233,17 @@ def _metrics(frame: pd.DataFrame, of: str | Sequence[str]) -> list[Metric]:
 
 
 def _configured(
-    runs: Runs, sketch: pd.DataFrame, factors: Sequence[str], *, ok: bool, paired: bool = False
+    runs: Runs,
+    sketch: pd.DataFrame,
+    factors: Sequence[str],
+    columns: Sequence[str],
+    *,
+    ok: bool,
+    paired: bool = False,
 ) -> dict[Key, Configured]:
     if isinstance(runs, Relation):
         return sides.of_relation(runs, factors, ok=ok, paired=paired)
-    return sides.configurations(sketch, factors)
+    return sides.configurations(sketch, factors, columns)
 
 
 def _refuse_infinite(

@@ -17,9 +17,12 @@ transactions) done in the same time; if a tool does not report them, there is no
 formula (netlib.c's calc_service_demand: by ticks, iowait is busy) has columns of its own, with
 `ticks` in their names. If a kernel misses ticks (a CPU that idles for short times, an emulated
 one), /proc/stat's columns add up to less than the time. The missing ticks were busy ones, since
-idle time is measured. Their share is `lost_ticks_pct`:
+idle time is measured. Their share is `lost_ticks_pct`; for each CPU
 
     1 - util = (1 - util by ticks) x (1 - lost share)
+
+A busy CPU misses more than an idle one, so utilization by ticks is the mean of the CPUs' shares,
+as netperf's is, and not the share of all ticks.
 """
 
 from __future__ import annotations
@@ -172,7 +175,7 @@ def use(before: CpuTimes, after: CpuTimes, *, own_s: float = 0.0) -> CpuUse:
     def shares(ticks: Callable[[list[int]], int]) -> list[float]:
         return [100 * ticks(g) / sum(g) if sum(g) else 0.0 for g in grown]
 
-    by_ticks = sum(sum(g) - g[IDLE] for g in grown) / (sum(map(sum, grown)) or 1)
+    by_ticks = sum(shares(lambda g: sum(g) - g[IDLE])) / count / 100
     softirq = shares(lambda g: g[SOFTIRQ])
     counted = sum(map(sum, grown)) / HZ / count / seconds
     own_s = min(own_s, sum(busy))

@@ -17,16 +17,21 @@ READ = ("grep", "-rs", "", "/proc/sys/net")
 _LINE = re.compile(r"^/proc/sys/(?P<path>net/[^:]+(?::[^/:]+/[^:]+)*):(?P<value>.*)$")
 
 PERL = r"""
-my @lines;
+my (@lines, $text);
 my $shown = sub {
     my ($path) = @_;
-    open(my $file, "<:raw", $path) or return 1;
-    my ($text, $read) = ("");
-    1 while $read = sysread($file, $text, 8192, length $text);
-    return !$!{EISDIR} unless defined $read;
-    return 1 if $text eq "";
-    $text =~ s/\n\z//;
-    push @lines, map { "$path:$_\n" } $text eq "" ? ("") : split(/\n/, $text, -1);
+    my ($read, $folder);
+    for my $size (1024, 65536) {
+        my $file = POSIX::open($path, 0);
+        return 1 unless defined $file;
+        $read = POSIX::read($file, $text, $size);
+        $folder = !defined $read && $!{EISDIR};
+        POSIX::close($file);
+        last if !$read || $read < 512;
+    }
+    return !$folder unless $read;
+    chop $text if substr($text, -1) eq "\n";
+    push @lines, index($text, "\n") < 0 ? "$path:$text\n" : map { "$path:$_\n" } split(/\n/, $text, -1);
     1;
 };
 my $tree = sub {
@@ -44,7 +49,9 @@ my $tree = sub {
 """A Perl equivalent: `$tree->("/proc/sys/net")` appends to `@lines` what READ prints.
 
 The optional second argument filters names: it gets a folder and the names in it. Print all lines in
-one call: printing one at a time takes a running Perl longer than reading all sysctls.
+one call: printing one at a time takes a running Perl longer than reading all sysctls. Each
+read is of a whole sysctl, for which the kernel clears a buffer of the size that is asked for.
+POSIX's calls take a third of the time of `open` and `sysread`.
 """
 
 PASSING = re.compile(

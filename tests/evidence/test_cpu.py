@@ -122,6 +122,15 @@ def test_ticks_that_a_kernel_missed_are_the_difference_between_idle_time_and_tic
     assert 100 - used.util_pct == pytest.approx((100 - used.ticks_pct) * 0.9)
 
 
+def test_each_cpu_counts_the_same_by_ticks_however_many_it_missed():
+    """One CPU is busy and counts 50 of 100 ticks, the other is idle and counts all."""
+    before = "100.0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\n"
+    after = "101.0 0\ncpu0 50 0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 100 0 0 0 0 0 0\n"
+    used = cpu.use(stat(before), stat(after))
+    assert used.ticks_pct == pytest.approx(50.0)
+    assert used.lost_ticks_pct == pytest.approx(25.0)
+
+
 @given(st.lists(st.tuples(*[st.integers(0, 10**6)] * 8), min_size=1, max_size=8))
 def test_utilization_stays_within_0_and_100(ticks):
     zero = "0.0 0.0\n" + "".join(f"cpu{n} 0 0 0 0 0 0 0 0 0 0\n" for n in range(len(ticks)))

@@ -44,9 +44,9 @@ def factors(
     Raises:
         DataError: One side lacks a factor.
     """
-    both = _joined([side for side in sides if len(side)])
+    both = _joined([side for side in sides if len(side)], among)
     names = list(pooling.left_out(both, [], among))
-    every = _joined([side for side in tried if len(side)])
+    every = _joined([side for side in tried if len(side)], among)
     here = [name for name in names if name in every.columns]
     failed = every[every["status"] != "ok"] if "status" in every.columns else every[:0]
     names += [
@@ -63,13 +63,19 @@ def factors(
     return names
 
 
-def _joined(sides: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def _joined(sides: Sequence[pd.DataFrame], among: Sequence[str] | None) -> pd.DataFrame:
+    """Join the sides; of known factors (`among`) one run of each configuration shows all."""
+    if among is not None:
+        sides = [s.drop_duplicates("config") if "config" in s.columns else s for s in sides]
     return joining.stacked([side.drop(columns=["campaign"], errors="ignore") for side in sides])
 
 
-def configurations(side: pd.DataFrame, factors: Sequence[str]) -> dict[Key, Configured]:
-    """Return each configuration of a side with its runs."""
-    return {_written(values): runs for values, runs in frames.groups(side, factors) if len(runs)}
+def configurations(
+    side: pd.DataFrame, factors: Sequence[str], columns: Sequence[str]
+) -> dict[Key, Configured]:
+    """Return each configuration of a side with its runs, with these columns only."""
+    narrow = side[[name for name in side.columns if name in {*factors, *columns}]]
+    return {_written(values): runs for values, runs in frames.groups(narrow, factors) if len(runs)}
 
 
 def of_relation(

@@ -78,22 +78,24 @@ route show table all
 EOF
 }}
 kinds() {{
-    tc qdisc show | sed -n 's/^qdisc \([^ ]*\) \([^ :]*:\) dev \([^ ]*\) .*/\1 \2 \3/p' |
-        while read -r kind handle one; do
-            case $kind,$handle in
-            *,0:) continue ;;
-            clsact,*) set -- ingress egress ;;
-            *) set -- "parent $handle" ;;
-            esac
-            case $kind in htb | hfsc | drr | qfq | ets | cbq | atm)
-                echo "@class $one $handle"; tc -d class show dev "$one" parent "$handle" ;;
-            esac
-            for place; do
-                echo "@filter $one $place"
-                # shellcheck disable=SC2086
-                tc -d filter show dev "$one" $place
-            done
+    while read -r word kind handle _ one _; do
+        case $word,$kind,$handle in
+        qdisc,*,0: | [!q]*) continue ;;
+        qdisc,fq,* | qdisc,[bp]fifo,* | qdisc,mq,* | qdisc,netem,* | qdisc,tbf,*) continue ;;
+        qdisc,clsact,*) set -- ingress egress ;;
+        *) set -- "parent $handle" ;;
+        esac
+        case $kind in htb | hfsc | drr | qfq | ets | cbq | atm)
+            echo "@class $one $handle"; tc -d class show dev "$one" parent "$handle" ;;
+        esac
+        for place; do
+            echo "@filter $one $place"
+            # shellcheck disable=SC2086
+            tc -d filter show dev "$one" $place
         done
+    done <<EOF
+$qdiscs
+EOF
 }}
 exec 2>/dev/null
 read -r boot </proc/sys/kernel/random/boot_id
