@@ -41,8 +41,7 @@ from netlimits.errors import DataError
 from netlimits.metrics import Metric
 from netlimits.model import SIDE, SIDES
 
-
-_PLACES = ("block", "campaign")
+_UNITS = ("block", "campaign")
 """Columns that say which block or session a run belongs to."""
 
 _ENDED = ("status", "reason")
@@ -103,7 +102,7 @@ def compare(
         frames.usable(sketches[0])  # raises, with the reason
     factors = sides.factors(good, outcomes, among)
     metrics = _metrics(good[1] if good[0].empty else good[0], of)
-    figures = [*_PLACES, *(metric.column for metric in metrics)]
+    figures = [*_UNITS, *(metric.column for metric in metrics)]
     ok = [
         _configured(*both, factors, figures, ok=True, paired=paired)
         for both in zip(runs_of, good, strict=True)

@@ -124,10 +124,12 @@ class Runs:
         elif self.pieces is None:
             yield last.sort_values(key)
         else:
-            wanted = pd.MultiIndex.from_frame(last[key])
+            wanted = np.sort(_attempts(last))
+            del last
             for piece in self.pieces():
-                rows = piece[pd.MultiIndex.from_frame(piece[key]).isin(wanted)]
-                yield rows.sort_values(key)
+                attempts = _attempts(piece)
+                place = np.searchsorted(wanted, attempts).clip(max=len(wanted) - 1)
+                yield piece[wanted[place] == attempts].sort_values(key)
 
     def _runs(self, table: pd.DataFrame, first: int) -> Iterator[ExportedRun]:
         identity = [name for name in IDENTITY if name in table.columns]
@@ -155,6 +157,12 @@ class Runs:
         """Yield all attempts as CSV text, some thousand rows at a time for a large campaign."""
         for number, piece in enumerate(self.pieces() if self.pieces else (self.frame,)):
             yield spreadsheets.to_csv(piece, header=number == 0)
+
+
+def _attempts(frame: pd.DataFrame) -> np.ndarray:
+    """Return a number for each attempt, in 8 bytes: a million runs as tuples take 100 MB."""
+    number: np.ndarray = frame["run"].to_numpy(np.int64) * 2**20 + frame["attempt"].to_numpy()
+    return number
 
 
 def _plain(value: Any) -> Any:

@@ -31,7 +31,8 @@ my $shown = sub {
     }
     return !$folder unless $read;
     chop $text if substr($text, -1) eq "\n";
-    push @lines, index($text, "\n") < 0 ? "$path:$text\n" : map { "$path:$_\n" } split(/\n/, $text, -1);
+    my @rows = index($text, "\n") < 0 ? ($text) : split(/\n/, $text, -1);
+    push @lines, map { "$path:$_\n" } @rows;
     1;
 };
 my $tree = sub {
