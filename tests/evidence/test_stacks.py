@@ -42,6 +42,15 @@ def test_figures_are_shares_of_busy_samples_and_name_the_busiest_cpu():
     assert sum(float(figures[f"{name}_pct"]) for name in CATEGORIES) == pytest.approx(100)
 
 
+def test_what_enables_interrupts_gives_the_busiest_cpu_no_name_where_a_timer_takes_samples():
+    held = "70 3 iperf3;write;__wake_up_[k];_raw_spin_unlock_irqrestore_[k]\n"
+    figures = stacks.parse(TEXT + held, ("iperf3",)).figures()
+    assert (figures["cpu_category"], figures["cpu_pct"]) == ("copy", 40)
+    by_cycles = (TEXT + held).replace("cpu-clock", "cycles")
+    assert stacks.parse(by_cycles, ("iperf3",)).figures()["cpu_category"] == "locking"
+    assert stacks.parse(held, ("iperf3",)).figures()["cpu_category"] == "locking"
+
+
 def test_stacks_of_all_cpus_are_one_in_the_folded_format():
     text = "3 0 a;f;g_[k]\n4 1 a;f;g_[k]\n1 1 a;h_[tun]\n"
     assert stacks.folded(stacks.parse(text)) == {"a;f;g_[k]": 7, "a;h_[tun]": 1}

@@ -25,6 +25,9 @@ _HEADER = re.compile(r"# ([a-z_]{1,20}) (.{0,200})")
 _STACK = re.compile(r"([0-9]{1,12}) ([0-9]{1,6}) (.+)")
 _KERNEL = re.compile(r"_\[([A-Za-z0-9_]{1,64})\]$")
 
+LATE = frozenset(("locking", "interrupts"))
+"""Categories of the functions that enable interrupts: a timer's samples of others land there."""
+
 LISTED = 20
 """Maximum number of unsorted functions to list."""
 
@@ -55,6 +58,11 @@ class Profile:
     stacks: Sequence[Stack]
     about: Mapping[str, str]
     programs: frozenset[str] = frozenset()
+
+    @property
+    def late(self) -> bool:
+        """True if samples waited until interrupts were enabled: cpu-clock is a timer."""
+        return self.about.get("event") == "cpu-clock"
 
     def category(self, stack: Stack) -> str:
         """Return the category of a stack, UNSORTED if its function is unknown."""
@@ -100,7 +108,9 @@ class Profile:
             (cpu, own), *_ = cpus.most_common(1)
             of_cpu = self.samples(cpu)
             del of_cpu[IDLE]
-            category, most = of_cpu.most_common(1)[0]
+            named = [name for name in of_cpu if not (self.late and name in LATE)] or [*of_cpu]
+            category = max(named, key=of_cpu.__getitem__)
+            most = of_cpu[category]
             figures |= {"cpu": cpu, "cpu_category": category, "cpu_pct": percent(most, own)}
         return figures
 
