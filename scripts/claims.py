@@ -53,7 +53,7 @@ def offloads(of: str, size: int) -> Measure:
     return ratio(of, "transport", "TCP on", "TCP off", f"send_size == {size}")
 
 
-WAITS, ACKED = "GRO waits 500 µs", "quickack"
+WAITS, ACKED = "GRO waits 32 frames", "quickack"
 
 
 def acks(sending: str) -> Measure:
