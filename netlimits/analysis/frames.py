@@ -106,7 +106,7 @@ def with_process_cpu(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the frame with the columns PROCESS_CPU filled from the tools' own."""
     for name in PROCESS_CPU:
         for own_name in tools_own_of(frame.columns, name):
-            own = pd.to_numeric(frame[own_name], errors="coerce")  # words are no figure
+            own = pd.to_numeric(frame[own_name], errors="coerce")  # text is no figure
             kept = frame[name].fillna(own) if name in frame.columns else own
             frame = frame.assign(**{name: kept})
     return frame
@@ -148,7 +148,7 @@ def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
     if not several.any():
         return frame
     frame = frame.reset_index(drop=True)  # frames put together repeat their index
-    repeated = frame[several]  # few of many
+    repeated = frame[several]  # usually only a few rows
     if repeated.duplicated([*_run(frame), "attempt"]).any():
         raise DataError(
             "an attempt occurs twice: frames of several campaigns need a column campaign; join "
@@ -169,7 +169,7 @@ def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def to_last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return `last_attempts` of a frame that the caller gives up: no column is held twice."""
+    """Return `last_attempts`, and empty the given frame, so that no column is in memory twice."""
     frame = counted(frame)
     names = [name for name in ("campaign", "run", "attempt", "status") if name in frame.columns]
     numbered = frame[names].reset_index(drop=True)

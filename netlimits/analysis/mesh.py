@@ -20,7 +20,7 @@ Student's t. It is an outlier if
   alike, but does not matter,
 - and each run of a link lies on that side, since slow runs that come and go are not the link's.
 
-Fewer than BLOCKS blocks, or than FEWEST members or free members, name none.
+No outlier is named with fewer than BLOCKS blocks, or than FEWEST members or free members.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from netlimits.model import Mesh
 SENDER, RECEIVER = Mesh.SENDER, Mesh.RECEIVER
 
 LEVEL = 0.05
-"""About this share of meshes without outliers has a host named, or a link."""
+"""False alarms: in about this share of meshes without outliers a host, or a link, is named."""
 
 LEAST = 0.05
 """Smallest distance of an outlier, as a ratio less 1."""
@@ -239,8 +239,8 @@ def _judged(
 ) -> pd.DataFrame:
     """Return the table with `name` (a ratio), `z`, `p` and `outlier` of its rows' effects.
 
-    They are one of `groups` that are judged together. `freedom` is their degrees of freedom, and
-    `own` their p-values within their own runs.
+    `freedom` is the degrees of freedom of the effects, `own` are their p-values within their own
+    runs, and `groups` is the number of groups that are judged together, of which this is one.
     """
     from scipy.special import stdtr
 

@@ -1,13 +1,13 @@
 """Packets that the kernel dropped during a run, by reason and place: the event skb:kfree_skb.
 
-The kernel counts, nothing crosses to user space until the run is over: a histogram trigger of
-tracefs, in an instance of its own that nobody else's tracing meets, or, if the kernel has no such
-triggers, a program of bpftrace. Reasons came with Linux 5.17. Only root can do this; through sudo
-it can be a histogram, where tracefs is mounted.
+The kernel counts them itself, and nothing crosses to user space until the run is over. A histogram
+trigger of tracefs counts, in an instance of its own that is separate from all other tracing. If the
+kernel has no such triggers, a bpftrace program counts. Reasons came with Linux 5.17. Only root can
+do this; sudo is enough for a histogram if tracefs is mounted.
 
-The event is the whole kernel's. bpftrace also tells the network namespace of a packet, a histogram
-does not: there the drops of all namespaces are counted together (`CountedDrops.separated`).
-bpftrace takes half a second of CPU to start, so it is taken only if both ends of a run share a
+The event covers the whole kernel. bpftrace also reports the network namespace of a packet; a
+histogram does not, so it counts the drops of all namespaces together (`CountedDrops.separated`).
+bpftrace takes half a second of CPU to start, so it is used only if both ends of a run share a
 kernel, or if the kernel has no histograms. Packets that are neither IPv4 nor IPv6 are left out:
 sockets of other families free their messages with the same event.
 """
@@ -168,8 +168,8 @@ class CountedDrops:
 def command(seconds: float, *, separate: bool = False) -> Command:
     """Return the command that counts drops until it is ended, for at most so many `seconds`.
 
-    The mounts that it needs are in a mount namespace of its own. With `separate`, it tells the
-    drops of the host's network namespace from others if bpftrace is there.
+    The mounts that it needs are in a mount namespace of its own. With `separate`, it separates the
+    drops of the host's network namespace from others if bpftrace is installed.
     """
     words = ("1" if separate else "", f"{seconds:g}", _BY_BPFTRACE, _OF_RX_SK)
     argv = ("sh", "-c", _AS_ROOT, "sh", _SCRIPT, *words)

@@ -74,7 +74,7 @@ _LANE = {2.5: 0.8, 5.0: 0.8, 8.0: 128 / 130, 16.0: 128 / 130, 32.0: 128 / 130, 6
 
 
 def _pcie(stdout: str) -> dict[str, Any]:
-    """Return the NIC's PCIe link: GT/s, lanes, and Mbit/s of what they carry; of each, the most."""
+    """Return the NIC's PCIe link, current and maximum: GT/s, lanes, Mbit/s that they carry."""
     shown = _pairs(stdout)
     known: dict[str, Any] = {}
     for name in ("current", "max"):

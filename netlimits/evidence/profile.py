@@ -1,14 +1,14 @@
-"""CPU profiles of a host during a run: three scripts around `perf`, and nothing big on the network.
+"""CPU profiles of a host during a run: three scripts around `perf`, and little network traffic.
 
-The first records until the second one ends it, at the latest after its own time or size. The third
-folds the recording into stacks with their samples (`profiles.stacks` has the format), and removes
-it. A folder in the host's temporary folder, which only the login can open, is between them; it is
-removed too if the connection ends.
+The first script records until the second one ends it, at the latest after its own time or size. The
+third folds the recording into stacks with their samples (`profiles.stacks` has the format), and
+removes it. They share a folder in the host's temporary folder that only the login can open; it is
+also removed if the connection ends.
 
-`perf` takes hardware cycles, or the kernel's `cpu-clock` where there is no PMU. It runs as root,
+`perf` takes hardware cycles, or the kernel's `cpu-clock` if there is no PMU. It runs as root,
 through sudo if need be, unless the kernel lets every user profile it with the names of functions.
-As root it writes no file but its standard output. Recording starts when `perf` is ready, not when
-it begins: it answers through its control files.
+As root it writes no file but its standard output. Recording starts when `perf` reports through its
+control files that it is ready, not when its process starts.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ MIB = 128
 """Maximum size of a recording."""
 
 FOLD_SECONDS = 240.0
-"""Deadline of folding; 2 s of a busy CPU take about a second on a host of its speed."""
+"""Deadline of folding; 2 s of a busy CPU take about a second on a host as fast as it."""
 
 STACKS, OUTPUT = 3_000, 20_000
-"""Number of the most frequent stacks that are sent whole, and of all lines."""
+"""Maximum number of stacks that are sent complete, the most frequent ones, and of all lines."""
 
 _RIGHTS = r"""
 root="sudo -n --"

@@ -1,7 +1,7 @@
 """A packet trace of the data link during a run: tcpdump's text, limited in packets and time.
 
-It costs CPU on its host, so it is taken only if an experiment asks for it. `timeout` limits it with
-the same rights as tcpdump's: a login without root could not end it.
+It costs CPU on its host, so it is taken only if an experiment asks for it. `timeout` runs on the
+host with tcpdump's rights, because a login without root could not end tcpdump.
 """
 
 from __future__ import annotations

@@ -15,14 +15,15 @@ from typing import Protocol
 from netlimits.limits.figures import RunFigures
 
 PROVEN, REFUTED, OPEN = "proven", "refuted", "open"
-"""What an intervention says of a class: the ratio's interval is as expected, is not, or is both."""
+"""Results of an intervention for a class: the ratio's interval is within the expected range,
+outside of it, or partly in it."""
 
 SAME_SUM = (0.85, 1.05)
-"""What twice the streams carry, over the streams, where they share what limits them: the same, or
-somewhat less in a run of seconds, in which they begin and end apart."""
+"""Range of the ratio of throughput with twice the streams if all share the limit: the same, or
+somewhat less in a run of a few seconds, because streams begin and end at different times."""
 
 BY_HAND = "by hand"
-"""What `decide` says of a change that no setting makes, and `--next` does not plan."""
+"""Mark in `decide` of a change that no setting makes, and that `--next` therefore does not plan."""
 
 LEAST_SIGN = 0.5
 """A sign weaker than this is not even worth naming as the runner-up."""
@@ -51,9 +52,9 @@ class Premise:
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """A class's evidence in one run: what has to hold, the sentence if it does, and the figures.
+    """A class's evidence in one run: its premises, the sentence if all hold, and the figures.
 
-    `decide` replaces the words of the class's intervention where it does not fit this run.
+    `decide` replaces the words of the class's intervention if they do not fit this run.
     """
 
     premises: tuple[Premise, ...]
@@ -68,7 +69,7 @@ class Sign:
 
     @property
     def strength(self) -> float:
-        """The evidence over the threshold, of the premise that is furthest from being met."""
+        """Strength of the weakest premise: its evidence over its threshold."""
         return self.weakest.strength
 
     @property
@@ -79,13 +80,13 @@ class Sign:
 
 @dataclass(frozen=True, slots=True)
 class Intervention:
-    """The one change that decides: what to do, and what then happens.
+    """The change that decides about a class, and its expected effect.
 
     `change` describes it in words. `what` names it in `changes.CHANGES`, or is empty if the change
     is made by hand. `times` is the factor by which the resource changes. The class is proven if the
     ratio of throughput with the change to that without it, in the same blocks, is from `least` to
-    `most`. `specific` says that the change moves what this class limits and hardly anything else;
-    then it proves the class even if counters do not suggest it.
+    `most`. `specific` means that the change affects what this class limits and hardly anything
+    else; then it proves the class even if counters do not suggest it.
     """
 
     change: str
@@ -97,7 +98,7 @@ class Intervention:
 
     @property
     def level(self) -> str:
-        """Return the name of the change, which all classes share that make it: `streams-x2`."""
+        """Return the name of the change (`streams-x2`), the same for all classes that make it."""
         return f"{self.what.replace('_', '-')}-x{self.times:g}" if self.what else ""
 
     @property
@@ -123,21 +124,21 @@ class Intervention:
         return f"{self.change.partition(':')[0]}{by_hand}; {self.expectation} proves {name}"
 
     def state(self, low: float, high: float) -> str:
-        """`proven`, `refuted` or `open`, by the interval of the ratio."""
+        """Return `proven`, `refuted` or `open` for an interval of the ratio."""
         if self.least <= low and high <= self.most:
             return PROVEN
         if self.what == "streams" and high < min(1.0, self.least):
-            return OPEN  # streams in each other's way: a sum that shrinks tells nothing
+            return OPEN  # streams hinder one another: a lower sum proves nothing
         return REFUTED if high < self.least or low > self.most else OPEN
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """How to make runs on purpose that a class limits: `benchmarks/verdicts.py` makes them.
+    """How to produce runs that a class limits; `benchmarks/verdicts.py` does.
 
-    `experiment` is the body of an experiment's file: all but its name and how often. `lab` are the
-    words of `netlimits lab up` that build its hosts, and `link` those of `netlimits lab link` that
-    shape what is between them.
+    `experiment` is the text of an experiment file without its name and `repeat`. `lab` are the
+    options of `netlimits lab up` that build its hosts, and `link` those of `netlimits lab link`
+    that shape the link between them.
     """
 
     experiment: str
@@ -158,7 +159,7 @@ class LimitClass(Protocol):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Columns, without their end, without which nothing can be said."""
+        """Required columns, without the prefix of their end."""
 
     @property
     def intervention(self) -> Intervention:
@@ -166,8 +167,8 @@ class LimitClass(Protocol):
 
     @property
     def labels(self) -> tuple[Label, ...]:
-        """How to make it, at different rates and sizes: 8 runs and more."""
+        """Experiments whose runs it limits, at different rates and sizes: 8 runs or more."""
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return the evidence for it in a run; None where figures are missing."""
+        """Return the evidence for it in a run; None if required figures are missing."""
         ...

@@ -20,18 +20,18 @@ CUBIC = 1.054
 INITIAL_WINDOW = 10.0
 """Segments that Linux sends in the first round trip (RFC 6928)."""
 LONG = 40.0
-"""Round trips that no slow start lasts: 2⁴⁰ segments."""
+"""Number of round trips that no slow start lasts (2⁴⁰ segments)."""
 LOST = 0.01
-"""Of the datagrams sent, what may be lost where what arrived still tells of the sender."""
+"""Maximum share of datagrams lost for which the rate that arrived still describes the sender."""
 MISREAD = 1.5
-"""What arrived over a bound, from which on it is none of this run's, and left out of sentences."""
+"""Ratio of throughput to a bound above which the bound is wrong and left out of sentences."""
 NEAR = 5.0
-"""Bounds up to so many times what arrived are worth a reader's time."""
+"""Sentences name bounds of up to this many times the throughput."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """An upper bound of one mechanism in Mbit/s, and how it follows, in words."""
+    """An upper bound of one mechanism in Mbit/s, and its derivation in words."""
 
     mbps: float
     how: str
@@ -42,7 +42,7 @@ def _link(run: RunFigures) -> Ceiling | None:
 
 
 def _pcie(run: RunFigures) -> Ceiling | None:
-    """Return the rate of the narrower end's PCIe slot, part of which its packets' headers take."""
+    """Return the rate of the slower PCIe slot of both ends; PCIe's own headers take part of it."""
     if not run.pcie_mbps:
         return None
     end = min(run.pcie_mbps, key=run.pcie_mbps.__getitem__)
@@ -96,9 +96,9 @@ def _loss(run: RunFigures) -> Ceiling | None:
 
 
 def _pace(run: RunFigures) -> Ceiling | None:
-    """TCP's own pacing rate, where a program holds it below 1.2 windows a round trip.
+    """Return TCP's own pacing rate if a program keeps it below 1.2 windows a round trip.
 
-    None where the congestion control may set it by its model of the path, as BBR does.
+    None if the congestion control may set it by its model of the path, as BBR does.
     """
     rate, window, own = (
         run.sent("pacing_rate_mbps"),
@@ -131,7 +131,7 @@ def _cpu(run: RunFigures, end: str) -> Ceiling | None:
 
 
 def _sender_cpu(run: RunFigures) -> Ceiling | None:
-    """None of datagrams that are lost behind their sender: what arrived is not what it made."""
+    """Return the bound by the sender's CPU; None if datagrams are lost after they were sent."""
     return None if (run.sent_datagrams_lost or 0.0) > LOST else _cpu(run, run.sender)
 
 
@@ -153,17 +153,17 @@ BOUNDS: Mapping[str, Callable[[RunFigures], Ceiling | None]] = {
     "the sender's CPU": _sender_cpu,
     "the receiver's CPU": _receiver_cpu,
 }
-"""Mechanism -> its bound; None where a figure is missing, or it has no part in the run."""
+"""Mechanism -> its bound; None if a figure is missing, or it does not apply to the run."""
 
 SHARED = ("link", "PCIe", "the sender's CPU", "the receiver's CPU")
-"""Mechanisms that all connections share: what any of these runs carried, they allow."""
+"""Mechanisms that all connections share: they allow at least what any of these runs carried."""
 
 OF_CONNECTIONS = ("pace", "receive window", "send buffer", "congestion window", "slow start")
-"""Mechanisms of TCP, which datagrams know nothing of."""
+"""Mechanisms of TCP, which do not apply to datagrams."""
 
 
 def of_run(run: RunFigures) -> dict[str, Ceiling]:
-    """Return the bounds that can be computed of a run; nothing of one without throughput."""
+    """Return the bounds that can be computed for a run; none without throughput."""
     if not run.throughput:
         return {}
     named = {
@@ -175,9 +175,9 @@ def of_run(run: RunFigures) -> dict[str, Ceiling]:
 
 
 def sentence(bounds: Mapping[str, Ceiling], rate: float, run: int | None = None) -> str:
-    """Return the bounds near a rate, the nearest first, in words; "" where there are none.
+    """Return the bounds near a rate, the nearest first, in words; "" if there are none.
 
-    Bounds and rate are those of one run, whose number is `run` where runs are numbered.
+    Bounds and rate are those of one run; `run` is its number if runs are numbered.
     """
     near = {
         name: bound
@@ -195,7 +195,7 @@ def sentence(bounds: Mapping[str, Ceiling], rate: float, run: int | None = None)
 
 
 def transactions(run: RunFigures) -> str:
-    """Return what one transaction a round trip allows, in words; "" of other runs."""
+    """Return what one transaction a round trip allows, in words; "" for other runs."""
     rate, rtt = run.transactions, run.sent("min_rtt_us") or run.received("min_rtt_us")
     if not rate or not rtt:
         return ""

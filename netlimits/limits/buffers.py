@@ -1,4 +1,4 @@
-"""Sockets' buffers that are larger: by the tool's own option, else by the host's sysctls."""
+"""Larger socket buffers, by the tool's own option, else by the host's sysctls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from netlimits.limits.configured import Configured, Levels
 from netlimits.model import Scalar
 
 DEFAULT = 212_992
-"""Bytes that Linux lets a program have, unless it is told otherwise."""
+"""Bytes of a socket buffer that Linux allows by default (net.core.rmem_max and wmem_max)."""
 ENDS, MEMORIES = ("local", "remote"), ("rmem", "wmem")
 
 
@@ -30,7 +30,7 @@ def _buffer(of: Configured, end: str, memory: str, times: float) -> Levels | str
         if size:
             wanted = int(size * times)
             levels[("measure", of.setup.tool, option)] = wanted
-            both = option == "window"  # which sets both buffers of both ends
+            both = option == "window"  # it sets both buffers of both ends
             for each in ENDS if both else (end,):
                 for name in MEMORIES if both else (memory,):
                     room = _room(of, each, name, wanted)
@@ -58,7 +58,7 @@ def _buffer(of: Configured, end: str, memory: str, times: float) -> Levels | str
 
 
 def _room(of: Configured, end: str, memory: str, wanted: int) -> Levels | str:
-    """Return the sysctl that allows programs a buffer of `wanted`, if it must be raised."""
+    """Return the sysctl to raise for a buffer of `wanted` bytes; empty if none has to be."""
     name = f"net.core.{memory}_max"
     key, value = of.sysctl(end, name)
     known = value is not None and str(value).isdigit()

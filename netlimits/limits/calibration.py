@@ -1,4 +1,4 @@
-"""How often the classes are right that an undetermined verdict names, counted on labelled runs.
+"""How often the classes that an undetermined verdict names are right, by labelled runs.
 
 calibration.json has the counts and their source; `benchmarks/calibration.py` writes it.
 """
@@ -15,15 +15,15 @@ from netlimits.limits.verdicts import UNDETERMINED, Verdict
 
 FILE = Path(__file__).with_name("calibration.json")
 NAMED = 2
-"""Classes that an undetermined verdict names at most."""
+"""Maximum number of classes that an undetermined verdict names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Likelihood:
     """A class that an undetermined verdict names.
 
-    `score` is the strength of its evidence, 1 at most. `right` of the `labelled` runs that named a
-    class in this place with such a score were limited by that class.
+    `score` is the strength of its evidence, at most 1. Of the `labelled` runs that named a class in
+    this place with such a score, `right` were limited by that class.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Likelihood:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """The labelled runs that named a class in a `place` with a score of `least` and more."""
+    """Counts of labelled runs that named a class in a `place` with a score of `least` or more."""
 
     place: int
     least: float
@@ -57,7 +57,7 @@ def bins() -> tuple[Bin, ...]:
 
 
 def likelihoods(verdict: Verdict) -> Iterator[Likelihood]:
-    """Yield the likeliest classes of a verdict that is undetermined; none of another."""
+    """Yield the likeliest classes of an undetermined verdict; none of another one."""
     likely = verdict.likely[:NAMED] if verdict.limit == UNDETERMINED else ()
     for place, name in enumerate(likely, 1):
         score = verdict.scores.get(name, 0.0)

@@ -2,7 +2,7 @@
 
 Each change is a function from a configuration to levels: the value of a key in the runs with the
 intervention. In all other runs the key keeps its own value or is left out. If no setting of ours
-can make the change, the function returns a text with what is left to do by hand.
+can make the change, the function returns the reason as text.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from netlimits.units.sizes import decimal_bits
 IPV4, IPV6, TCP, UDP = 20, 40, 20, 8
 """Bytes of headers, without options."""
 LEAST_MSS = 132
-"""Bytes: with timestamps, half of less leaves much less than half for data; Linux takes 88."""
+"""Minimum MSS in bytes after a change: with timestamps, half of a smaller MSS leaves much less than
+half for data. Linux accepts 88 or more."""
 LEAST_DELAY_US = 100
-"""Microseconds: less than a timer of a virtual machine keeps."""
+"""Minimum delay in microseconds: a virtual machine's timers are not more precise."""
 TOLERANCE_PCT = 20
-"""How far off a pace may be: a run that does not reach it is what refutes that it was the limit."""
+"""Allowed deviation from a pace, in percent. It is wide because a run that misses the new pace
+counts: it refutes that the pace was the limit."""
 
 
 def streams(of: Configured, times: float) -> Levels | str:
-    """Multiply the number of parallel streams: the tool's own option, else clients of one server.
+    """Multiply the number of parallel streams, by the tool's own option or by more clients.
 
-    A rate that the tool was given is that of each stream: if it is the limit, the sum grows with
-    the streams.
+    The tool's rate option is the rate of each stream: if it is the limit, the sum grows with them.
     """
     properties = tool(of.setup.tool).schema["properties"]
     if of.setup.around.pace:
@@ -78,7 +79,7 @@ def rate(of: Configured, times: float) -> Levels | str:
 
 
 def arrived(of: Configured, times: float) -> Levels | str:
-    """Send `times` what arrived: by the tool's own rate option, else by a pace."""
+    """Send at `times` the throughput measured, by the tool's own rate option, else by a pace."""
     if of.throughput is None:
         return "what arrived is not known"
     if of.setup.options.get("rate"):
@@ -89,7 +90,7 @@ def arrived(of: Configured, times: float) -> Levels | str:
     levels = pace(of, times)
     if isinstance(levels, str):
         return levels
-    return {**levels, ("pace", "tolerance_pct"): 100}  # less than that is open (mediators)
+    return {**levels, ("pace", "tolerance_pct"): 100}  # `mediators` leaves a missed pace open
 
 
 def seconds(of: Configured, times: float) -> Levels | str:
@@ -148,9 +149,9 @@ def shaper(of: Configured, times: float) -> Levels | str:
 
 
 def rps(of: Configured, times: float) -> Levels | str:
-    """Received packets taken up by all CPUs of the receiver, instead of the interrupts' alone.
+    """Spread received packets over all CPUs of the receiver, not only those with interrupts.
 
-    Where the experiment itself puts flows into few queues by `rss`, they are spread over all.
+    If the experiment itself limits flows to few queues by `rss`, spread them over all queues.
     """
     if (use := of.use("rss", of.receiver)) and of.queues.get(of.receiver, 0) > 1:
         if "equal" not in use.options:
@@ -182,17 +183,17 @@ def delay(of: Configured, times: float) -> Levels | str:
 
 
 def sender_load(of: Configured, times: float) -> Levels | str:
-    """More busy processes for each CPU of the sender."""
+    """Add busy processes on each CPU of the sender."""
     return _load(of, of.sender, times)
 
 
 def receiver_load(of: Configured, times: float) -> Levels | str:
-    """More busy processes for each CPU of the receiver."""
+    """Add busy processes on each CPU of the receiver."""
     return _load(of, of.receiver, times)
 
 
 def _load(of: Configured, end: str, times: float) -> Levels | str:
-    """Add `times` busy processes for each CPU of an end, and twice those that it already has."""
+    """Return twice the busy processes that each CPU of an end already has, and `times` more."""
     if of.one_machine:
         return "both ends are one machine, and share its CPUs"
     use = of.use("load", end)
@@ -220,4 +221,4 @@ CHANGES: Mapping[str, Callable[[Configured, float], Levels | str]] = {
     "rps": rps,
     "delay": delay,
 }
-"""What `Intervention.what` names."""
+"""Change by its name in `Intervention.what`."""

@@ -11,7 +11,7 @@ from netlimits.model import Experiment, Scalar, SettingUse, Setup
 from netlimits.tools import tool
 
 Levels = Mapping[KeyPath, Scalar]
-"""Key of the file -> its value. `("settings", ROLE, …)` is an entry of its own for that role."""
+"""Key of the experiment file -> its value. `("settings", ROLE, …)` is a new entry for that role."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +19,8 @@ class Configured:
     """A configuration as it ran: its setup, and the measurements that changes depend on.
 
     `throughput` is the median in bit/s and `rtt_us` the median round trip (None if unknown),
-    `sender` the end that sent, `sysctls` the hosts' sysctls by end, `cpus` and `queues` the numbers
-    of their CPUs and of their NICs' receive queues. `one_machine` is True if both ends share them.
+    `sender` the end that sent, `sysctls` the hosts' sysctls by end. `cpus` and `queues` are the
+    numbers of CPUs and of NIC receive queues by end. `one_machine` is True if both ends share them.
     """
 
     experiment: Experiment
@@ -54,7 +54,7 @@ class Configured:
         return "local" if self.sender == "remote" else "remote"
 
     def size(self, option: str) -> int | None:
-        """Return an option's size in bytes, as the tool reads it; None for none, or two."""
+        """Return an option's size in bytes, as the tool reads it; None if it has none, or two."""
         size = self.setup.options.get(option)
         if not isinstance(size, int | str) or not size or "," in str(size):
             return None

@@ -1,4 +1,4 @@
-"""From a campaign, or any frame of runs, to the figures that classes of limits read."""
+"""Figures that classes of limits read, from a campaign or from any frame of runs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STREAMS = ("streams", "parallel")
-"""Factors that say how many connections there are."""
+"""Factors that set the number of connections."""
 LEAST_RUNS = 3
-"""Runs of a configuration from which on it is said how far they are apart."""
+"""Minimum number of runs of a configuration for `RunFigures.slowest`."""
 JUDGED = 240
-"""Most runs of a configuration that are judged, which tells the share that agrees within 6 %."""
+"""Maximum number of runs of a configuration to judge: the share that agrees is within 6 %."""
 
 
 def evidence_of(
@@ -31,13 +31,13 @@ def evidence_of(
 ) -> tuple[pd.DataFrame, dict[Any, RunFigures]]:
     """Return the judged ok runs, and for each index the figures that classes of limits read.
 
-    Of a configuration with more than JUDGED runs a sample is judged, spread evenly over the
+    If a configuration has more than JUDGED runs, a sample is judged, spread evenly over the
     campaign. `attrs["runs"]` has the number of ok runs of each configuration that was sampled.
 
     Args:
         results: A campaign, or a frame of runs.
-        run: The number of a run that is judged in any case.
-        sampled: Judge a sample; otherwise every run.
+        run: Number of a run to judge in any case.
+        sampled: True to judge a sample, False to judge every run.
 
     Raises:
         DataError: It is no frame of runs, or no run is ok.
@@ -55,7 +55,7 @@ def evidence_of(
         evidence[index] = run_figures(figures, links)
     derived = results.experiment.derive if isinstance(results, Campaign) else {}
     factors = [name for name in frames.varied(frame) if name not in derived]
-    if proof.tested(frame):  # what an intervention changes tells no configurations apart
+    if proof.tested(frame):  # these columns do not distinguish configurations
         factors = [name for name in factors if not name.startswith(proof.CHANGED)]
     rates = _rates_by_size(frame, evidence, factors)
     sums = _rates_by_streams(frame, evidence, factors)
@@ -76,7 +76,7 @@ def evidence_of(
 def sample(frame: pd.DataFrame, run: int | None = None) -> pd.DataFrame:
     """Return at most JUDGED of the runs of each configuration, and the run with this number.
 
-    Blocks of interventions stay complete, so a campaign that made any is not sampled.
+    Blocks with interventions stay complete: a campaign that has any is not sampled.
     """
     if "config" not in frame.columns or proof.tested(frame):
         return frame
@@ -95,7 +95,7 @@ def sample(frame: pd.DataFrame, run: int | None = None) -> pd.DataFrame:
 
 
 def _judged(campaign: Campaign, run: int | None) -> pd.DataFrame:
-    """Return a campaign's judged runs with all columns; those of a large one are read by part."""
+    """Return a campaign's judged runs with all columns; of a large one only these are read."""
     if not campaign.large:
         return sample(frames.usable(campaign.frame()), run)
     chosen = sample(frames.usable(campaign.frame(frames.TELLING, coded=True)), run)
@@ -108,7 +108,7 @@ def _judged(campaign: Campaign, run: int | None) -> pd.DataFrame:
 def _slowest(
     frame: pd.DataFrame, evidence: Mapping[Any, RunFigures], factors: list[str]
 ) -> dict[Any, float]:
-    """Each run's `RunFigures.slowest`; nothing for configurations of fewer than three runs."""
+    """Return each run's `RunFigures.slowest`; only for configurations of three runs or more."""
     shares: dict[Any, float] = {}
     for _, same in frames.groups(proof.bare(frame), factors):
         rates = [rate for index in same.index if (rate := evidence[index].throughput)]
@@ -123,9 +123,10 @@ def _most(
     factors: list[str],
     links: DataLinks | None,
 ) -> dict[Any, float]:
-    """Each run's `RunFigures.most_mbps`; of a frame alone, over those that differ only in sizes.
+    """Return each run's `RunFigures.most_mbps`.
 
-    Nothing where the run's configuration is the only one on its path.
+    A frame without a campaign compares configurations that differ only in sizes. A run whose
+    configuration is the only one on its path has none.
     """
     alike = [name for name in factors if name not in wording.FACTOR_UNITS]
     rates: dict[Any, dict[Any, list[float]]] = {}
@@ -149,7 +150,7 @@ def _most(
 def _rates_by_size(
     frame: pd.DataFrame, evidence: Mapping[Any, RunFigures], factors: list[str]
 ) -> dict[Any, dict[float, float]]:
-    """Each run's `RunFigures.rates_by_size`: over configurations that differ in sizes alone."""
+    """Return each run's `RunFigures.rates_by_size`, of configurations that differ in sizes only."""
     sizes = [name for name in factors if name in wording.FACTOR_UNITS]
     others = [name for name in factors if name not in sizes]
     rates: dict[Any, dict[float, float]] = {}
@@ -170,7 +171,7 @@ def _rates_by_size(
 def _rates_by_streams(
     frame: pd.DataFrame, evidence: Mapping[Any, RunFigures], factors: list[str]
 ) -> dict[Any, dict[float, float]]:
-    """Each run's `RunFigures.rates_by_streams`: configurations that differ in streams alone."""
+    """Return each run's `RunFigures.rates_by_streams`, of those that differ in streams only."""
     others = [name for name in factors if name not in STREAMS]
     rates: dict[Any, dict[float, float]] = {}
     for _, part in frames.groups(proof.bare(frame), others) if others != factors else ():
@@ -185,7 +186,7 @@ def _rates_by_streams(
 
 
 def _target(figures: Mapping[str, Any]) -> float | None:
-    """Return the rate that an imported run says its tool was told."""
+    """Return the target rate of the tool in an imported run."""
     target = figures.get("target_mbps")
     goal = float(target) if isinstance(target, Real) else 0.0
     return goal if goal > 0 else None

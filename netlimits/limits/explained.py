@@ -104,9 +104,9 @@ def _ok_runs(part: pd.DataFrame, judged: int) -> int:
 
 
 def _identifying(frame: pd.DataFrame) -> list[str]:
-    """Return the columns to tell configurations by; none where there is one configuration.
+    """Return the columns that distinguish configurations; none if there is only one.
 
-    Interventions are levels of one: each has a hash of its own.
+    Runs with interventions belong to one configuration, though each has a `config` of its own.
     """
     several = "config" in frame.columns and frame["config"].nunique(dropna=False) > 1
     return proof.factors(frame) or (["config"] if several and not proof.tested(frame) else [])
@@ -117,8 +117,8 @@ def _of_runs(
 ) -> dict[str, Any]:
     """Return the columns on what is known of a configuration: medians, and the bounds of one run.
 
-    It is the run at `index`, which the verdict's sentence is of, or that of the median throughput.
-    A bound that connections share and that a run with a change passed is left out.
+    That run is the one at `index`, which the verdict's sentence is of, else the run of median
+    throughput. A bound that connections share is left out if a run with a change exceeded it.
     """
     bare = proof.bare(part)
     if bare.empty:
@@ -135,9 +135,10 @@ def _of_runs(
 def _known(
     runs: Sequence[RunFigures], of: RunFigures, number: int | None = None, passed: float = 0.0
 ) -> dict[str, Any]:
-    """Return the columns on what is known of `runs`, and what bounds one `of` them, run `number`.
+    """Return the columns on what is known of `runs`, and the bounds of one run, `of`.
 
-    No bound that connections share is below what `passed` with a change.
+    `number` is the number of that run. A bound that connections share is left out if it is below
+    `passed`, the throughput that a run with a change reached.
     """
     figures = known.figures(runs)
     bounding = {
@@ -158,8 +159,8 @@ def _known(
 def limited_by(results: Campaign | pd.DataFrame) -> pd.Series[str]:
     """Return each ok run's limit (its configuration's class), by its index in the frame.
 
-    A refuted class is not returned. A chart of `frame.assign(limited_by=…)` marks its points with
-    it. Raises DataError as `explain`.
+    Refuted classes are left out. A chart of `frame.assign(limited_by=…)` marks its points with the
+    limits. Raises DataError as `explain`.
     """
     import pandas as pd
 
@@ -218,7 +219,7 @@ def _judged(
 
 
 def _alike(bad: pd.DataFrame, ok: pd.DataFrame) -> pd.DataFrame:
-    """Those of the runs that are not ok that are of a configuration with runs that are."""
+    """Return the runs in `bad` that belong to the configuration of the `ok` runs."""
     if bad.empty:
         return bad
     key = _key(ok)
@@ -227,10 +228,11 @@ def _alike(bad: pd.DataFrame, ok: pd.DataFrame) -> pd.DataFrame:
 
 
 def _failed(bad: pd.DataFrame, ok: pd.DataFrame) -> list[pd.DataFrame]:
-    """Return the runs of each configuration of which none is ok.
+    """Return the runs of each configuration that has no ok run.
 
-    A run that failed may lack what tells configurations apart in a file of runs, where measured
-    words look like factors: it is of any that it agrees with in what it has.
+    In a file of runs a failed run may lack columns that distinguish configurations, because texts
+    that were measured look like factors. It belongs to each configuration whose values agree with
+    those that it has.
     """
     key = _key(ok)
     if bad.empty or not key:
@@ -256,7 +258,7 @@ def _texts(values: Iterable[Any]) -> tuple[str, ...]:
 def configurations(frame: pd.DataFrame) -> list[pd.DataFrame]:
     """Return the runs of each configuration in order, with and without interventions.
 
-    Raises DataError where nothing tells configurations apart.
+    Raises DataError if nothing distinguishes configurations.
     """
     key = _key(frame)
     if not key and not proof.tested(frame):
@@ -269,13 +271,13 @@ def configurations(frame: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def _key(frame: pd.DataFrame) -> list[str]:
-    """Return the columns that tell a configuration."""
+    """Return the columns that identify a configuration."""
     own = "config" in frame.columns and not proof.tested(frame)
     return ["config"] if own else proof.factors(frame)
 
 
 def runs(results: Campaign | pd.DataFrame, run: int | None = None) -> pd.DataFrame:
-    """Return the same for each run that is ok, or for one: `run` and its factors, the verdict."""
+    """Return the verdict of each ok run, or of one, as `explain`, with `run` and its factors."""
     import pandas as pd
 
     frame, evidence = evidence_of(results, run, sampled=run is not None)

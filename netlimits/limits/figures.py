@@ -1,6 +1,6 @@
 """A run as the classes of limits see it: its figures by end, and the link it ran over.
 
-A figure that a run does not have is None, never 0: a class that needs it says nothing.
+A figure that a run does not have is None, never 0; a class that needs it gives no sign.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 from netlimits import tools
 
 TCP_HEADERS, UDP_HEADERS = 66, 42
-"""Bytes of Ethernet and IPv4, and of TCP with timestamps or UDP, which interfaces and qdiscs count
-in each packet beside its data."""
+"""Bytes of headers that interfaces and qdiscs count in each packet: Ethernet, IPv4, and TCP with
+timestamps or UDP."""
 
 DERIVED = {
     "bound_mbps": "What the link leaves for data at the run's MTU, headers counted, Mbit/s",
@@ -32,7 +32,7 @@ DERIVED = {
     "window_mbps": "What the congestion windows let through, cwnd x MSS / RTT of all, Mbit/s",
     "wire_mbps": "Throughput with the headers of its packets, Mbit/s",
 }
-"""Figures of verdicts that are no column of a run: what each is. The others `metrics` describes."""
+"""Figures of verdicts that are no columns of a run, and their meaning; `metrics` has the others."""
 
 
 def mbps(rate: float) -> str:
@@ -42,20 +42,26 @@ def mbps(rate: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """A run's figures under their columns, and what is known of the link.
+    """A run's figures by column, and what is known of its link.
 
-    `bound_mbps` is the goodput bound of the link at the run's MTU, headers counted; `mtu` is the
-    data link's; None where they are not known. `one_machine` says that both ends share CPUs.
-    `goal_mbps` is the rate that the tool was told to send at, if any.
-    Three are evidence from other configurations, which no run has by itself, medians of their runs:
-    `rates_by_size`, of those that differ from the run's in sizes alone, bytes a packet ->
-    packets/s; `rates_by_streams`, of those that differ in the number of streams, connections ->
-    Mbit/s; and `most_mbps`, the highest `wire_mbps` of those with the run's path. And one from
-    other runs of the same: `slowest` over the fastest of them, where there are three and more.
-    `shapers` are the rates of frames, Mbit/s, that the experiment gives an end's own qdisc,
-    `queues` the receive queues of an end's NIC, and `send_bytes` is the send size that it asks the
-    tool for. `pcie_mbps` is what the PCIe link of an end's NIC carries, and `gained` the bytes by
-    which the run's own tunnel makes each packet longer. Of a run `of_file` no experiment is known.
+    Attributes:
+        figures: Column -> value.
+        bound_mbps: Goodput bound of the link at the run's MTU; None if unknown.
+        mtu: MTU of the data link; None if unknown.
+        one_machine: True if both ends share CPUs.
+        goal_mbps: Rate that the tool was told to send at; None without one.
+        rates_by_size: Bytes a packet -> packets/s: medians of configurations that differ from the
+            run's in sizes only.
+        rates_by_streams: Connections -> Mbit/s: medians of configurations that differ from the
+            run's in the number of streams only.
+        most_mbps: Highest median `wire_mbps` of the configurations on the run's path.
+        slowest: Slowest over fastest run of the configuration, if it has three or more.
+        shapers: End -> rate of frames, Mbit/s, that the experiment gives its own qdisc.
+        queues: End -> receive queues of its NIC.
+        send_bytes: Send size that the experiment asks the tool for.
+        pcie_mbps: End -> what the PCIe link of its NIC carries.
+        gained: Bytes by which the run's own tunnel makes each packet longer.
+        of_file: True for a run from a file, whose experiment is unknown.
     """
 
     figures: Mapping[str, Any]
@@ -75,7 +81,7 @@ class RunFigures:
     of_file: bool = False
 
     def figure(self, column: str) -> float | None:
-        """Return a figure, or a tool's own of that name; None without one."""
+        """Return a figure, else a tool's own figure of that name; None if both are missing."""
         for name in (column, *(prefix + column for prefix in tools.OWN)):
             value = self.figures.get(name)
             if isinstance(value, int | float) and not math.isnan(value):
@@ -83,7 +89,7 @@ class RunFigures:
         return None
 
     def own(self, column: str) -> float | None:
-        """Return a figure under this very name; None without one."""
+        """Return a figure under exactly this name; None if it is missing."""
         value = self.figures.get(column)
         if isinstance(value, int | float) and not math.isnan(value):
             return float(value)
@@ -93,7 +99,8 @@ class RunFigures:
     def sender(self) -> str:
         """`local` or `remote`: the end that sent the data, the client unless it received more.
 
-        By what both interfaces sent; where one of them does not count it, by whose rate is known.
+        It is the end whose interface sent more; if one of them did not count, the end whose send
+        rate is known.
         """
         local, remote = (self.own(f"{end}_tx_bytes") for end in ("local", "remote"))
         if local is None or remote is None or not local + remote:
@@ -116,13 +123,13 @@ class RunFigures:
     def thread_pct(self, end: str) -> float | None:
         """How busy the tool's thread at an end was, % of one CPU; None unless one does the work.
 
-        One connection is one thread's work: a server's others only wait for the next.
+        One connection is the work of one thread: a server's other threads wait for connections.
         """
         single = 1 in (self.own(f"{end}_threads"), self.own(f"{end}_connections"))
         return self.process_pct(end) if single else None
 
     def process_pct(self, end: str) -> float | None:
-        """How busy the tool was at an end, % of one CPU, which it cannot be for more than 100."""
+        """How busy the tool was at an end, % of one CPU, at most 100."""
         used = self.own(f"{end}_process_cpu_pct")
         return None if used is None else min(100.0, used)
 
@@ -138,7 +145,7 @@ class RunFigures:
 
     @property
     def busiest(self) -> float | None:
-        """The busier end's `busiest_pct`; None where an end's is not known."""
+        """The higher `busiest_pct` of both ends; None if one of them is unknown."""
         ends = [self.busiest_pct(end) for end in ("local", "remote")]
         known = [busy for busy in ends if busy is not None]
         return max(known) if len(known) == len(ends) else None
@@ -161,12 +168,12 @@ class RunFigures:
 
     @property
     def transactions(self) -> float | None:
-        """Return the transactions a second of a run of requests and responses; None of another."""
+        """Return the transactions a second of a request/response run; None for any other."""
         return self.figure("transaction_rate_tps")
 
     @property
     def achieved(self) -> float | None:
-        """Return what interventions are judged by: transactions a second, else what arrived."""
+        """Return what interventions are judged by: transactions a second, else throughput."""
         return self.transactions or self.throughput
 
     @property
@@ -176,25 +183,25 @@ class RunFigures:
 
     @property
     def inflation(self) -> float | None:
-        """Return the round trip over its minimum: 1 where no packet waits for another."""
+        """Return the round trip over its minimum: 1 if no packet waits in a queue."""
         rtt, least = self.sent("rtt_us"), self.sent("min_rtt_us")
         return rtt / least if rtt and least else None
 
     @property
     def queueing_us(self) -> float | None:
-        """Return the part of the round trip that packets wait in queues, µs."""
+        """Return the part of the round trip that packets spend in queues, µs."""
         rtt, least = self.sent("rtt_us"), self.sent("min_rtt_us")
         return None if rtt is None or not least else max(0.0, rtt - least)
 
     @property
     def retransmitted(self) -> float | None:
-        """Return the share of TCP's segments that were sent again; None where it is not known."""
+        """Return the share of TCP's segments that were sent again; None if unknown."""
         retransmitted, out = self.sent("tcp_retrans_segs"), self.sent("tcp_out_segs")
         return None if retransmitted is None or not out or self.udp else retransmitted / out
 
     @property
     def unread(self) -> float | None:
-        """Return the share of the receive window that is full of data nobody has read yet."""
+        """Return the share of the receive window that holds unread data."""
         waiting, room = self.received("recv_q_bytes"), self.sent("snd_wnd_bytes")
         if waiting is None or room is None or not waiting + room:
             return None
@@ -202,7 +209,7 @@ class RunFigures:
 
     @property
     def sent_datagrams_lost(self) -> float | None:
-        """Return the share of the datagrams sent that no program took; None of TCP."""
+        """Return the share of the datagrams sent that no program received; None for TCP."""
         sent, arrived = self.sent("udp_out_datagrams"), self.received("udp_in_datagrams")
         if not self.udp or not sent or arrived is None:
             return None
@@ -210,14 +217,14 @@ class RunFigures:
 
     @property
     def elapsed(self) -> float | None:
-        """How long it was measured, seconds."""
+        """Measured time in seconds."""
         return self.figure("elapsed_s")
 
     @property
     def packet_bytes(self) -> float | None:
-        """Bytes of user data that a packet carries on the average.
+        """Bytes of user data that a packet carries on average.
 
-        Of datagrams by what was sent, of which both counts are of the whole run.
+        For datagrams it is computed from what was sent, since both counts are of the whole run.
         """
         rate, packets = self.throughput, self.sent("tcp_out_segs")
         if self.udp:
@@ -235,7 +242,7 @@ class RunFigures:
 
     @property
     def shaper_mbps(self) -> float | None:
-        """Return the rate that the sender's own qdisc has: by the experiment, else as found."""
+        """Return the rate of the sender's own qdisc: by the experiment, else as found."""
         of_flow = self.sent("qdisc_flow_rate_mbps")
         rate = self.sent("qdisc_rate_mbps") or (of_flow and of_flow * self.flows)
         return self.shapers.get(self.sender) or rate or None
@@ -250,7 +257,7 @@ class RunFigures:
 
     @property
     def wire_mbps(self) -> float | None:
-        """Throughput with the headers of its packets, Mbit/s; as it is where sizes are unknown."""
+        """Throughput with the headers of its packets, Mbit/s; without them if sizes are unknown."""
         rate, size = self.throughput, self.packet_bytes
         if rate is None or not size:
             return rate

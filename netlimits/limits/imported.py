@@ -1,7 +1,7 @@
-"""Statements on results that have no evidence: how near a link's bound, packet rate, CPU.
+"""Statements on results without evidence: how near a link's bound, packet rate, CPU.
 
-They are no verdict, for which evidence is missing. The link is inferred from the rate alone, and
-named only if what arrived comes near an Ethernet's rate.
+They are no verdicts, which need evidence. The link is inferred from the rate alone, and named only
+if throughput comes near the bound of an Ethernet.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 ETHERNET_MBPS = (10, 100, 1000, 2500, 5000, 10_000, 25_000, 40_000, 50_000, 100_000, 200_000,
                  400_000)  # fmt: skip
 NEAR, OVER = 0.9, 1.005
-"""From where to where of a bound throughput must lie for a link of that rate to be named."""
+"""Range of throughput over the bound of a link for which the link is named."""
 
 BUSY = 90.0
-"""From this share of one CPU a tool's process may be the limit."""
+"""Percentage of one CPU from which a tool's process may be the limit."""
 
 HEADERS = 52
-"""Bytes of IPv4 and TCP with timestamps, which a segment of an MSS takes of the MTU beside it."""
+"""Bytes of IPv4 and TCP with timestamps: what the MTU has beside the MSS."""
 
 
 def known(runs: Sequence[RunFigures]) -> str:
@@ -61,7 +61,7 @@ def _rate(runs: Sequence[RunFigures]) -> Iterator[str]:
 
 
 def partly(run: RunFigures) -> Mapping[str, str]:
-    """Return the classes of which a run knows something but not enough, and what it knows."""
+    """Return class -> what a run knows of it, if that is not enough to judge it."""
     parts = {}
     if clause := ", ".join(_losses([run])):
         parts["loss"] = clause
@@ -93,7 +93,7 @@ def _share(percent: float) -> str:
 
 
 def _retransmitted(run: RunFigures) -> float | None:
-    """Return the share of the segments that were sent again, by the data and the MSS."""
+    """Return the share of segments sent again, estimated from the data and the MSS."""
     retransmitted = run.figure(f"{run.sender}_transport_retrans")
     mss = run.figure("transport_mss_bytes") or run.figure("mss")
     rate, elapsed = run.throughput or run.sent("send_throughput_mbps"), run.elapsed

@@ -10,7 +10,7 @@ from netlimits.limits.figures import RunFigures, mbps
 from netlimits.model.drop_reasons import cause
 
 LEAST = 0.5
-"""What rounds to nothing is left out of sentences: `known_figures` has it."""
+"""Minimum of a figure in sentences: less rounds to nothing. `known_figures` has it anyway."""
 
 Runs = Sequence[RunFigures]
 Figure = Callable[[RunFigures], float | None]
@@ -64,15 +64,15 @@ KNOWN: Mapping[str, Figure] = {
     "one_kernel_cpu_pct": lambda run: run.sent("cpu_pct") if run.one_machine else None,
     "others_cpu_pct": lambda run: run.sent("other_cpu_pct") if run.one_machine else None,
 }
-"""Figure -> what it is of one run; of a configuration it is the median of the runs that know it."""
+"""Figure -> function of one run; for a configuration, the median of the runs that know it."""
 
 
 CHANGE = ("throughput_change_s", "throughput_change_ratio")
-"""Figures of runs whose throughput changed; medians of those runs alone."""
+"""Figures of runs whose throughput changed: medians of those runs only."""
 
 
 def figures(runs: Runs) -> dict[str, float]:
-    """Return the figures of a configuration's runs that are known, and how many were lost where."""
+    """Return the known figures of a configuration's runs, and how many packets were lost where."""
     known = {name: value for name, of in KNOWN.items() if (value := _median(runs, of)) is not None}
     changed = [run for run in runs if run.own("throughput_change_s") is not None]
     if changed:
@@ -101,9 +101,9 @@ def _reasons(runs: Runs, end: str) -> list[str]:
 
 
 def sentence(known: Mapping[str, float], runs: int = 1) -> str:
-    """Return these figures in words, a clause for each kind; "" where nothing is known.
+    """Return these figures in words, a clause for each kind; "" if nothing is known.
 
-    They are medians of so many `runs`; a verdict's own sentence is of the run in the middle.
+    They are medians of `runs` runs; a verdict's own sentence is of the median run.
     """
     parts = [
         clause
@@ -116,7 +116,7 @@ def sentence(known: Mapping[str, float], runs: int = 1) -> str:
 
 
 def one_kernel(known: Mapping[str, float]) -> str:
-    """Return that both ends run on one kernel, and what used its CPUs; "" where they do not."""
+    """Return that both ends run on one kernel, and what used its CPUs; "" if they do not."""
     if "one_kernel_cpu_pct" not in known:
         return ""
     others = known.get("others_cpu_pct")

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
 
 VIRTUAL = ("veth", "virtio_net", "tun", "bridge", "xen_netfront", "hv_netvsc", "vif")
-"""Drivers whose link speed is made up: there is no wire of that rate."""
+"""Drivers of virtual NICs, whose link speed is made up."""
 
 OF_PATHS = ("qdisc", "switch", "link", "carrier", "route", "pause", "ingress", "tunnel")
-"""Settings that change what is between the ends; the others change what a host does."""
+"""Settings that change the path between the ends; the others change only a host."""
 
 SHAPERS = {
     "tbf": ("rate",),
@@ -27,7 +27,7 @@ SHAPERS = {
     "cake": ("bandwidth",),
     "fq": ("maxrate",),
 }
-"""Kind of qdisc -> its options that say how much it lets through, the first that is given."""
+"""Kind of qdisc -> the options with its rate; the first that is given counts."""
 
 
 class DataLinks:
@@ -42,9 +42,9 @@ class DataLinks:
         self._machines = campaign.archive.machines if not campaign.imported else {}
 
     def rate(self, run: int) -> float | None:
-        """Return the link's bit rate, bit/s; None where it is not known, or made up.
+        """Return the link's bit rate, bit/s; None if it is unknown, or made up (a virtual NIC).
 
-        What the experiment sets, else what the sender had.
+        It is the rate that the experiment sets, else that of the sender's NIC.
         """
         driver = str((self._value(run, "driver") or {}).get("driver", ""))
         if driver in VIRTUAL:
@@ -74,7 +74,7 @@ class DataLinks:
         return (kind,), outer, layer(kind).fixed("IPv6" if outer else "IPv4")
 
     def mtu(self, run: int) -> int | None:
-        """Return the MTU of a run: what the experiment sets, else what the host had."""
+        """Return the MTU of a run: that of the experiment, else that of the host."""
         of = self._runs[run]
         if of.config not in self._mtus:
             own = (self._value(run, "link") or {}).get("mtu")
@@ -102,9 +102,9 @@ class DataLinks:
         return tool(setup.tool).bytes_of(size)
 
     def shapers(self, run: int) -> Mapping[str, float]:
-        """End -> the rate of frames in Mbit/s that the experiment's own qdisc there lets through.
+        """Return end -> the rate of frames in Mbit/s that the experiment's own qdisc there allows.
 
-        That of `fq` is each flow's.
+        The rate of `fq` is that of each flow, so it is multiplied by their number.
         """
         campaign, of = self._campaign, self._runs[run]
         if campaign.imported:
@@ -120,7 +120,7 @@ class DataLinks:
         return rates
 
     def pcie_mbps(self, run: int) -> Mapping[str, float]:
-        """Return end -> what the PCIe link of its NIC carries, Mbit/s; nothing of a virtual NIC."""
+        """Return end -> what the PCIe link of its NIC carries, Mbit/s; not for virtual NICs."""
         campaign, of = self._campaign, self._runs[run]
         if campaign.imported:
             return {}
@@ -135,7 +135,7 @@ class DataLinks:
     def queues(self, run: int) -> Mapping[str, int]:
         """Return end -> how many receive queues its NIC had when the campaign began.
 
-        Nothing where the experiment sets channels, and where `ethtool -l` did not tell.
+        Empty if the experiment sets channels; an end is left out if `ethtool -l` printed none.
         """
         campaign, of = self._campaign, self._runs[run]
         if campaign.imported or any(True for _ in self._set("channels", run)):
@@ -178,12 +178,12 @@ class DataLinks:
         return next(iter(roles), "")
 
     def _value(self, run: int, fact: str) -> Any:
-        """Return a fact of the sender of a run; None where it is not known."""
+        """Return a fact of the sender of a run; None if unknown."""
         role = self._sender(run)
         return self._fact(role, fact) if role else None
 
     def _fact(self, role: str, fact: str) -> Any:
-        """Return a fact of a role's host; None where it is not known."""
+        """Return a fact of a role's host; None if unknown."""
         if role not in self._facts:
             self._facts[role] = self._campaign.archive.facts(role)
         facts = self._facts[role]
@@ -191,7 +191,7 @@ class DataLinks:
 
 
 def _shaped(options: Any) -> Iterator[tuple[str, float]]:
-    """Yield the kind and the rate in bit/s of a qdisc and its children, of those that have one."""
+    """Yield kind and rate (bit/s) of a qdisc and its children; those without one are left out."""
     while isinstance(options, Mapping):
         kind = str(options.get("kind"))
         names = SHAPERS.get(kind, ())

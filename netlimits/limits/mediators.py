@@ -1,4 +1,4 @@
-"""Checks that an intervention had its direct effect; otherwise it proves nothing of the limit.
+"""Checks that an intervention had its direct effect; otherwise it proves nothing about the limit.
 
 A larger buffer has to open the window, a second stream needs a server of its own, and sending less
 has to end the losses. Each check compares the runs with the change with those without.
@@ -13,24 +13,26 @@ from netlimits.limits.figures import RunFigures
 
 Runs = Sequence[RunFigures]
 Check = Callable[[Runs, Runs], str]
-"""The runs with the change, and those without -> why it had no effect; "" where it had."""
+"""Function of the runs with and without the change -> why it had no effect; "" if it had one."""
 
 GROWN, MORE, FEWER, ENDED = 1.2, 1.5, 0.7, 1 / 3
-"""How many times as much as before counts as moved: a window, a number or length, a size, and
-losses that are to end."""
+"""Minimum or maximum ratio of a figure to its value before the change: GROWN of a window, buffer,
+load or round trip, MORE of connections or length, FEWER of packet size, ENDED of losses or
+fragments."""
 LASTED = 0.8
-"""Of the share of losses, what is left where it does not depend on how much is sent."""
+"""Ratio of losses to those before from which they do not depend on how much is sent."""
 SAME_READER = 0.5
-"""Of the receive windows, what is unread where streams wait for one reader (`_places.UNREAD`)."""
+"""Share of the receive windows that is unread from which streams wait for one reader
+(`premises.queues.UNREAD`)."""
 SHORT_PCT = 10.0
-"""Of a pace, what may be missing where it is to be a little less than before."""
+"""Allowed shortfall of a pace that is a little below the rate before, in percent."""
 LOADED_PCT = 95.0
 FULL_PCT = 90.0
-"""Of a CPU, or of the tool's time, what is used or waited for where CPU time is the limit: half of
-a CPU is less than a run needs that takes 60 % of it, whatever limits that."""
+"""Minimum share of a CPU used or waited for if CPU time is the limit. (Half of a CPU is too little
+for any run that takes 60 % of one, whatever limits it.)"""
 EASED = 0.95
-"""Of the busiest CPU's softirq, or of its share of the packets, what is left of it where some of it
-went to other CPUs."""
+"""Maximum ratio of the busiest CPU's softirq, or of its share of the packets, to that before, if
+some of it went to other CPUs."""
 
 
 def _median(runs: Runs, figure: Callable[[RunFigures], float | None]) -> float | None:
@@ -41,7 +43,7 @@ def _median(runs: Runs, figure: Callable[[RunFigures], float | None]) -> float |
 def _both(
     changed: Runs, without: Runs, figure: Callable[[RunFigures], float | None]
 ) -> tuple[float, float] | None:
-    """Return the medians with and without the change; None where a side does not know it."""
+    """Return the medians with and without the change; None if either is unknown."""
     now, before = _median(changed, figure), _median(without, figure)
     return None if now is None or before is None else (now, before)
 
@@ -107,7 +109,7 @@ def _losses(changed: Runs, without: Runs) -> str:
 
 
 def contrary(change: str, changed: Runs, without: Runs) -> bool:
-    """Return True if as much was lost though less was sent: no cause drops what is above a rate."""
+    """Return True if as much was lost though less was sent: then no rate limit drops packets."""
     pair = _both(changed, without, _lost)
     if change != "arrived" or not pair or _kept(changed, without):
         return False
@@ -163,7 +165,7 @@ def _softirq(changed: Runs, without: Runs) -> str:
     pair = _both(changed, without, softirq)
     spread = _both(changed, without, share)
     if spread and spread[0] < EASED * spread[1]:
-        return ""  # all CPUs may be as busy as the one was, with more packets
+        return ""  # all CPUs may now be as busy as that one was, with more packets
     if pair and pair[0] > EASED * pair[1]:
         return f"the busiest CPU has {pair[0]:.0f} % softirq still (before: {pair[1]:.0f} %)"
     return ""
@@ -217,7 +219,7 @@ CHECKS: Mapping[str, tuple[Check, ...]] = {
     "rps": (_softirq,),
     "delay": (_delay,),
 }
-"""Change -> what it has to move."""
+"""Change -> the checks of its direct effect."""
 
 OF_CLASSES: Mapping[str, tuple[Check, ...]] = {
     "slow-reader": (_own_server,),
@@ -225,11 +227,11 @@ OF_CLASSES: Mapping[str, tuple[Check, ...]] = {
     "link": (_reader,),
     "latency": (_transactions,),
 }
-"""Class -> what has to hold beside, for the change to tell something of it."""
+"""Class -> further checks, without which a change proves nothing about it."""
 
 
 def unmoved(limit: str, change: str, changed: Runs, without: Runs) -> str:
-    """Return why a change tells nothing of a class; "" where it moved what it was meant to move."""
+    """Return why a change proves nothing about a class; "" if it had its direct effect."""
     for check in CHECKS.get(change, ()):
         if why := check(changed, without):
             return f"the change had no effect on its cause: {why}"

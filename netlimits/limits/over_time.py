@@ -97,7 +97,7 @@ def _of_run(run: RunFigures, frame: pd.DataFrame, number: int | None) -> str:
 
 
 def figures(run: RunFigures, frame: pd.DataFrame, since: float, until: float) -> RunFigures:
-    """Return the figures of a run between two times, as far as its samples tell them.
+    """Return the figures of a run between two times, as far as its samples show them.
 
     Args:
         run: The whole run.

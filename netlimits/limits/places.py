@@ -1,8 +1,8 @@
 """Where packets were lost and where bytes waited, by the counters of both hosts.
 
-What neither host counts was lost on the path. Hosts count the packets that they drop, by counters
-and, as far as kernels tell (evidence.drops), by reason; TCP counts the segments that it sends
-again, and a host's drops among them are at most all of these.
+Packets that neither host counts as dropped were lost on the path. Hosts count the packets that they
+drop, by place and, if the kernel reports it (evidence.drops), by reason. TCP counts the segments
+that it sends again; the drops of hosts are at most as many.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OF_RECEIVER: Mapping[str, str] = {
     "tcp_rcvq_drops": "in the receiver's socket",
     "udp_rcvbuf_errors": "in the receiver's socket, which was full",
 }
-"""Counter -> where it counts, on the way from the program that sends to the one that receives."""
+"""Counter -> the place where it counts, in order from the sending to the receiving program."""
 
 
 NAMES: Mapping[str, str] = {
@@ -41,11 +41,11 @@ NAMES: Mapping[str, str] = {
     **{where: name for name, where in OF_RECEIVER.items()},
     PATH: "path",
 }  # fmt: skip
-"""Place -> its name in figures: the counter's."""
+"""Place -> the name of its counter, for figures."""
 
 
 def lost(run: RunFigures) -> float | None:
-    """Return how many segments or datagrams were lost; None where it is not known."""
+    """Return how many segments or datagrams were lost; None if unknown."""
     if run.udp:
         sent, share = run.sent("udp_out_datagrams"), run.sent_datagrams_lost
         return None if sent is None or share is None else share * sent
@@ -53,7 +53,7 @@ def lost(run: RunFigures) -> float | None:
 
 
 def losses(run: RunFigures) -> dict[str, float]:
-    """Return place -> how many of the lost packets were lost there, without places of none."""
+    """Return place -> how many packets were lost there; places without losses are left out."""
     total = lost(run)
     if not total:
         return {}
@@ -70,7 +70,7 @@ def losses(run: RunFigures) -> dict[str, float]:
 
 
 def share(run: RunFigures, *places: str) -> float | None:
-    """Return the share of what was lost that was lost at these places; None where nothing was."""
+    """Return the share of the lost packets that were lost at these places; None if none were."""
     total = lost(run)
     if not total:
         return None

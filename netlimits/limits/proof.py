@@ -1,8 +1,9 @@
 """Results of interventions: the runs with each of them compared with those without, by block.
 
 A campaign that `sequel` planned has a factor `intervention`: `none`, and names of changes
-(`streams-x2`), each of which may serve several classes. What was changed stands in columns that
-begin with `next_`. A change that did not move what it was meant to move leaves a class open.
+(`streams-x2`), each of which may serve several classes. The values of what was changed are in
+columns that begin with `next_`. A change without its direct effect (`mediators`) leaves a class
+open.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 INTERVENTION, NONE, CHANGED = "intervention", "none", "next_"
-"""The factor, its level without an intervention, and how the columns of what it changes begin."""
+"""The factor, its level without a change, and the prefix of the columns with the changed values."""
 
 MORE = 6
-"""Blocks to add to six that leave a class open: the interval of twelve is two thirds as wide."""
+"""Blocks to add if six leave a class open: the interval of twelve is two thirds as wide."""
 
 MORE_BLOCKS = f"{MORE} more blocks of the same runs"
-"""What decides where the interval of a proof's own ratio is too wide."""
+"""What would decide if the interval of a proof's own ratio is too wide."""
 
 _PAIRED = (contrasts.WILCOXON, contrasts.TWO_WAY)
 
@@ -47,7 +48,7 @@ def factors(frame: pd.DataFrame) -> list[str]:
     """Return the factors that distinguish configurations, without those that `sequel` adds."""
     names = frames.varied(frame)
     if tested(frame):
-        return names[: names.index(INTERVENTION)]  # words of tools stand behind, as `next_` does
+        return names[: names.index(INTERVENTION)]  # `next_…` and texts from tools follow it
     return names
 
 
@@ -59,9 +60,9 @@ def bare(part: pd.DataFrame) -> pd.DataFrame:
 def proofs(
     part: pd.DataFrame, evidence: Mapping[Any, RunFigures], blocks: pd.Series[Any] | None
 ) -> Mapping[str, Proof]:
-    """Return class -> what its change came to, of one configuration's runs.
+    """Return class -> the result of its change, from one configuration's runs.
 
-    Levels that are the same change, whatever class they are called after, are one sample.
+    Levels that make the same change are one sample, whatever class they are named after.
     """
     without = bare(part)
     by_class = {}
@@ -75,7 +76,7 @@ def proofs(
 
 
 def unmade(part: pd.DataFrame, rest: pd.DataFrame) -> list[str]:
-    """Return a sentence for each intervention of a configuration of which no run is ok."""
+    """Return a sentence for each intervention of a configuration that has no ok run."""
     if INTERVENTION not in part.columns or not len(rest):
         return []
     missing = {*map(str, rest[INTERVENTION])} - {*map(str, part[INTERVENTION]), NONE}
@@ -90,7 +91,7 @@ def _proof(
     evidence: Mapping[Any, RunFigures],
     blocks: pd.Series[Any] | None,
 ) -> Proof:
-    """Return what the runs with a change, and those without, say of a class."""
+    """Return what the runs with and without a change prove about a class."""
     contrast = ratio(changed, without, evidence, blocks)
     if contrast is None:
         why = "a run with or without it lacks its throughput, or no run without it is ok"
@@ -124,7 +125,7 @@ def ratio(
     evidence: Mapping[Any, RunFigures],
     blocks: pd.Series[Any] | None,
 ) -> contrasts.Contrast | None:
-    """Return the ratio of throughput; None where a run lacks it, or it is 0."""
+    """Return the ratio of throughput; None if it is missing or 0 in a run."""
     values = [
         np.array([evidence[index].achieved or math.nan for index in side.index])
         for side in (top, bottom)
@@ -138,7 +139,7 @@ def ratio(
 
 
 def _explains(name: str, other: str) -> bool:
-    """Return True if a class comes before another, which follows from it."""
+    """Return True if a class comes before another, and therefore explains it."""
     order = [limit.name for limit in CLASSES]
     return order.index(name) < order.index(other)
 
@@ -146,16 +147,16 @@ def _explains(name: str, other: str) -> bool:
 def proved(
     verdict: Verdict, by_class: Mapping[str, Proof], applicable: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Return the verdict in view of the proofs: its class, `state`, the sentence and the ratio.
+    """Return the verdict after the proofs: its class, `state`, the sentence and the ratio.
 
-    `applicable` are the classes that could limit such runs: none of datagrams where TCP ran.
+    `applicable` are the classes that could limit such runs: none of datagrams if TCP ran.
 
-    The verdict's own proof counts; where it is refuted, or there is none, and exactly one other
-    class is proven, that is the class, if counters suggest it or the change moves it alone. Where
-    the verdict's is open or proven, only a class that explains it takes its place: a packet rate is
-    a cap on the path, too, and a core that is full of softirq a packet rate. No class takes the
-    place while one that would explain it is suggested, or tried, and not refuted. What was never
-    tried, or is undetermined still, is `open`.
+    The verdict's own proof counts. If it is refuted or missing, and exactly one other class is
+    proven, that class is the verdict, if counters suggest it or its change is specific to it. If
+    the verdict is open or proven, only a class that explains it replaces it: a packet rate also
+    looks like a cap on the path, and a CPU full of softirq like a packet rate. A class does not
+    replace it while one that would explain that class is suggested or tried, and not refuted. A
+    class without a proof, or a verdict that is still undetermined, is `open`.
     """
     by_class = _considered(verdict, by_class, applicable)
     own = by_class.get(verdict.limit)
@@ -184,14 +185,14 @@ def proved(
     if own:
         row |= {"ratio": own.ratio, "ratio_low": own.low, "ratio_high": own.high}
     if limit != verdict.limit:
-        row |= {"runner_up": "", "why_not": "", "confidence": math.nan}  # they are of another class
+        row |= {"runner_up": "", "why_not": "", "confidence": math.nan}  # of another class
         text = "nothing certain" if verdict.limit == UNDETERMINED else verdict.limit
         row["evidence"] = f"Counters suggest {text}: {verdict.sentence}"
     if state in (PROVEN, REFUTED) or (own and own.why):
         row["decide"] = ""
     elif own:
         row["decide"] = MORE_BLOCKS
-    if state == PROVEN or verdict.runner_up in by_class:  # what was measured since says more
+    if state == PROVEN or verdict.runner_up in by_class:  # the proof supersedes it
         row |= {"runner_up": "", "why_not": ""}
     return row
 
@@ -201,9 +202,9 @@ def _considered(
 ) -> dict[str, Proof]:
     """Return the proofs of the classes that counters suggest.
 
-    A second stream is the change of half a dozen classes: of those without any evidence it tells
-    nothing. Where nothing suggests any class of a change, somebody asked for it: then all of these
-    stay that could limit such runs.
+    A second stream is the change of half a dozen classes: it proves nothing about those without any
+    evidence. If counters suggest no class of a change, the user asked for it: then its classes that
+    could limit such runs all stay.
     """
     likely = {verdict.limit, *verdict.leading, *verdict.likely}
     suggested = {proof.level for proof in by_class.values() if proof.name in likely}

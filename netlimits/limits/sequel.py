@@ -1,10 +1,10 @@
 """The experiment that would prove a campaign's verdicts, as a file.
 
 It holds the same configurations, each without an intervention and with the changes of its leading
-classes, in the same blocks: each change once, whatever number of classes it serves. They stand as
-lists that move together (`zip`): what one configuration was measured to be sets how its
-intervention is made. A key that an intervention changes becomes `${next_…}`; its value without is
-what it was, or null where it was left out.
+classes, in the same blocks. A change that serves several classes is made once. Configurations and
+changes are lists that move together (`zip`), because what was measured in a configuration
+determines the values of its changes. A key that an intervention changes becomes `${next_…}`;
+without the intervention it has its former value, or null if it was left out.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
 
 REPLICATES = 6
-"""Blocks from which on an interval holds for runs with outliers (analysis.statistics.contrasts)."""
+"""Minimum blocks for an interval that holds with outliers (analysis.statistics.contrasts)."""
 NOTHING: Mapping[str, Sequence[str]] = {}
 Doses = Callable[[Verdict, Sequence[RunFigures]], Sequence[Intervention]]
-"""The changes to make in a configuration, of its verdict and its runs' figures."""
+"""Function of a configuration's verdict and its runs' figures -> the changes to make."""
 
 
 def sequel(
@@ -45,8 +45,8 @@ def sequel(
 ) -> str:
     """Return the text of the next experiment; `suspects` are classes to try in all configurations.
 
-    `only` names factors with the values, as text, that configurations may have. Raises DataError
-    where there is no class to prove, and for a campaign that was imported.
+    `only` maps factors to the values, as text, that configurations may have. Raises DataError if
+    there is no class to prove, and for a campaign that was imported.
     """
     _refuse(campaign)
     planned = list(_planned(campaign, suspects, only))
@@ -62,7 +62,7 @@ def sequel(
 
 
 def _refuse(campaign: Campaign) -> None:
-    """Raise DataError for a campaign that cannot be gone on with."""
+    """Raise DataError for a campaign that no experiment can follow up."""
     if campaign.imported:
         raise DataError(f"{campaign.path}: was imported: there is no experiment to go on with")
     if campaign.experiment.sides:
@@ -82,9 +82,9 @@ def _refuse(campaign: Campaign) -> None:
 def dosed(
     campaign: Campaign, doses: Doses, most: int, name: str, replicates: int, seconds: int
 ) -> str:
-    """Return the text of an experiment called `name`: each configuration bare, and with its doses.
+    """Return the text of experiment `name`: each configuration without a change and with its doses.
 
-    It has the first `most` of the doses that settings make, in runs of so many seconds. Raises
+    It has the first `most` of the doses that settings can make, in runs of `seconds`. Raises
     DataError as `sequel` does.
     """
     _refuse(campaign)

@@ -30,7 +30,7 @@ _WIDTH = 98
 class PlannedChanges:
     """A configuration with its verdict: the levels of each change, and what to do by hand.
 
-    `serves` has the classes that a change is for, and the change: one change is made once.
+    `serves` maps each change, which is made once, to its classes and their interventions.
     """
 
     values: Values
@@ -51,7 +51,7 @@ def text(
 ) -> str:
     """Return the file's text; with `bare` also with configurations that get no change.
 
-    Runs take as many `seconds`, or as long as the campaign's.
+    Runs take `seconds`, by default as long as the campaign's.
     """
     data = _document(campaign.experiment, planned, name, replicates, bare=bare)
     for options in data["measure"].values() if seconds else ():
@@ -75,7 +75,7 @@ def _document(
     for key in keys:
         _put(data, added, key, f"${{{names[key]}}}")
     uses = [use for p in planned for use in resolution.setup(experiment, p.values).settings]
-    holding = {use.entry for use in uses}  # what holds for no configuration would be an error
+    holding = {use.entry for use in uses}  # an unused entry would be an error
     entries = [entry for at, entry in enumerate(data.pop("settings", [])) if at in holding]
     if entries or added:
         data["settings"] = [*entries, *added.values()]
@@ -143,7 +143,7 @@ def _names(keys: list[KeyPath]) -> dict[KeyPath, str]:
 
 
 def _put(data: Any, added: dict[str, dict[str, Any]], key: KeyPath, value: Scalar) -> None:
-    """Set a key, making what is around it; `added` are entries of settings, by role."""
+    """Set a key, and create its parents; `added` are new entries of settings, by role."""
     here: Any = data
     if key[0] == "settings" and isinstance(key[1], str):
         here = added.setdefault(key[1], {"roles": [key[1]]})

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from netlimits.limits.base import PROVEN, REFUTED, LimitClass
 
 _NO_LIMIT = (0.9, 1.1)
-"""The sensitivity's distance from 0 within which a resource does not limit, as a ratio of 1."""
+"""Range of the ratio within which throughput does not follow a change, so that it is no limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
     """The result of one change for one class: `proven`, `refuted` or `open`, with the reason.
 
-    `level` is the change, `figures` the ratio and its interval in words. `contrary` says that what
-    the change moved speaks against the class, whatever throughput did.
+    `level` is the change, `figures` the ratio and its interval in words. `contrary` is True if the
+    direct effect of the change speaks against the class, whatever throughput did.
     """
 
     limit: LimitClass
@@ -37,7 +37,7 @@ class Proof:
 
 
 def sentences(own: Proof | None, by_class: Mapping[str, Proof]) -> Iterator[str]:
-    """Return one sentence a change: its ratio once, and what that says of each class it serves."""
+    """Yield a sentence for each change: its ratio, and what it proves about each of its classes."""
     first = [] if own is None else [own]
     by_level: dict[str, list[Proof]] = {}
     for proof in [*first, *(proof for proof in by_class.values() if proof is not own)]:
@@ -55,7 +55,7 @@ def sentences(own: Proof | None, by_class: Mapping[str, Proof]) -> Iterator[str]
 
 
 def _said(proof: Proof, own: Proof | None) -> str:
-    """Return the sentence on a change and a class; if another class is proven it says so."""
+    """Return the clause on what a change proves about a class."""
     expected = proof.limit.intervention.expectation
     if proof.why:
         return f"{proof.name} is open: {proof.why}"
@@ -68,7 +68,7 @@ def _said(proof: Proof, own: Proof | None) -> str:
 
 
 def _supported(group: Sequence[Proof]) -> str:
-    """Return what a ratio supports where it refuted a class; "" where it refuted none."""
+    """Return what a ratio supports although it refuted a class; "" if it refuted none."""
     head, *_ = group
     if all(proof.state != REFUTED for proof in group) or any(
         proof.state == PROVEN for proof in group
@@ -96,4 +96,4 @@ SUPPORTS: Mapping[str, Sequence[tuple[float, float, str]]] = {
     "send_buffer": ((0.9, 1.1, "the send buffer is large enough"),),
     "packet_size": ((0.9, 1.1, "bits, not packets, are what is limited"),),
 }
-"""Change -> an interval of the ratio, and what it supports."""
+"""Change -> ranges of the ratio, and what each supports."""

@@ -1,8 +1,8 @@
 """From signs to a verdict: of one run, and of the runs of a configuration.
 
-One run's counters suggest, an intervention proves; so a verdict is `suggested` at most. Where no
-class fires, where two fire of which neither explains the other, and where runs disagree, it is
-`undetermined`, with what would decide it.
+One run's counters suggest, an intervention proves; so a verdict is `suggested` at most. It is
+`undetermined`, with what would decide it, if no class fires, if two fire of which neither explains
+the other, or if runs disagree.
 """
 
 from __future__ import annotations
@@ -20,44 +20,45 @@ from netlimits.limits.figures import RunFigures
 UNDETERMINED = "undetermined"
 
 AGREEMENT = 2 / 3
-"""Share of a configuration's runs that must have one verdict, for it to be the configuration's."""
+"""Minimum share of a configuration's runs with the same verdict, for it to be the
+configuration's."""
 
 LEADING = 3
-"""How many classes of a configuration, at most, are worth an intervention each."""
+"""Maximum number of classes of a configuration that get an intervention each."""
 
 WEIGHTS = (1.0, 0.9, 0.3, 0.2)
-"""What a run counts for the class that it has, and for those that it points to, in their order."""
+"""Weights of a run for its own class, and for those that it points to, in their order."""
 
 OF_CONNECTIONS = (
     *("rtt_us", "min_rtt_us", "cwnd_segs", "mss_bytes", "transport_mss_bytes"),
     *("rwnd_limited_pct", "sndbuf_limited_pct", "app_limited_pct", "busy_pct"),
 )
-"""Figures of connections, which datagrams have none of."""
+"""Figures of connections, which datagrams do not have."""
 
 TRANSACTIONS = "transaction_rate_tps"
-"""What only runs of requests and responses have."""
+"""Column that only request/response runs have."""
 
 SUSPECT = "--next FILE --suspect CLASS puts the class that you suspect to the proof"
-"""What is left to do where no class is even near."""
+"""Advice if no class is even near."""
 
 DISAGREE = "The runs disagree"
-"""How the sentence of a configuration begins of which too few runs have one verdict."""
+"""Start of the sentence on a configuration whose runs have different verdicts."""
 
 RIVALS, SHARED = ("sender-cpu", "receiver-cpu"), "host-full"
-"""Classes that fire together without one explaining the other: both ends are out of CPU; and the
-class that it is where they share all of a machine's."""
+"""Classes that may both fire without one explaining the other (both ends are out of CPU), and the
+class to report instead if both ends share a machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The verdict on a run, or on a configuration.
 
-    `limit` is a class's name or UNDETERMINED; `share` the part of the runs that agree;
-    `runner_up` the next class, if any, and `why_not` why it is not the verdict; `decide` what
-    would settle it, by the interventions of the `leading` classes. `likely` are classes by how near
-    their evidence is, the nearest first; `scores` are the strengths of that evidence, 1 at most, as
-    means over runs. `of` is the place of the run that sentence and figures are of, among those of
-    the configuration; None where they are of none.
+    `limit` is a class's name or UNDETERMINED; `share` the part of the runs that agree; `runner_up`
+    the next class, if any, and `why_not` why it is not the verdict; `decide` what would decide, by
+    the interventions of the `leading` classes. `likely` are the classes with the strongest
+    evidence, strongest first; `scores` are the strengths of that evidence, at most 1, as means over
+    runs. `of` is the position, among the runs of the configuration, of the run that sentence and
+    figures come from; None if they come from none.
     """
 
     limit: str
@@ -75,7 +76,7 @@ class Verdict:
 
     @property
     def points_to(self) -> str:
-        """Return the likeliest class of a run that is undetermined; "" where a class is told."""
+        """Return the likeliest class of an undetermined run; "" for any other verdict."""
         return self.likely[0] if self.limit == UNDETERMINED and self.likely else ""
 
 
@@ -87,7 +88,7 @@ def of_run(run: RunFigures) -> Verdict:
 
 
 def _likely(signs: dict[LimitClass, Sign]) -> tuple[str, ...]:
-    """Return the classes with any evidence, that with the strongest first."""
+    """Return the classes with any evidence, the strongest first."""
     near = [limit for limit, sign in signs.items() if sign.strength > 0]
     near.sort(key=lambda limit: -min(1.0, signs[limit].strength))
     return tuple(limit.name for limit in near)[:LEADING]
@@ -120,7 +121,7 @@ def _of_signs(signs: dict[LimitClass, Sign], run: RunFigures) -> Verdict:
 def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
     """Return the verdict of most runs; UNDETERMINED if fewer than AGREEMENT agree.
 
-    Sentence and figures are those of one run that agrees, the middle one by its first figure.
+    Sentence and figures come from one of the agreeing runs: the median by its first figure.
     """
     counts = Counter(verdict.limit for verdict in verdicts)
     limit, agreeing = counts.most_common(1)[0]
@@ -130,7 +131,7 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
     likely = _likeliest(verdicts)
     scores = {name: mean(each.scores.get(name, 0.0) for each in verdicts) for name in likely}
     if share >= AGREEMENT:
-        if limit == UNDETERMINED:  # of them one that points where most do
+        if limit == UNDETERMINED:  # prefer one that points to the likeliest class
             same = [verdict for verdict in verdicts if verdict.points_to in likely[:1]]
             of = _middle(same or [of])
         place = next(at for at, verdict in enumerate(verdicts) if verdict is of)
@@ -140,7 +141,7 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
     agreed = counts[likely[0]]
     first = [verdict for verdict in verdicts if likely[0] in (verdict.limit, verdict.points_to)]
     nearest = len(first) - agreed
-    # the class that most runs have evidence of may be the first of none
+    # the likeliest class over all runs may be first in none of them
     nearest_class = next(each for each in CLASSES if each.name == likely[0])
     decide = first[0].decide if first else nearest_class.intervention.decides(likely[0])
     more = f", and the nearest class of {nearest} more" if nearest else ""
@@ -160,7 +161,7 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def remaining(verdicts: Sequence[Verdict], refuted: Collection[str]) -> str:
-    """Return the class that AGREEMENT of the runs point to first, without the refuted ones.
+    """Return the first class that AGREEMENT of the runs point to, without the refuted ones.
 
     Classes whose evidence is weaker than LEAST_SIGN do not count; "" if too few runs agree.
     """
@@ -174,9 +175,9 @@ def remaining(verdicts: Sequence[Verdict], refuted: Collection[str]) -> str:
 
 
 def firing(verdicts: Sequence[Verdict], refuted: Collection[str]) -> str:
-    """Return the first class that fires in AGREEMENT of the runs, whatever others fire beside it.
+    """Return the first class that fires in AGREEMENT of the runs, even if others fire, too.
 
-    "" if there is none but refuted ones, or if both CPUs fire, between which counters cannot tell.
+    "" if only refuted classes fire, or if both CPUs' do, between which counters cannot decide.
     """
     names = [
         each.name
@@ -189,11 +190,11 @@ def firing(verdicts: Sequence[Verdict], refuted: Collection[str]) -> str:
 
 
 def _likeliest(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
-    """Return the classes that runs have or point to, those of most runs first."""
+    """Return the classes that runs have or point to, those with the highest weight first."""
     scores: dict[str, float] = {}
     for verdict in verdicts:
         names = [verdict.limit, *verdict.likely] if verdict.limit != UNDETERMINED else []
-        names = list(dict.fromkeys(names)) or ["", *verdict.likely]  # a class told counts for more
+        names = list(dict.fromkeys(names)) or ["", *verdict.likely]  # a verdict counts more
         for name, weight in zip(names, WEIGHTS, strict=False):
             scores[name] = scores.get(name, 0.0) + weight
     scores.pop("", None)
@@ -201,7 +202,7 @@ def _likeliest(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
 
 
 def _measured(limit: LimitClass, signs: dict[LimitClass, Sign], run: RunFigures) -> bool:
-    """Return True if a class could be judged, or has its figures but does not apply to the run."""
+    """Return True if a class was judged, or has its figures but does not apply to the run."""
     ends = ("", "local_", "remote_")
     needs = [name for name in limit.needs if not (run.udp and name in OF_CONNECTIONS)]
     needs = [name for name in needs if name != TRANSACTIONS or run.throughput is None]
@@ -211,7 +212,7 @@ def _measured(limit: LimitClass, signs: dict[LimitClass, Sign], run: RunFigures)
 
 
 def _middle(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the verdict of the run in the middle, by the first of its figures."""
+    """Return the verdict of the median run, by the first of its figures."""
     ordered = sorted(verdicts, key=lambda verdict: next(iter(verdict.figures.values()), 0.0))
     return ordered[(len(ordered) - 1) // 2]
 
@@ -219,9 +220,9 @@ def _middle(verdicts: Sequence[Verdict]) -> Verdict:
 def _nothing(
     signs: dict[LimitClass, Sign], unjudged: list[LimitClass], known: Mapping[str, str]
 ) -> Verdict:
-    """Return the verdict where no class fires: it names the nearest one, and those without figures.
+    """Return the verdict if no class fires: it names the nearest class, and those without figures.
 
-    `known` is what a run knows of a class for which that is not enough.
+    `known` maps classes to what the run shows of them, if that is not enough for a sign.
     """
     sentence, decide = "No class has enough evidence.", SUSPECT
     if names := ", ".join(limit.name for limit in unjudged if limit.name not in known):
@@ -248,7 +249,7 @@ def _nothing(
 def _rivals(
     first: LimitClass, rival: LimitClass, signs: dict[LimitClass, Sign], run: RunFigures
 ) -> Verdict:
-    """Return the verdict where both ends are out of CPU, and counters cannot tell which decides."""
+    """Return the verdict if both ends are out of CPU, between which counters cannot decide."""
     why = (
         "both ends are one machine, whose CPUs they share"
         if run.one_machine
@@ -279,5 +280,5 @@ def _why_not(first: LimitClass, other: LimitClass, signs: dict[LimitClass, Sign]
 
 
 def _short(sign: Sign) -> str:
-    """Why a class does not fire, by the condition that is furthest from being met."""
+    """Return why a class does not fire: its weakest premise."""
     return f"{sign.weakest.short} (evidence {min(0.99, int(100 * sign.strength) / 100):.2f} of 1)"

@@ -1,10 +1,10 @@
 """Shares of samples with intervals, and what they are of a service demand.
 
 The share's interval is Wilson's, with as many samples as a run's spread allows: samples of one run
-are not independent. Their dispersion is estimated from the spread between the profiled runs, of
-each category and of all, where all count as DEGREES runs. Two intervals are combined by their
-distances from the estimates (Zou and Donner, "Construction of confidence limits about effect
-measures", 2008), for a product on the logarithmic scale.
+are not independent. The dispersion of a category is estimated from the spread between the profiled
+runs, and pooled with that of all categories, which has a weight of DEGREES degrees of freedom. Two
+intervals are combined by their distances from the estimates (Zou and Donner, "Construction of
+confidence limits about effect measures", 2008), for a product on the logarithmic scale.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DEGREES = 4
 """Weight of all categories' dispersion beside a category's own, in degrees of freedom."""
 
 LEAST = 5.0
-"""Minimum number of samples that a category must have in each run to tell its dispersion."""
+"""Minimum number of expected samples of a category in each run, to estimate its dispersion."""
 
 _CONFIDENCE = 0.975
 

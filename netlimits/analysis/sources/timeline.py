@@ -23,7 +23,8 @@ LIMITS = {
     "CPU": ("cpu_peak_pct", 95.0),
     "receive queue": ("rcvbuf_used_pct", 50.0),
 }
-"""What limits an end in an interval -> its evidence, and from which value on; the first counts."""
+"""What limits an end in an interval -> its figure and minimum value; the first that applies
+counts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@
 The number and the places of the changes minimize the squared deviations from the levels plus a
 penalty for each change (PELT, Killick et al. 2012; `ruptures`). Squares are in units of the noise,
 which successive differences estimate (von Neumann 1941), so that a step does not count as noise.
-The smallest squares are often two or three places off. So each change is put where it is likeliest
-to be at most one place off, given the levels beside it and any mean of theirs.
+The places with the smallest squares are often two or three values off. So each change is moved to
+the place that is most likely at most one value off, given the neighbouring changes and whatever the
+two means are.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ step of 5 % at noise of 2 % is found in 95 % of series of 60.
 """
 
 NEAR = (0.95, 1.0, 0.95)
-"""Weights of a place one before, at and one after the change: one off is nearly as good."""
+"""Weights of the places before, at and after a change: to be one value off is nearly as good."""
 
 
 def change_points(values: Sequence[float]) -> list[int]:
@@ -60,7 +61,7 @@ def change_points(values: Sequence[float]) -> list[int]:
 
 
 def _placed(scaled: np.ndarray, places: Sequence[int]) -> list[int]:
-    """Return the changes, each moved to the place that is likeliest to be near it."""
+    """Return the changes, each moved to the place that is most likely at most one value off."""
     placed = [0, *places, len(scaled)]
     for at in range(1, len(placed) - 1):
         start, end = placed[at - 1], placed[at + 1]

@@ -8,7 +8,7 @@ blocks, and drift of the machines affects both alike. The unit is the logarithm 
     two to five           the two-way model log(y) ~ configuration + block. For two configurations
                           it is Student's t of the log ratios. Other configurations could add
                           degrees of freedom if all varied alike; they do not (UDP by 1 %, TCP by
-                          20 %), and such an interval would cover what it says for none of them.
+                          20 %), and such an interval would have the wrong coverage for all.
     no blocks             coin flips and imported files: Welch's t on logarithms
 
 A ratio of figures that may be zero has no logarithm and so no interval.

@@ -1,16 +1,15 @@
 """Test whether runs are independent: whether neighbours are alike, and whether slow runs fail.
 
-A mean's interval assumes that runs are independent, and that those that are left are random. Both
-are tested over the blocks of a campaign, all configurations together. A run's score is its distance
-from its configuration's mean in standard deviations (at most CLIP), a block's score the mean of its
-runs'. If no block has two runs, each run is a block.
+A mean's interval assumes that runs are independent, and that the ok runs are a random selection of
+all runs. Both are tested over the blocks of a campaign, all configurations together. A run's score
+is its distance from its configuration's mean in standard deviations (at most CLIP), a block's score
+the mean of its runs'. If no block has two runs, each run is a block.
 
 - *Autocorrelation:* the product of neighbouring blocks, compared with its distribution over all
   orders of the blocks (Wald and Wolfowitz, "An Exact Test for Randomness in the Non-parametric
   Case", 1943).
 - *Slow runs fail:* whether blocks in which more runs failed are worse, compared in the same way;
-for
-  blocks of single runs, whether the neighbours of failed runs are worse.
+  for blocks of single runs, whether the neighbours of failed runs are worse.
 
 Both tests need ENOUGH blocks, and use the first MOST.
 """

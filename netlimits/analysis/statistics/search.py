@@ -24,10 +24,10 @@ def searches(frame: pd.DataFrame) -> pd.DataFrame:
     Returns:
         One row per configuration: its factors, the number of `searches`, the mean of the highest
         loads that held, `low` and `high`, the mean of the lowest loads above them that did not
-        hold, what these missed, and the number of `trials`. Loads have the name of the factor that
-        was searched. `low` and `high` are a 95 % interval of the mean over searches; of a single
-        search they are the two loads, between which the limit is. A load is missing if a search
-        ended at the end of its range.
+        hold, `because` (the most frequent reason why these did not hold), and the number of
+        `trials`. Loads have the name of the factor that was searched. `low` and `high` are a 95 %
+        interval of the mean over searches; of a single search they are the two loads, between
+        which the limit is. A load is missing if a search ended at the end of its range.
 
     Raises:
         DataError: The runs are no trials of a search.

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 _WIDTH = 96
 _WHOLE = 100.0
-"""From so much on, a round trip (µs) or a rate has no digit behind the point."""
+"""Round trip (µs) or rate from which no decimals are printed."""
 
 
 def path(campaign: Campaign, workloads: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Return the names of both hosts, and their link, CPUs and kernels in words.
 
-    The round trip is the least that any of the `workloads` saw.
+    The round trip is the lowest that any of the `workloads` had.
     """
     from netlimits.evidence import facts
     from netlimits.limits.links import DataLinks
@@ -63,7 +63,7 @@ def _bits(rate: float) -> str:
 
 
 def commands(machines: Mapping[str, Machine], rung: Help) -> Iterator[str]:
-    """Yield the commands that make a rung's settings by hand, each behind its host's name."""
+    """Yield the commands that make a rung's settings by hand, each after its host's name."""
     from netlimits.settings import setting
     from netlimits.units import cpus
 
@@ -130,7 +130,7 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _detail(row: Mapping[str, Any]) -> str:
-    """Return the figure that a limit is known by: its rate, the link's share, the round trip."""
+    """Return the figure that describes a limit: its rate, the share of the link, the round trip."""
     share, trip = row["known"].get("of_bound_pct"), row["known"].get("rtt_us")
     if row["limit"] == "path-cap" and (rate := row["known"].get("wire_mbps")):
         scale, unit, digits = _unit(rate, transactions=False)
@@ -143,7 +143,7 @@ def _detail(row: Mapping[str, Any]) -> str:
 
 
 def _open(row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is known of a workload whose limit is open."""
+    """Yield the sensitivities of a workload whose limit is open."""
     from netlimits.limits.ladder.workloads import TITLES
 
     each = [
@@ -175,7 +175,7 @@ def _rate(row: Mapping[str, Any]) -> str:
 
 
 def _unit(value: float, *, transactions: bool) -> tuple[float, str, int]:
-    """Return what to divide a rate by, its unit, and how many digits it gets behind the point."""
+    """Return the divisor of a rate, its unit, and its number of decimals."""
     if transactions:
         return 1.0, "trans/s", 0
     scale, unit = (1e3, "Gbit/s") if value >= 1e3 else (1.0, "Mbit/s")

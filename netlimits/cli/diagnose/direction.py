@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from netlimits.limits.ladder.diagnosis import Help
 
 RUNGS = 3
-"""Changes that help, kept one upon the other at most."""
+"""Maximum number of helpful changes to keep, each in addition to those before."""
 OBSERVED_BLOCKS = 6
-"""Blocks of a diagnosis without changes, at most."""
+"""Maximum number of blocks of a diagnosis without changes."""
 NO_DOSE = "all doses: counters rule the resources out, or no setting changes them here"
 Text = Callable[[Sequence[str], int, Sequence[Mapping[str, Any]]], str]
-"""Workloads, blocks, and the settings that are kept -> the experiment that observes them."""
+"""Function of workloads, blocks and kept settings -> text of the experiment that observes them."""
 
 
 def answer(
@@ -88,13 +88,13 @@ def row(
 ) -> dict[str, Any]:
     """Return the answer that a campaign gives, as `--json` prints it.
 
-    Beside what was `left_out` it says which workloads have no run that is ok, and why runs failed.
+    Besides what was `left_out`, it lists the workloads without an ok run, and why runs failed.
     """
     from netlimits.limits.ladder import diagnosis
 
     state, rows = campaign.state(), diagnosis.workloads(campaign)
     silent = [name for name in wanted if name not in {each["workload"] for each in rows}]
-    complete = state["ok"] == state["planned"]  # what was interrupted was made again
+    complete = state["ok"] == state["planned"]  # interrupted runs were repeated
     reasons = [] if complete else list(state["reasons"].items())[:3]
     return {
         "path": diagnosis_lines.path(campaign, rows),
@@ -114,7 +114,7 @@ def row(
 
 
 def again(campaign: Campaign) -> dict[str, Any]:
-    """Return the answer that a kept campaign gives, with the change that helps most."""
+    """Return the answer that an existing campaign gives, with the change that helps most."""
     from netlimits.limits.ladder import diagnosis
 
     return row(campaign, ladder=diagnosis.helping(campaign)[:1])
@@ -153,5 +153,5 @@ def _ladder(stages: Stages, campaign: Campaign, text: Text) -> list[Help]:
 
 
 def beside(folder: Path, what: str) -> Path:
-    """Return the folder of another stage, beside that of the answer."""
+    """Return the folder of another stage, next to that of the answer."""
     return folder.with_name(f"{folder.name}-{what}")

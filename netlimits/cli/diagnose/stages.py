@@ -34,22 +34,23 @@ if TYPE_CHECKING:
     from netlimits.model import Machine, Record
 
 A_RUN = 2.5
-"""Seconds of a run of one before any was timed: settings, evidence and the tool's start with it."""
+"""Seconds of a run of one second with settings, evidence and the tool's start, until one is
+timed."""
 BETWEEN = 0.3
-"""Seconds between two runs: what is journaled, and guards that are told."""
+"""Seconds between two runs, for the journal and the guards."""
 CLOSING = 8.0
 """Seconds for what follows the last run: restoring hosts, verdicts, the report."""
 STAGE = 6.0
-"""Seconds of a stage beside its runs: logins, a survey, claims, restoring."""
+"""Seconds of a stage besides its runs: logins, a survey, claims, restoring."""
 MOST_DOSES, FEWEST_BLOCKS, ENOUGH_BLOCKS, FIRST_BLOCKS = 6, 2, 4, 6
-"""Doses of a workload at most. Blocks: the fewest, those for which doses are given up, and those
-after which it is looked whether a limit is still to be proven (analysis.statistics.contrasts)."""
+"""Maximum number of doses of a workload. Numbers of blocks: the minimum; enough, below which there
+are fewer doses; and the first ones, after which only what is undecided gets more (`_extend`)."""
 SAFE = 0.75
-"""Of the time left, what the first blocks may take, timed by the observation: doses take longer."""
+"""Share of the time left for the first blocks, by the time of undosed runs: doses take longer."""
 LATE = 1.5
-"""Times the time left, what the fewest blocks of one dose may take: else there is no dose."""
+"""Maximum time of the fewest blocks of one dose, over the time left; above it, no dose is made."""
 _LINE = re.compile(r"^\S+:\d+: ")
-"""The place in a file that a finding names, and that nobody wrote."""
+"""FILE:LINE of a finding in a generated experiment, which means nothing to the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +91,10 @@ class Stages:
         return self._open(folder)
 
     def dose(self, observed: Campaign, folder: Path) -> Campaign | None:
-        """Run the doses that an observation leaves open, in blocks with the baseline.
+        """Run the doses of resources that an observation leaves open, in blocks with the baseline.
 
-        Returns None if nothing can be changed. More blocks follow while a limit is not proven
-        and the budget lasts.
+        Returns None if nothing can be changed. More blocks follow while a limit is not proven and
+        the budget lasts.
         """
         refused: set[str] = set()
         while True:
@@ -121,7 +122,8 @@ class Stages:
     def _fitting(self, observed: Campaign, refused: set[str], folder: Path) -> Plan | None:
         """Return the plan with as many doses as the budget has blocks for; None without a dose.
 
-        Doses that only separate classes are worth it if FIRST_BLOCKS fit, others if ENOUGH_BLOCKS.
+        A plan without the doses that only separate classes needs ENOUGH_BLOCKS, others
+        FIRST_BLOCKS.
         """
         from netlimits.limits import sequel
         from netlimits.limits.ladder import doses, workloads
@@ -187,7 +189,7 @@ class Stages:
             yield hosts
 
     def _looked(self, plan: Plan, hosts: Mapping[str, Host]) -> tuple[Survey, list[Finding]]:
-        """Survey the hosts; return the errors beside it. Warn, and try the tools, only once."""
+        """Survey the hosts; return survey and errors. Warn, and try the tools, only once."""
         from netlimits.checks.survey import look
 
         survey = look(plan, self.machines, hosts, try_tools=not self._warned)
@@ -206,7 +208,7 @@ class Stages:
             self._work(campaign, survey, hosts)
 
     def _work(self, campaign: Logbook, survey: Survey, hosts: Mapping[str, Host]) -> None:
-        """Carry the pending runs out, and time them for what follows."""
+        """Carry out the pending runs, and time them for the next stages."""
         from netlimits.campaign.interrupt import Interrupted
 
         try:
@@ -228,9 +230,10 @@ class Stages:
 
 
 def seconds_of_a_run(records: Iterable[Record]) -> float:
-    """Return how long a run takes, by the shortest of each configuration: first ones start servers.
+    """Return how long a run takes: the mean over configurations of their shortest run.
 
-    Of a few runs it is too little: by SAFE.
+    (The first runs of a configuration start servers.) With few runs it is too short; SAFE allows
+    for that.
     """
     shortest: dict[str, float] = {}
     for record in records:
@@ -240,7 +243,7 @@ def seconds_of_a_run(records: Iterable[Record]) -> float:
 
 
 def _round_trip(observed: Campaign) -> float | None:
-    """Return the least round trip that any run saw, µs."""
+    """Return the lowest round trip of any run, µs."""
     frame = observed.frame()
     columns = [name for name in frame.columns if name.endswith("_min_rtt_us")]
     least = frame[columns].min().min() if columns else None
@@ -248,7 +251,7 @@ def _round_trip(observed: Campaign) -> float | None:
 
 
 def _levels_of(plan: Plan, errors: Iterable[Finding]) -> set[str]:
-    """Return the changes whose settings errors are about; a host's `sudo` is about all of its."""
+    """Return the changes whose settings have errors; an error of `sudo` affects all of its host."""
     from netlimits.limits.proof import INTERVENTION
 
     places: dict[str, set[tuple[str, str]]] = {}
@@ -265,7 +268,7 @@ def _levels_of(plan: Plan, errors: Iterable[Finding]) -> set[str]:
 
 
 def refuse_short(seconds: float, workloads: int) -> None:
-    """Raise InputError where the time is too short for any answer."""
+    """Raise InputError if the time is too short for any answer."""
     least = CLOSING + A_RUN * workloads * (1 + 2 * FEWEST_BLOCKS)
     if seconds < least:
         raise InputError(
@@ -276,5 +279,5 @@ def refuse_short(seconds: float, workloads: int) -> None:
 
 
 def say(line: str) -> None:
-    """Print a line on what is being done, beside the answer."""
+    """Print a line on progress to standard error."""
     echo(line, err=True)

@@ -33,7 +33,7 @@ _LINES = (
     "^(Ip|IpExt|Tcp|TcpExt|Udp|MPTcpExt): |^(Ip6|Udp6)[A-Z][A-Za-z0-9]+[[:space:]]"
     "|^[0-9a-f]{8} |^[0-9]+$|^some "
 )
-"""The lines to keep, four times a run; the others are a third more."""
+"""Lines to keep: they are printed four times a run, and all lines would be a third more."""
 
 _SCRIPT = r"""lines=$1 interface=$2
 shift 2
@@ -114,7 +114,6 @@ _NAMED: dict[str, dict[str, str]] = {}
 """Protocol -> the counters that figures use; there are some hundred others."""
 for _name in itertools.chain(*PROTOCOLS.values()):
     _NAMED.setdefault(_name.partition(".")[0], {})[_name.partition(".")[2]] = _name
-"""By protocol, the names of those that figures are made of; there are some hundred others."""
 
 INTERFACE = {
     "rx_packets": "rx_packets",

@@ -40,9 +40,8 @@ _LOST = re.compile(
 )
 _WHOLE = re.compile(r"\s*[0-9]{1,20}\s*")
 _ON_PURPOSE = re.compile(r"xdp|filter|steer_missed", re.IGNORECASE)
-"""Drops that somebody asked for: by a program in the driver, by an address filter, or of frames for
-other hosts on the link that no flow was steered for.
-"""
+"""Drops that are intended: by a program in the driver, by an address filter, or of frames for other
+hosts on the link that no flow was steered for."""
 
 _KINDS = {
     "nic_rx_drops": _LOST,
@@ -56,7 +55,7 @@ _KINDS = {
     "nic_pcie_stalls": re.compile(r"^outbound_pci_(stalled_wr_events|buffer_overflow)$"),
 }
 _STALLED = "outbound_pci_stalled_wr"
-"""mlx5's percentage of time for which the bus delayed writes: a present value, no count."""
+"""mlx5's percentage of time for which the bus delayed writes: a momentary value, not a counter."""
 
 _NUMBER = re.compile(r"(?<!prio)\d")
 _ALLOWANCE = "_allowance_exceeded"
@@ -73,7 +72,7 @@ class Nic:
         return Command(("ethtool", "-S", interface), deadline=10, perl=_PERL)
 
     def figures(self, before: Completed, after: Completed) -> dict[str, Scalar]:
-        """Return `nic_rx_drops`, at least so many packets, and its kin; empty if none are counted.
+        """Return `nic_rx_drops` (at least so many packets) and related figures; empty without any.
 
         `nic_rx_drops_busiest` is that of the queue that lost most, if queues are counted.
 

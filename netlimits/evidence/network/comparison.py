@@ -18,7 +18,7 @@ _SECTIONS = {
 
 
 _WITH_A_MODULE = ("gre0", "gretap0", "erspan0", "ip6gre0")
-"""Interfaces that the kernel creates with GRE's module, which a tunnel loads, and keeps."""
+"""Interfaces that the kernel creates, and keeps, when a tunnel loads GRE's module."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Figures of an end from the samples during a run: its connections, and the tool's processes.
 
 Counters that the kernel starts with a connection (busy time, bytes) are the difference between the
-first sample that shows the connection and the last. Their earlier part is the start-up's and no
-property of the run: two equal runs showed 73 and 100 % busy with it. Momentary values (windows,
-rates) are the mean of the samples.
+first sample that shows the connection and the last. What they counted before belongs to the
+start-up, not to the run: with it, two equal runs showed 73 and 100 % busy. Momentary values
+(windows, rates) are the mean of the samples.
 
 `ss` omits zeros and values that its kernel does not report (`busy` came with Linux 4.10). So a
 counter that no connection of a host shows in any sample is unknown there, and 0 if another
@@ -271,8 +271,8 @@ def _times(factor: float, value: float | None) -> float | None:
 def _processes(stdout: str) -> list[re.Match[str]]:
     """Return the rows of the program's processes in this network namespace.
 
-    The namespace of another login's processes is invisible (`-`); if that holds for all, they are
-    the ones (a server that ran before us as root).
+    The namespace of another login's processes is invisible (`-`). If no process is known to be in
+    this namespace, those count: a server that ran before us as root.
     """
     first, *lines = stdout.splitlines() or [""]
     if not first.startswith("namespace "):

@@ -7,10 +7,10 @@ datagrams that programs received. The window is from the first sample at which e
 received something to the last at which every stream received more. It needs only the receiver's
 clock.
 
-In-order delivery runs ahead of the path when a hole is filled: one second of it showed 21.5 Mbit/s
-behind a link of 20. So no interval counts for more than its interface's bytes less the headers: the
-fewest that its packets can have, without TCP's timestamps if `ss` does not show them, and with
-UDP's once a datagram, not in each of its fragments.
+When a retransmission fills a hole, bytes that arrived earlier are delivered in order at once: one
+second showed 21.5 Mbit/s behind a link of 20. So no interval counts for more than its interface's
+bytes less the headers: the fewest that its packets can have, without TCP's timestamps if `ss` does
+not show them, and with UDP's once a datagram, not in each of its fragments.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Change points of a rate within a run: times at which its level changed by more than noise.
 
 For each number of changes up to MOST the segments are those whose medians fit best (Bellman and
-Roth, "Curve Fitting by Segmented Straight Lines", 1969, with constants). The most changes count of
-which each has levels that differ by LEAST_SHARE of the higher one and by STEPS standard errors.
-Neighbouring intervals of a rate are alike, so the standard errors are those of a series with the
-autocorrelation of its residuals. `benchmarks/timeline.py` measures how often both are right.
+Roth, "Curve Fitting by Segmented Straight Lines", 1969, with constants). The largest number counts
+for which all neighbouring levels differ by LEAST_SHARE of the higher one and by STEPS standard
+errors. Neighbouring intervals of a rate are alike, so the standard errors are those of a series
+with the autocorrelation of its residuals. `benchmarks/timeline.py` measures how often both are
+right.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from dataclasses import dataclass
 from statistics import median
 
 STEPS = 7.0
-"""Standard errors by which levels differ at least: the best of some fifty splits is tested.
+"""Minimum difference of levels in standard errors: the best of some fifty splits is tested.
 
-Of 50 intervals of noise (CV 20 %) with an autocorrelation of 0, 0.3, 0.6, 0.8, 0, 0, 2, 3 % show a
-change (60 simulations each); of 25 intervals 0, 3, 7 and 2 %.
+With noise of CV 20 % and an autocorrelation of 0, 0.3, 0.6 and 0.8, 0, 0, 2 and 3 % of series of 50
+intervals show a change (60 simulations each), and 0, 3, 7 and 2 % of series of 25 intervals.
 """
 
 LEAST_SHARE = 0.15
-"""Share of the higher level by which levels differ at least."""
+"""Minimum difference of levels as a share of the higher one."""
 
 LEAST_INTERVALS = 4
 """Minimum number of intervals on each side of a change."""
@@ -36,10 +37,10 @@ SCALE = 1.4826
 """Ratio of the standard deviation to the median distance from the median (normal errors)."""
 
 ALIKE = 0.9
-"""Maximum autocorrelation: a few intervals show no more."""
+"""Maximum autocorrelation to assume: few intervals cannot show more."""
 
 RAMP = 1.03
-"""Ratio by which each interval of a start exceeds the one before."""
+"""Minimum ratio of each interval in the start of a transfer to the one before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ def _differ(before: Sequence[float], after: Sequence[float]) -> bool:
     parts = [[rate - level for rate in part]
              for part, level in zip((before, after), levels, strict=True)]  # fmt: skip
     deviation = SCALE * median(abs(r) for part in parts for r in part)
-    # what is far out is no noise: a queue that empties, the interval in which the level changed
+    # outliers are no noise: a queue that empties, the interval in which the level changed
     parts = [[max(-3 * deviation, min(3 * deviation, r)) for r in part] for part in parts]
     squares = sum(r * r for part in parts for r in part)
     products = sum(a * b for part in parts for a, b in itertools.pairwise(part))

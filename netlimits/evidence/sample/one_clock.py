@@ -27,7 +27,7 @@ Curve = list[tuple[float, float]]
 def offset(sender: Sequence[Snapshot], receiver: Sequence[Snapshot]) -> Offset | None:
     """Return how far the receiver's clock is ahead of the sender's; None without enough samples.
 
-    The error is the half of a trip, and the distances between the samples' estimates.
+    The error is half of a trip plus the spread of the samples' estimates.
     """
     estimates = [
         estimate

@@ -64,7 +64,7 @@ def on_one_clock(
 ) -> Timeline | None:
     """Return the samples of a run on the client's clock; None if they show no times.
 
-    A host's offset is the more precise one of that from the run's data, and the `known` one.
+    A host's offset is that from the run's data or the `known` one, whichever is more precise.
 
     Args:
         samples: End, role and sampler's output of each host, the client first.

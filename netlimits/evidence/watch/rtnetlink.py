@@ -173,7 +173,7 @@ class Message:
         return self.deleted or self.path != route.path
 
     def _is_over_another(self, route: Message) -> bool:
-        """Return True for a route over one interface, which is not the other route's."""
+        """Return True if both routes name their interface, and it is not the same."""
         out, of_route = self.attributes.get(4), route.attributes.get(4)
         return out is not None and of_route is not None and out != of_route
 

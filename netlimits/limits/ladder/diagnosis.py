@@ -1,7 +1,7 @@
 """The answer of `netlimits diagnose`: what limits each workload, how that is proven, what helps.
 
-Pure: a campaign in, rows out. A campaign without changes has the same rows, of which none is
-proven.
+The functions are pure: they take a campaign and return rows. A campaign without changes has the
+same rows, none of them proven.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
 
 HELPS = 1.05
-"""A change of a setting counts as help if the interval of its ratio lies above this."""
+"""Minimum lower end of the interval of its ratio, for a change of a setting to count as help."""
 FEW = 3
-"""Runs from which on their mean gets an interval: that of two reaches below zero."""
+"""Minimum number of runs for an interval of their mean: that of two reaches below zero."""
 SUGGESTED = "suggested"
 CPUS = {"sender CPU", "receiver CPU"}
 SHARED_SUM = {"path-cap", "link"}
-"""Classes that a second stream proves by the same sum, which a full CPU has as well."""
+"""Classes that two streams prove by an unchanged sum, which a full CPU causes as well."""
 DEMANDS = ("sd_us_per_kib", "sd_us_per_tran")
-"""The columns of what a host's CPUs spend: per KiB, and per transaction."""
+"""Columns with a host's CPU time: per KiB, and per transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Help:
     """A change of settings that helps a workload.
 
     `ratio` is throughput with it over throughput without, `cost` the CPU time per unit of each end
-    (`send`, `receive`) before and after. `settings` are role, name and options of each.
+    (`send`, `receive`) before and after. `settings` has the role, name and options of each setting.
     """
 
     workload: str
@@ -64,9 +64,9 @@ class Help:
 
 
 def workloads(campaign: Campaign) -> list[dict[str, Any]]:
-    """Return one row a workload, as `netlimits diagnose --json` prints it.
+    """Return one row for each workload, as `netlimits diagnose --json` prints it.
 
-    Raises DataError for another campaign, or where no run is ok.
+    Raises DataError if the campaign is no diagnosis, or no run is ok.
     """
     frame, evidence = evidence_of(campaign)
     if WORKLOAD not in frame.columns:
@@ -118,10 +118,10 @@ def workloads(campaign: Campaign) -> list[dict[str, Any]]:
 
 
 def undecided(campaign: Campaign) -> list[int]:
-    """Return the numbers of the configurations of which more blocks may prove a limit, from 1 on.
+    """Return the numbers, from 1, of the configurations in which more blocks may prove a limit.
 
-    These are of workloads without a proven limit: the runs without a change, and those with a dose
-    of a resource that is open, or that proves the class that counters suggest.
+    For each workload without a proven limit these are the runs without a change, and those with a
+    dose of a resource that is open, or that proves the class which counters suggest.
     """
     rows = {row["workload"]: row for row in workloads(campaign)}
     states = {
@@ -143,7 +143,7 @@ def undecided(campaign: Campaign) -> list[int]:
 
 
 def _mean(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return the mean with its interval, which fewer than FEW values have not."""
+    """Return the mean with its interval, which is NaN for fewer than FEW values."""
     if not values:
         return (math.nan,) * 3
     value, low, high, _ = intervals.mean(np.array(values))
@@ -151,7 +151,7 @@ def _mean(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a frame, by the names of its columns."""
+    """Return the rows of a frame as dicts, by the names of its columns."""
     return [{str(name): row[name] for name in row} for row in frame.to_dict("records")]
 
 
@@ -163,13 +163,16 @@ def judged(
 ) -> tuple[str, str, str]:
     """Return a workload's limit, `proven`, `suggested` or `open`, and the proof in words.
 
-    What `explain` has proven counts first, but a CPU that throughput follows comes before a cap
-    that the same sum of two streams proves; then the resource that throughput follows most. The
-    number of streams is none: any limit of a connection has throughput follow it. Nor is the round
-    trip of a stream, which a window or losses have it follow, or the size of packets and calls,
-    unless both CPUs are ruled out, whose time each of them takes. A class whose resource was ruled
-    out is not suggested; of runs that disagree the class is that is `left` (`_left`). An open row
-    has the likeliest class, or "".
+    What `explain` has proven comes first, but a CPU that throughput follows comes before a cap that
+    only an unchanged sum of two streams proves. Next comes the resource that throughput follows
+    most, except resources that throughput follows whatever limits it:
+
+    - the number of streams, since any limit of a connection makes throughput follow it;
+    - the round trip of a stream, since its window or its losses make throughput follow it;
+    - the size of packets and calls, since each takes CPU time, unless both CPUs are ruled out.
+
+    A class whose resource was ruled out is not suggested. If runs disagree, the class is `left`
+    (see `_left`). An open row has the likeliest class, or "".
     """
     full = any(row["state"] == PROVEN for row in rows if row["resource"] in CPUS)
     if verdict["state"] == PROVEN and not (full and verdict["class"] in SHARED_SUM):
@@ -201,9 +204,9 @@ def _left(
     rows: Sequence[Mapping[str, Any]],
     ruled_out_by_counters: Collection[str],
 ) -> str:
-    """Return the class that the bare runs suggest once what was refuted is left out, or "".
+    """Return the class that the runs without a change suggest, without refuted ones, or "".
 
-    That is what they point to if both CPUs are ruled out, else what fires in most of them.
+    If both CPUs are ruled out it is what the runs point to, otherwise what fires in most of them.
     """
     bare = proof.bare(part)
     if bare.empty or len(bare) == len(part):
@@ -219,7 +222,7 @@ def _left(
 def _named(of: Resource, verdict: Mapping[str, Any]) -> str:
     """Return the class that a proven resource means: the verdict's, else the most specific one.
 
-    That is the last of its classes that counters suggest.
+    The most specific one is the last of the resource's classes that counters suggest.
     """
     if verdict["class"] in of.limits:
         return str(verdict["class"])
@@ -228,7 +231,7 @@ def _named(of: Resource, verdict: Mapping[str, Any]) -> str:
 
 
 def _ruled_out(runs: Sequence[RunFigures], rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return resources that the counters of bare runs rule out, and why, but those with a dose."""
+    """Return resource -> why the counters rule it out, for resources without a dose."""
     if not runs:
         return {}
     verdict = of_configuration([of_run(run) for run in runs])
@@ -241,7 +244,7 @@ def _ruled_out(runs: Sequence[RunFigures], rows: Sequence[Mapping[str, Any]]) ->
 
 def _resource(row: Mapping[str, Any]) -> Resource:
     known = resource(row["change"])
-    assert known  # a row of `sensitivities` is of one
+    assert known  # each row of `sensitivities` is of a resource
     return known[0]
 
 
@@ -305,13 +308,13 @@ def helping(campaign: Campaign) -> list[Help]:
 def as_json(rung: Help, commands: Sequence[str]) -> dict[str, Any]:
     """Return a rung of the ladder as `netlimits diagnose --json` prints it."""
     row = asdict(rung)
-    del row["settings"]  # which the commands say
+    del row["settings"]  # the commands have them
     cost = {end: [*pair] for end, pair in rung.cost.items()}
     return {**row, "cost": cost, "commands": [*commands]}
 
 
 def _uses(campaign: Campaign, changed: pd.DataFrame, bare: pd.DataFrame) -> list[SettingUse]:
-    """Return the settings that runs with a change have, and those without it have not."""
+    """Return the settings that only the runs with a change have."""
     with_, without = (
         campaign.plan.setup(campaign.runs[int(side["run"].iloc[0])].values).settings
         for side in (changed, bare)

@@ -1,8 +1,8 @@
-"""Resources that may limit a workload, and the dose of each: the change that shows how it matters.
+"""Resources that may limit a workload, and the dose of each: a change that shows whether it does.
 
-A resource that limits is one that throughput follows. A dose takes some of it away, or adds some,
-for the length of a run; `sensitivity` holds what throughput did against the dose. Evidence rules
-resources out before anything is changed: what nobody waited for limits nothing.
+A resource limits if throughput follows it. A dose takes some of it away, or adds some, for the
+length of a run; `sensitivity` compares the change of throughput with the dose. Evidence rules
+resources out before anything is changed: what nothing waited for does not limit.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Runs = Sequence[RunFigures]
 class Resource:
     """A resource, its dose, and the classes of limits that it stands for.
 
-    `factor` says how many times as much of the resource a dose of `times` leaves. From a
-    sensitivity of `least` on the resource limits: less is what noise and other limits explain.
+    `factor` returns how many times as much of the resource there is with a dose of `times`. The
+    resource limits if the sensitivity is at least `least`: noise and other limits explain less.
     """
 
     name: str
@@ -55,7 +55,7 @@ RESOURCES: tuple[Resource, ...] = (
         "sender CPU",
         Intervention("half of the sender's CPUs (a load on each)", "sender_load", 1),
         ("sender-cpu", "small-sends"),
-        0.4,  # ×0.76: a program that needs two thirds of a CPU loses as much (classes._cpu.LOADED)
+        0.4,  # ×0.76: a program that needs two thirds of a CPU loses as much (premises.cpus.LOADED)
         _shared,
     ),
     Resource(
@@ -103,14 +103,14 @@ RESOURCES: tuple[Resource, ...] = (
     Resource("asked rate", Intervention("twice the rate", "rate", 2), ("application",), 0.37),
     Resource("pace", Intervention("10 % more", "pace", 1.1), ("pacing",), 0.5),
 )  # fmt: skip
-"""In the order in which a cause comes before what follows from it."""
+"""In causal order: a cause comes before what follows from it."""
 
 NO_SIGN = "nothing points to it"
-"""Why a resource of few experiments, such as a rate that a tool is told, gets no dose."""
+"""Why a resource that few experiments have, such as a rate that a tool is told, gets no dose."""
 IDLE_PCT = 40.0
-"""Of one CPU, what a program uses and waits for that half a CPU would do for."""
+"""Share of one CPU, used and waited for, below which half a CPU is enough for a program."""
 WAITED_PCT = 5.0
-"""Of the busy time, for which a window or a buffer was in the way."""
+"""Minimum share of the busy time spent waiting for a window or a buffer."""
 SOFTIRQ_PCT = 50.0
 ROOM_PCT = 60.0
 CAPS = {"path-cap", "per-flow-cap", "policer"}
@@ -118,9 +118,9 @@ LOST = 0.01
 
 
 def resource(level: str) -> tuple[Resource, float] | None:
-    """Return the resource of a change called `receive-buffer-x2`, and how much of it that leaves.
+    """Return the resource of a change such as `receive-buffer-x2`, and the factor of the change.
 
-    None for a change that is no dose of a resource.
+    None if the change is not a dose of a resource.
     """
     what, _, times = level.rpartition("-x")
     for each in RESOURCES:
@@ -130,12 +130,12 @@ def resource(level: str) -> tuple[Resource, float] | None:
 
 
 def candidates(verdict: Verdict, runs: Runs, *, deciding: bool = False) -> list[Intervention]:
-    """Return the changes to make, each once: the one that separates the leading classes best first.
+    """Return the changes to make, each once: the one that best separates the leading classes first.
 
     These are the changes that prove the leading classes, and a dose of each resource that the
-    evidence of `runs` does not rule out, the one that was waited for most first. CPUs come before
-    more streams, whose sum stays on a full CPU as on a full path. Doses that prove nothing by
-    themselves come last; `deciding` leaves them out.
+    evidence of `runs` does not rule out, the one that was waited for most first. Loads on CPUs come
+    before more streams, because a full CPU keeps the sum of streams the same, as a full path does.
+    Doses that prove nothing by themselves come last; `deciding` leaves them out.
     """
     transactions = any(run.transactions for run in runs)
     leading = [
@@ -161,7 +161,7 @@ def candidates(verdict: Verdict, runs: Runs, *, deciding: bool = False) -> list[
     by_level: dict[str, Intervention] = {}
     for change in (
         *(change for change in leading if change not in streams),
-        *(loads if streams else ()),  # streams share a CPU as they share a path
+        *(loads if streams else ()),  # streams may share a full CPU
         *streams,
         *(each.dose for each in open_),
     ):
@@ -178,7 +178,7 @@ def _separates(of: Resource, verdict: Verdict, transactions: bool) -> bool:
 
 
 def ruled_out(of: Resource, verdict: Verdict, runs: Runs) -> str:
-    """Return why the evidence of runs rules a resource out; "" where it does not."""
+    """Return why the evidence of runs rules a resource out; "" if it does not."""
     return next((why for why in _reasons(of, verdict, runs)), "")
 
 
@@ -214,12 +214,12 @@ def _reasons(of: Resource, verdict: Verdict, runs: Runs) -> Iterator[str]:
 
 
 def _counts_packets(of: Resource, verdict: Verdict) -> bool:
-    """Return True for smaller packets where the path has a cap: it may be one of packets."""
+    """Return True for smaller packets if the path has a cap, which may be one on packets."""
     return of.dose.what == "packet_size" and bool(CAPS & {*verdict.leading})
 
 
 def _wait(of: Resource, runs: Runs) -> float:
-    """Return how much a resource was waited for, as a share; half where nobody can tell."""
+    """Return how much a resource was waited for, as a share; half if that is unknown."""
     what = of.dose.what
     if what.endswith("_load"):
         used = _used(runs, "sender" if what == "sender_load" else "receiver")
@@ -238,7 +238,7 @@ def _wait(of: Resource, runs: Runs) -> float:
 
 
 def _overflowed(runs: Runs) -> float:
-    """Return 1 where datagrams found the receive buffer full, more than LOST of them; else 0."""
+    """Return 1 if a run lost more than LOST of its datagrams to a full receive buffer, else 0."""
     for run in runs:
         errors, sent = run.received("udp_rcvbuf_errors"), run.sent("udp_out_datagrams")
         if errors and sent and errors / sent > LOST:
@@ -258,7 +258,7 @@ def _used(runs: Runs, whose: str) -> float | None:
 
 
 def _peak(whose: str) -> Callable[[RunFigures], float | None]:
-    """Return how busy an end's busiest CPU was; of a shared machine, with the run itself."""
+    """Return a figure: the use of an end's busiest CPU; on a shared machine, by the run itself."""
 
     def peak(run: RunFigures) -> float | None:
         if not run.one_machine:

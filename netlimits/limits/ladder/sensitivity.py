@@ -107,7 +107,7 @@ def _log(ratio: float) -> float:
 
 
 def judged(low: float, high: float, least: float) -> str:
-    """Return `proven`, `ruled out` or `open` of an interval: wholly above `least`, or below it."""
+    """Return `proven` for an interval above `least`, `ruled out` for one below it, else `open`."""
     if low >= least:
         return PROVEN
     return RULED_OUT if high < least else OPEN

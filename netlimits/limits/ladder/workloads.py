@@ -12,22 +12,22 @@ from netlimits.limits.ladder.sensitivity import WORKLOAD
 from netlimits.tools import MEASURING, WORKLOADS
 
 SECONDS = 1
-"""The length of a run: short, since many short runs tell more of a change than a few long ones."""
+"""Seconds of a run: many short runs show more of a change than a few long ones."""
 ROUND_TRIPS, LONGEST = 100, 5
-"""Round trips that a run takes at least, so that slow start is little of it; seconds at most."""
+"""Minimum round trips of a run, so that slow start is little of it, and maximum seconds."""
 
 
 TITLES = {each.name: each.title for each in WORKLOADS}
 
 
 def seconds(round_trip_us: float | None) -> int:
-    """Return how long a run over such a round trip is to take."""
+    """Return the seconds that a run over such a round trip should take."""
     trips = ROUND_TRIPS * (round_trip_us or 0.0) / 1e6
     return max(SECONDS, min(LONGEST, math.ceil(trips)))
 
 
 def able(tool: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Return those of the workloads that a tool can make."""
+    """Return those of the workloads that a tool can run."""
     return tuple(w.name for w in WORKLOADS if w.name in names and tool in w.values)
 
 

@@ -6,11 +6,11 @@ from netlimits.limits.base import Premise, Sign
 from netlimits.limits.figures import RunFigures
 
 SHARE = 0.001
-"""Of the packets, those beyond the allowance from which on it holds a run back."""
+"""Minimum share of the packets beyond the allowance, for it to limit the run."""
 
 
 def sign(run: RunFigures, kind: str, what: str) -> Sign | None:
-    """Packets beyond the allowance of a kind, at the end that counts more of them."""
+    """Return a sign from packets beyond the allowance of a kind, at the end with more of them."""
     ends = {"sender": run.sender, "receiver": run.receiver}
     shares = {}
     for whose, end in ends.items():

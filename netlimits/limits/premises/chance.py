@@ -1,4 +1,4 @@
-"""Premises on losses: random ones, as on a path with errors, or those of a policer.
+"""Premises on losses: whether they are random, as on a path with errors, or a policer's.
 
 Random losses come one by one, hold TCP to the rate of Mathis's formula, vary between runs as much
 as chance alone would, and hit retransmissions as often as first transmissions.
@@ -12,26 +12,27 @@ from netlimits.limits import bounds
 from netlimits.limits.figures import RunFigures
 
 MOST = 3.0
-"""Throughput over what chance allows (`bounds`), from which on it is not chance. Paths that lost
-0.5 and 2 % had 0.9 to 1.3, 0.1 % in 3 s 1.3 to 3.2, policers 3.7 to 17."""
+"""Ratio of throughput to what random losses allow (`bounds`) from which losses are not random.
+Paths that lost 0.5 and 2 % had 0.9 to 1.3, 0.1 % in 3 s 1.3 to 3.2, policers 3.7 to 17."""
 BURST = MOST**2
-"""Segments sent again in each recovery: TCP sees one loss in so many, for which the bound above is
-the root of it too low. By chance 1.0 to 1.4 were, under policers 3.5 to 20; some paths lose several
-in a row by chance, so that what lies between tells neither."""
+"""Segments sent again in each recovery from which losses are not random. TCP sees one loss for all
+of them, so the bound above is too low by their square root. Random losses had 1.0 to 1.4, policers
+3.5 to 20; some paths lose several in a row by chance, so values between decide nothing."""
 CHANCE = 0.6
-"""How strongly losses may speak against chance where they are told to be by chance."""
+"""Maximum strength of the evidence against chance with which losses count as random."""
 STEADIER = 0.1
-"""Fastest less slowest run over 1 / √n of n losses, three runs and more: by chance it is so little
-once in a hundred times (1.0 to 1.8 were seen), under policers it was 0.0 to 1.5."""
+"""Spread of three or more runs, 1 − slowest / fastest, times √n for n losses, below which losses
+are not random. Random losses are below it once in a hundred times (1.0 to 1.8 were seen); policers
+had 0.0 to 1.5."""
 SPARED, EXPECTED = 0.5, 10.0
-"""Of the retransmissions that chance would lose, those that were lost at most; and how many it has
-to lose for that to tell: under policers 3 to 35 were, of 86 to 104."""
+"""Maximum ratio of the retransmissions lost to those that random losses would hit, and minimum
+number of the latter: policers had 3 to 35 lost, of 86 to 104 expected."""
 SURE = 2.0
-"""The most that one of these counts for."""
+"""Maximum strength of one piece of evidence."""
 
 
 def steadiness(run: RunFigures) -> float:
-    """Return how much steadier runs are than chance makes of their losses; 0 if not known."""
+    """Return how much steadier runs are than random losses allow; 0 if unknown."""
     retransmitted = run.sent("tcp_retrans_segs")
     if run.slowest is None or not retransmitted:
         return 0.0
@@ -39,9 +40,9 @@ def steadiness(run: RunFigures) -> float:
 
 
 def against(run: RunFigures) -> tuple[float, str]:
-    """Return how strongly a run's losses speak against chance, 1 and more do, and what does most.
+    """Return how strongly losses speak against chance (from 1 on they do), and the main reason.
 
-    0 where nothing is known, or nothing was lost.
+    0 if nothing is known, or nothing was lost.
     """
     retransmitted, rate, share = run.sent("tcp_retrans_segs"), run.throughput, run.retransmitted
     if not retransmitted or not rate or not share:

@@ -1,4 +1,4 @@
-"""The CPU of one end: one of them, or the tool's thread there, has nothing left."""
+"""The CPU of one end: a CPU there, or the tool's thread, is fully used."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ from netlimits.limits.premises import goal, queues
 
 BUSY_PCT = 95.0
 WANTED_PCT = 90.0
-"""What a thread uses and waits for that does nothing else: both are sums of moments, and what
-begins or ends between two looks is in neither."""
+"""BUSY_PCT of a thread, with its waits for a CPU: both are sums over samples, which miss what
+begins or ends between two samples."""
 ROOM_PCT = 75.0
-"""How busy CPUs and the tool's threads are, at most, where something else holds a run back: what
-waits for a CPU now and then is not fully busy, either."""
+"""Maximum use of CPUs and of the tool's threads if something else limits a run. (A thread that
+sometimes waits for a CPU is not fully busy either.)"""
 
 SHARE_PCT = 15.0
-"""Of a CPU, what a tool gets at least that wants all of it and shares it with half a dozen others.
-Tools that wait for a path, a window or their own clock were seen to use 0.6 to 8."""
+"""Minimum share of a CPU that a tool gets which wants all of it and shares it with half a dozen
+others. Tools that wait for a path, a window or their own clock used 0.6 to 8 %."""
 READER_PCT = 25.0
-"""The same of a receiver in whose buffer nothing waits: it wants no more than it has, else."""
+"""SHARE_PCT of a receiver in whose buffer nothing waits: it does not want more CPU than it has."""
 QUEUED_PCT = 30.0
-"""Of the receive buffer, what waits in it for a program that gets no CPU."""
+"""Minimum fill of the receive buffer of a program that gets no CPU."""
 NEAR = 0.95
-"""Of what the link leaves for data: from there on no CPU is what limits it."""
+"""Share of what the link leaves for data from which no CPU is the limit."""
 LOADED = 0.75
-"""Of the throughput, what a load leaves that takes half of each CPU or more from the tool. One that
-needs less than two thirds of a CPU, for a path that limits it, is left more."""
+"""Maximum ratio of throughput with a load that takes half of each CPU to throughput without it. A
+tool that needs less than two thirds of a CPU, because a path limits it, keeps more."""
 HELD_PCT = 50.0
-"""Of the time, what a thread waits for a CPU, from which on idle CPUs are no use to it."""
+"""Share of the time for which a thread waits for a CPU from which idle CPUs do not help it."""
 
 UNKNOWN = 0.9
-"""The strength of a premise of which nothing is known: it is not met, and no reason against it."""
+"""Strength of a premise that nothing is known of: not met, but no reason against the class."""
 
 NEEDS = ("cpu_peak_pct", "process_cpu_pct")
 
 
 def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
-    """Return the busiest CPU of an end, or the tool's only thread there, whichever is busier.
+    """Return a sign from an end's busiest CPU, or its only tool thread if that is busier.
 
-    Where both ends share a machine, a CPU that is busy is neither end's: the thread alone counts,
-    with the time for which it waited for a CPU.
+    If both ends share a machine, a busy CPU belongs to neither end: only the thread counts, with
+    the time for which it waited for a CPU.
 
-    A CPU that others fill is the tool's limit only if the tool asked for it (`_asked`), and kept
-    neither a rate that it was told nor the link's. Datagrams that were lost behind their sender are
-    no sender's limit.
+    A CPU that other programs fill limits the tool only if the tool asked for it (`_asked`), and if
+    the run reached neither its target rate nor the link's. If datagrams were lost after they were
+    sent, their sender is not the limit.
     """
     thread, peak = run.thread_pct(end), run.figure(f"{end}_cpu_peak_pct")
     waited = run.own(f"{end}_cpu_wait_pct") or 0.0
@@ -80,15 +80,15 @@ def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
     if clock:
         figures[f"{end}_cpu_mhz"] = clock
         at = f", at {clock:,.0f} MHz"
-    if held:  # more clock or more CPUs are no use to it
+    if held:  # more clock or more CPUs do not help it
         at, decide = "", f"a larger quota or other CPUs for the tool on the {whose} ({BY_HAND})"
     return Sign(tuple(premises), f"The {text}{at}.", figures, decide)
 
 
 def _asked(run: RunFigures, whose: str, end: str) -> list[Premise]:
-    """Return the premise that the tool used its part of a CPU, or waited for it.
+    """Return the premise that the tool used its share of a CPU, or waited for it.
 
-    If neither is known the premise nearly holds.
+    If neither is known, the premise is nearly met.
     """
     used, waited = run.process_pct(end), run.own(f"{end}_cpu_wait_pct")
     queued = run.own(f"{end}_rcvbuf_used_pct") if end == run.receiver else None
@@ -104,10 +104,10 @@ def _asked(run: RunFigures, whose: str, end: str) -> list[Premise]:
 
 
 def its_own_pct(run: RunFigures) -> float | None:
-    """Return how busy a CPU of either end was with the run, at most; None if that is unknown.
+    """Return the most that the run itself used of a CPU of either end, %; None if unknown.
 
-    Of a CPU that others fill it is what the tool used and softirq took; of a machine that both ends
-    share, what the tool used and waited for, and the most softirq of a CPU.
+    If other programs fill a CPU, that is what the tool used and softirq took. If both ends share a
+    machine, it is what the tool used and waited for, or the most softirq of a CPU.
     """
     parts = []
     for end in ("local", "remote"):

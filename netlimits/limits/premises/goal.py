@@ -1,4 +1,4 @@
-"""The rate that the tool was told: a run that keeps it is limited by nothing else."""
+"""The target rate of the tool: a run that reaches it is limited by nothing else."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from netlimits.limits.base import Premise
 from netlimits.limits.figures import RunFigures, mbps
 
 GOAL = 0.95
-"""Of the rate that the tool was told: from there on nothing else is what limits it."""
+"""Share of the target rate from which nothing else is the limit."""
 
 
 def premises(run: RunFigures) -> list[Premise]:

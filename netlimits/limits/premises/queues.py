@@ -7,12 +7,12 @@ from netlimits.limits.base import Premise
 from netlimits.limits.figures import RunFigures
 
 UNREAD = 0.5
-"""Of the receive window: where more than half is data that nobody has read, the reader is behind.
-Windows over a delay had 0.00, free paths 0.01 to 0.14, readers that slept 0.8 and more."""
+"""Share of the receive window that is unread data from which the reader is too slow. Windows over a
+delay had 0.00, free paths 0.01 to 0.14, readers that slept 0.8 and more."""
 ELSEWHERE = 0.5
-"""Of what was lost: what hosts dropped themselves, where the path is not what loses."""
+"""Maximum share of the losses that hosts dropped themselves, for the path to be what loses."""
 LOST_BEHIND = 0.09
-"""Of the datagrams sent: from there on what arrived is less by a tenth, and no sender's limit."""
+"""Maximum loss after sending: above it a tenth less arrives, and the sender is not the limit."""
 
 
 def read_at_once(run: RunFigures) -> list[Premise]:
@@ -25,7 +25,7 @@ def read_at_once(run: RunFigures) -> list[Premise]:
 
 
 def waits_on_path(run: RunFigures) -> list[Premise]:
-    """Return the premise that more waits on the path than for the receiving program to read it."""
+    """Return the premise that more data waits on the path than unread at the receiver."""
     unread, queue, rate = run.received("recv_q_bytes"), run.queueing_us, run.throughput
     if unread is None or queue is None or not rate:
         return []
@@ -46,7 +46,7 @@ def lost_on_path(run: RunFigures) -> list[Premise]:
 
 
 def arrived_as_sent(run: RunFigures) -> list[Premise]:
-    """Return the premise that datagrams were not lost behind their sender; none of TCP."""
+    """Return the premise that few datagrams were lost after they were sent; none for TCP."""
     lost = run.sent_datagrams_lost
     if lost is None:
         return []

@@ -1,4 +1,4 @@
-"""The program: it hands over less than the path would take."""
+"""The program: it sends less than the path would take."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from netlimits.limits.base import BY_HAND, Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures, mbps
 
 MET_PCT, OVER_PCT = 2.0, 10.0
-"""How far below the rate that the tool was told what arrived may be, and how far above, percent.
+"""Allowed shortfall and excess of throughput against the tool's target rate, in percent.
 
-Tools catch up with what they did not send in time, and a short run has their first burst in it."""
+Tools send later what they could not send in time, and a short run includes their first burst.
+"""
 BUSY_PCT, SHORT_PCT, USED_PCT = 50.0, 95.0, 50.0
-"""Of the time, what data is in flight for at most, where nothing else is known; or of the looks,
-those that found nothing to send, in a send buffer that is at most so full."""
+"""An idle connection has data in flight for at most BUSY_PCT of the time, or at least SHORT_PCT of
+its samples find nothing to send in a send buffer that is at most USED_PCT full. If the fill of the
+buffer is unknown, both shares must hold."""
 CPU_PCT, ROOM_PCT, WAITED_PCT = 90.0, 75.0, 25.0
-"""A sender whose CPU has less left than the rest, or that waits for one for so much of the time,
-may hand over little for want of it; less is allowed where data is in flight all the time."""
+"""Maximum CPU use of the sender, ROOM_PCT if data is in flight most of the time, and maximum share
+of the time for which it waits for a CPU. Above them it may send little because it lacks CPU."""
 
 LABELS = tuple(
     Label(
@@ -71,7 +73,7 @@ class Application:
 def _idle(run: RunFigures, limited: float, busy: float, short: str) -> Premise:
     """Return the premise that the connection waits for its program.
 
-    Nothing is in flight for most of the time; or the looks find nothing to send, in a send buffer
+    Nothing is in flight for most of the time, or the samples find nothing to send in a send buffer
     that has room.
     """
     used = run.sent("sndbuf_used_pct")
@@ -84,7 +86,7 @@ def _idle(run: RunFigures, limited: float, busy: float, short: str) -> Premise:
 
 
 def _room(run: RunFigures, most: float) -> list[Premise]:
-    """Return the premises that the sender has CPU left; of a shared machine, its program."""
+    """Return the premises that the sender (on a shared machine: its program) has CPU left."""
     used, waited = (
         run.process_pct(run.sender),
         run.own(f"{run.sender}_cpu_wait_pct"),

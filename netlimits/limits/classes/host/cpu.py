@@ -9,7 +9,7 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import cpus
 
 SEND_SIZES = {"sender": [1448, 4096, 16384, 65536], "receiver": [4096, 16384, 65536, 131072]}
-"""With which sends each end is made the limit on purpose, in bytes."""
+"""Send sizes in bytes of the labelled runs that the CPU of each end limits."""
 
 
 class EndCpu:
@@ -40,5 +40,5 @@ measure:
         )
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return the busiest CPU, or the tool's only thread there, whichever is busier."""
+        """Return a sign from the end's busiest CPU, or its only tool thread if that is busier."""
         return cpus.sign(run, self._end, run.sender if self._end == "sender" else run.receiver)

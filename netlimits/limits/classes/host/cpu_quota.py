@@ -1,4 +1,4 @@
-"""A control group's quota: the tool is ready, has CPUs beside it, and may not run."""
+"""A control group's quota: the tool is ready and CPUs are free, but its quota is used up."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import goal
 
 QUOTA_PCT = 20.0
-"""Of the time, for which a control group's quota held the tool back."""
+"""Minimum share of the time for which a control group's quota held the tool back."""
 
 
 class CpuQuota:
@@ -20,7 +20,7 @@ class CpuQuota:
     labels: tuple[Label, ...] = ()
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return how long quotas held the tool back, at the end where that was longer."""
+        """Return a sign from how long quotas held the tool back, at the end held back longer."""
         held = {
             end: share
             for end in (run.sender, run.receiver)

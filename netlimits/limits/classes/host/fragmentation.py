@@ -29,7 +29,7 @@ class Fragmentation:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Fragments made for each datagram sent."""
+        """Return a sign from the number of fragments for each datagram sent."""
         fragments, datagrams = run.sent("ip_frag_creates"), run.sent("udp_out_datagrams")
         if fragments is None or not datagrams or not run.udp:
             return None

@@ -8,12 +8,13 @@ from netlimits.limits.premises import goal
 
 FULL_PCT = 95.0
 WANTED_PCT = 40.0
-"""Of a CPU, what one end of the tool uses and waits for at least, to be what wants CPUs: programs
-that slept, and paths that were full, had 0 to 18 on a machine that others kept full."""
+"""Minimum share of a CPU that one end of the tool uses or waits for. Programs that slept, and paths
+that were full, had 0 to 18 % on a machine that other programs kept busy."""
 
 ALIKE, NEARLY = 1 / 3, 0.85
-"""What the end waits that waits less, over the other: on a full machine both wait (0.6 to 0.95),
-and a quota or a binding holds one of them (0.2); how strong the sign is then."""
+"""Minimum ratio of the shorter to the longer wait for a CPU of the two ends, and the strength of
+the sign below it. On a full machine both ends wait (0.6 to 0.95); a quota or a CPU binding delays
+one of them (0.2)."""
 
 
 class HostFull:
@@ -26,7 +27,7 @@ class HostFull:
     labels: tuple[Label, ...] = ()
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return how busy the one machine was, and with what; None where ends are two machines."""
+        """Return a sign from the use of the shared machine; None if the ends are two machines."""
         busy = run.sent("cpu_pct")
         used = [run.own(f"{end}_process_cpu_pct") for end in ("local", "remote")]
         if not run.one_machine or busy is None or None in used:
@@ -51,7 +52,7 @@ class HostFull:
 
 
 def _alike(run: RunFigures) -> list[Premise]:
-    """Return the premise that both ends wait; none where an end's threads were not seen."""
+    """Return the premise that both ends wait; none if an end's threads were not sampled."""
     waits = [run.own(f"{end}_cpu_wait_pct") for end in ("local", "remote")]
     used = [run.process_pct(end) for end in ("local", "remote")]
     if None in waits or any(not a and not b for a, b in zip(used, waits, strict=True)):

@@ -6,10 +6,11 @@ from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures, mbps
 
 OF_RATE, UNCOUNTED = 0.9, 0.97
-"""Of the rate of a qdisc that the experiment sets, what frames have to reach, and where it counts
-no packet that it held back: `fq` counts none, and any other held none back."""
+"""Minimum share of the qdisc's rate that frames reach. UNCOUNTED applies if it counted no
+overlimits: `fq` never counts any, and any other qdisc then delayed nothing."""
 OVERLIMITS_PER_PACKET = 0.5
-"""From veth and virtio under tbf and htb; a qdisc that is merely full counts drops, not these."""
+"""Minimum overlimits per packet, from runs on veth and virtio under tbf and htb. A qdisc that is
+merely full counts drops, not overlimits."""
 
 LABEL = Label(
     """factors: {kind: [tbf, htb], rate: [4mbit, 10mbit, 20mbit, 40mbit]}
@@ -36,7 +37,7 @@ class LocalShaper:
     labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return how near frames came to the rate of the qdisc; else overlimits for each packet."""
+        """Return a sign from frames near the qdisc's rate, else from overlimits per packet."""
         overlimits, packets = run.sent("qdisc_overlimits"), run.sent("tx_packets")
         rate, shaper = run.wire_mbps, run.shaper_mbps
         if rate is not None and shaper:

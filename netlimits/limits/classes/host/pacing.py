@@ -1,4 +1,4 @@
-"""A pace that was asked for and met: the run is as fast as it was told to be."""
+"""A requested pace that was met: the run is as fast as it was told to be."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures, mbps
 
 MET_PCT = 1.0
-"""How far from the rate asked for a run may be, percent."""
+"""Allowed difference between the run and its requested rate, in percent."""
 OF_PACE = 0.9
-"""Of TCP's pacing rate, what arrived where that is the limit; frames' headers are in it."""
+"""Minimum ratio of throughput to TCP's pacing rate, which includes the headers of frames."""
 
 LABEL = Label(
     """factors: {send_size: [1448, 16384]}
@@ -32,9 +32,9 @@ class Pacing:
     labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign:
-        """Return how far off the rate asked for the run was; else how near TCP's own pacing rate.
+        """Return a sign from how near the run came to its pace, else to TCP's own pacing rate.
 
-        TCP paces at 1.2 windows a round trip and more, unless a program told the socket less.
+        TCP paces at 1.2 windows a round trip or more, unless a program set a lower rate.
         """
         pace, off = run.figure("pace_mbps"), run.figure("pace_off_pct")
         own, rate = bounds.of_run(run).get("pace"), run.throughput

@@ -1,4 +1,4 @@
-"""Several flows that one receive queue takes, while others of the NIC are idle."""
+"""Several flows that share one receive queue while other queues of the NIC are idle."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures
 
 SOFTIRQ_PCT = 80.0
-"""Of the CPU that takes the queue up: beside its softirq it has the program that reads."""
+"""Minimum softirq share of the CPU that serves the queue, which may run the reading program too."""
 OF_ONE = 0.9
-"""Of the NIC's interrupts, those of its busiest queue; or of the packets, the busiest CPU's."""
+"""Minimum share of interrupts that the busiest queue has, or of packets that the busiest CPU
+has."""
 FLOWS, QUEUES = 2.0, 2.0
 IDLE = 0.85
-"""Of the busiest CPU's time, what all CPUs have on the average, at most: the others have room. It
-was 0.77 to 0.82 on machines of two CPUs where spread flows were 1.8 to 2.2 times as fast."""
+"""Maximum ratio of the mean CPU use to that of the busiest CPU: the others have room. It was 0.77
+to 0.82 on machines of two CPUs where spread flows were 1.8 to 2.2 times as fast."""
 
 
 LABEL = Label(
@@ -39,9 +40,9 @@ measure:
 """,
     lab="--machines --cpus 2",
 )
-"""The NIC's table has one queue for all flows, of two.
+"""The NIC's table sends all flows to one of two queues.
 
-8,000 rules that are never true make softirq the limit, so that RPS shows what one more CPU adds.
+8,000 filter rules that never match make softirq the limit: RPS shows what one more CPU adds.
 """
 
 
@@ -55,10 +56,10 @@ class QueueCollision:
     labels: tuple[Label, ...] = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return the share of the receiver's busiest queue, and how full its CPU is.
+        """Return a sign from the share of the receiver's busiest queue, and how full its CPU is.
 
-        By interrupts, or by the packets that the busiest CPU took: NICs interrupt for what they
-        send, too.
+        The share is that of interrupts or, because NICs also interrupt for what they send, that of
+        the packets which the busiest CPU processed.
         """
         end = run.receiver
         every, most = run.received("nic_interrupts"), run.received("nic_interrupts_busiest")

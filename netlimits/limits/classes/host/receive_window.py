@@ -1,4 +1,4 @@
-"""The window that the receiver grants: the sender waits for room, not for the path."""
+"""The window that the receiver grants: the sender waits for it, not for the path."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from netlimits.limits.figures import RunFigures, mbps
 from netlimits.limits.premises import goal, queues, start
 
 LIMITED_PCT, PACED_PCT, AT_BOUND = 50.0, 20.0, (0.85, 1.1)
-"""Of the sender's busy time, what waited for the window; less where a sender paces itself (BBR) and
-still has just what a window a round trip allows: 35 was seen, at 0.92 of it."""
+"""Minimum share of the sender's busy time that waits for the window. PACED_PCT applies if
+throughput over one window a round trip is within AT_BOUND, since a sender that paces itself (BBR)
+waits less: 35 % was seen, at 0.92."""
 OF_WINDOW = 0.5
-"""Of window / rtt, what arrives where the window is the limit: from 0.9 to 1.2 was seen."""
+"""Minimum ratio of throughput to window / rtt; from 0.9 to 1.2 was seen where the window limits."""
 LOST = 0.05
-"""Of the segments: a flow that loses so many is far below its window most of the time."""
+"""Maximum share of segments lost: above it a flow is far below its window most of the time."""
 RTT_INFLATION = 2.0
-"""rtt over min_rtt from which on a queue on the path, not the window, is what is waited for."""
+"""Maximum ratio of rtt to min_rtt: above it the sender waits for a queue on the path."""
 
 LABELS = tuple(
     Label(
@@ -39,7 +40,7 @@ class ReceiveWindow:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return the share of busy time that waited for window, where the rtt shows no queue."""
+        """Return a sign from the busy time that waited for window, if the RTT shows no queue."""
         limited = run.sent("rwnd_limited_pct")
         rtt, least_rtt = run.sent("rtt_us"), run.sent("min_rtt_us")
         if limited is None or rtt is None or not least_rtt:

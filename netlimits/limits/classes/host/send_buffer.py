@@ -8,12 +8,11 @@ from netlimits.limits.premises import goal
 
 LIMITED_PCT = 20.0
 OF_BUFFER = 0.25
-"""Of a send buffer a round trip, what arrives at least where that is the limit: a segment takes up
-to three times its bytes of it. Small buffers had 2.1 to 2.5, one that a paused reader filled
-0.18."""
+"""Minimum ratio of throughput to one send buffer a round trip: a segment occupies up to three times
+its bytes. Small buffers had 2.1 to 2.5; a buffer that a paused reader filled had 0.18."""
 OVER_PCT, SHORT_PCT, FLIGHT_PCT = 125.0, 50.0, 60.0
-"""Of the buffer, what the socket holds: buffers that the kernel tunes were seen to hold 122 at
-most. Of the looks, those that found nothing to send. Of the window, what is in flight."""
+"""Minimum fill of the buffer by its socket (buffers that the kernel tunes hold 122 % at most),
+minimum share of samples with nothing to send, and maximum share of the window in flight."""
 
 LABELS = tuple(
     Label(
@@ -25,8 +24,9 @@ measure:
     )
     for delay in ("10ms", "20ms")
 )
-"""A socket fills its last segment, of up to 64 KiB, whatever its buffer: it has several here. That
-is why twice the buffer proves nothing: a small one holds four times as much as it says already."""
+"""A socket fills its last segment, of up to 64 KiB, whatever the size of its buffer, so a small
+buffer holds four times its size. Doubling it would prove nothing; these buffers hold several
+segments."""
 
 
 class SendBuffer:
@@ -39,10 +39,10 @@ class SendBuffer:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the busy time that waited for send buffer, or from an overfull buffer.
+        """Return a sign from the busy time that waited for send buffer, or from an overfull one.
 
-        The kernel does not count the wait if a buffer holds only a few segments: then the sender
-        has window left and nothing to send, and what it holds exceeds its buffer.
+        The kernel does not count the wait if a buffer holds only a few segments. The sender then
+        has window left but nothing to send, and its socket holds more than the buffer's size.
         """
         limited = run.sent("sndbuf_limited_pct")
         if limited is None:
@@ -62,7 +62,7 @@ class SendBuffer:
 
 
 def _filled(run: RunFigures) -> list[Premise]:
-    """Return the premise that a buffer a round trip is not far more than what arrived."""
+    """Return the premise that one send buffer a round trip is not far above throughput."""
     size, rtt, rate = run.sent("sndbuf_bytes"), run.sent("rtt_us"), run.throughput
     if not size or not rtt or not rate:
         return []

@@ -7,12 +7,12 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import goal, queues
 
 LIMITED_PCT, FULL_PCT, FULL = 50.0, 20.0, 0.8
-"""Of the sender's busy time, what waited for the receive window; less where it is full of unread
-data for most of the time, since a sender that paces itself (BBR) waits less for it."""
+"""Minimum share of the sender's busy time that waits for the receive window. FULL_PCT applies if
+unread data fills FULL of it or more, since a sender that paces itself (BBR) waits less."""
 WAITED_PCT = 25.0
-"""Of the time, what the reader waited for a CPU at most: above it, that is what it is short of."""
+"""Maximum share of the time for which the reader waits for a CPU: above it, it lacks CPU."""
 ROOM_PCT = 75.0
-"""Of a CPU, what the reader uses and waits for at most: above it, receiver-cpu is what it is."""
+"""Maximum CPU use of the reader, with its waits: above it the class is `receiver-cpu`."""
 
 LABEL = Label(
     """factors: {asleep: ["0.02", "0.05"], send_size: [4096, 16384, 65536, 131072]}
@@ -47,7 +47,7 @@ class SlowReader:
     labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return how full of unread data the window is that the sender waits for."""
+        """Return a sign from how full of unread data the window is that the sender waits for."""
         limited, unread = run.sent("rwnd_limited_pct"), run.unread
         wanted = queues.reader_pct(run)
         if limited is None or unread is None or wanted is None:

@@ -1,4 +1,4 @@
-"""Calls that carry less than a segment, from a thread that makes all it can."""
+"""Calls that carry less than a segment, from a thread that makes as many as it can."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import cpus, goal, queues
 
 THREAD_PCT = 75.0
-"""The thread's part of a CPU that is full: what its packets cost beside is softirq's."""
+"""Minimum CPU use of the thread on a full CPU; the rest is the softirq of its packets."""
 FRAME = 1460.0
-"""Bytes of a segment, of which more than half is not small, whatever the MSS: netperf sends 16 KiB,
-which is a quarter of a segment over loopback."""
+"""Upper limit of the segment size that calls are compared with: the 16 KiB that netperf sends are a
+quarter of a segment over loopback, and not small."""
 OF_SEGMENT = 0.5
-"""Share of a segment that a call carries at most: a call of nearly the MSS is not small."""
+"""Maximum share of a segment that a small call carries."""
 
 LABEL = Label(
     """factors: {send_size: [32, 64, 128, 256], recv_size: [16384, 65536]}
@@ -37,16 +37,16 @@ class SmallSends:
     labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Bytes for each call under the MSS, and the sending thread's CPU.
+        """Return a sign from the bytes of each call against the MSS, and the sending thread's CPU.
 
-        Of a tool that does not count its calls, the size that it is told to send; else what its
-        segments carry, if that is far less than they could.
+        If the tool does not count its calls, the send size that it was told counts; without one,
+        what its segments carry, if that is far less than they could.
         """
         size, per, column = _bytes_per_call(run), "call", "bytes_per_call"
         mss = run.figure("transport_mss_bytes") or run.sent("mss_bytes")
         segment = None if run.udp else run.packet_bytes
         if size is None and segment and mss and segment < OF_SEGMENT * min(mss, FRAME):
-            size, per, column = segment, "segment", "packet_bytes"  # which a stream fills else
+            size, per, column = segment, "segment", "packet_bytes"  # a stream usually fills them
         busy = run.process_pct(run.sender)
         waited = run.own(f"{run.sender}_cpu_wait_pct") or 0.0
         used = busy

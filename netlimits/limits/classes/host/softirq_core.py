@@ -9,13 +9,13 @@ from netlimits.limits.premises import queues
 
 SOFTIRQ_PCT = 90.0
 IN_BACKLOG = 0.5
-"""Of the datagrams that were lost, those that a full backlog dropped, whatever CPUs were busy with:
-softirq did not take them up in time."""
+"""Minimum share of the lost datagrams that a full backlog dropped, however busy the CPUs were:
+softirq did not process them in time."""
 SOFTNET = {
     "softnet_dropped": "{} packets were dropped at the backlog",
     "softnet_squeezed": "its budget ran out {} times",
 }
-"""What softirq's own counters say beside, in words."""
+"""Softirq's own counters, with the words for them in the sentence."""
 
 LABEL = Label(
     """factors: {mss: [536, 1460], send_size: [4096, 16384, 65536, 131072]}
@@ -47,9 +47,10 @@ measure:
 """,
     lab="",
 )
-"""8,000 rules of a firewall that are never true: softirq tries them all for each packet.
+"""8,000 firewall rules that never match: softirq tries them all for each packet.
 
-Between namespaces that is the CPU that sent it. RPS spreads the four streams.
+Between network namespaces softirq runs on the CPU that sent the packet. RPS spreads the four
+streams.
 """
 
 

@@ -12,11 +12,12 @@ from netlimits.limits.premises import goal
 from netlimits.limits.premises.start import LATE_PCT
 
 RAMP = 0.3
-"""Of the run, what slow start takes from which on the rate is the start-up's."""
+"""Minimum share of the run that slow start takes."""
 OVERSHOT = 2.0
-"""Recoveries from the losses that end slow start, and no more: what follows has not begun."""
+"""Recoveries that the losses at the end of slow start explain; with more, losses must be few."""
 WAITED_PCT = 50.0
-"""Of the time: what waits for a window or a program does not double its own."""
+"""Maximum share of the time spent waiting for a window or buffer: TCP then does not double its
+own."""
 
 LABELS = tuple(
     Label(
@@ -40,7 +41,7 @@ class TooShort:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return the share of the run that doubling to its window took, without loss."""
+        """Return a sign from the share of the run in which TCP doubled its window without loss."""
         cwnd, rtt, elapsed = run.sent("cwnd_segs"), run.sent("min_rtt_us"), run.elapsed
         if not cwnd or not rtt or not elapsed:
             return None

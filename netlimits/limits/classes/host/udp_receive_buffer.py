@@ -8,7 +8,7 @@ from netlimits.limits.premises import queues
 
 SHARE_OF_LOST = 0.8
 LOSS = 0.09
-"""Loss from which on a buffer that loses nothing would let a tenth more arrive."""
+"""Minimum loss: with a buffer that loses nothing a tenth more would arrive."""
 CPU_LEFT_PCT = 95.0
 
 LABELS = (
@@ -39,7 +39,7 @@ class UdpReceiveBuffer:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return the share of lost datagrams that found the socket's buffer full, with CPU left."""
+        """Return a sign from the lost datagrams that found the buffer full, with CPU left."""
         errors, peak = run.received("udp_rcvbuf_errors"), _busy_pct(run)
         sent, arrived = run.sent("udp_out_datagrams"), run.received("udp_in_datagrams")
         if None in (errors, sent, arrived, peak) or not run.udp:
@@ -67,5 +67,5 @@ class UdpReceiveBuffer:
 
 
 def _busy_pct(run: RunFigures) -> float | None:
-    """Return how busy the receiver was: its busiest CPU, or of a shared machine its program."""
+    """Return how busy the receiver's busiest CPU was, or on a shared machine its program."""
     return queues.reader_pct(run) if run.one_machine else run.busiest_pct(run.receiver)

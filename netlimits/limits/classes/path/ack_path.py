@@ -1,4 +1,4 @@
-"""The way back: acknowledgements wait for it and are lost there, and the sender waits for them."""
+"""The way back: acknowledgements queue and are lost there, and the sender waits for them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import cpus, goal, queues
 
 LOST = 0.05
-"""Of the acknowledgements, what is lost where the way back is full. Paths that lost 0.1 to 2 % of
+"""Minimum share of acknowledgements that is lost on a full way back. Paths that lost 0.1 to 2 % of
 all frames lost 0.5 to 4 % of these."""
 NEARLY = 0.95
-"""The strength of acknowledgements that are bunched, and not lost."""
+"""Strength of the premise if acknowledgements are bunched but not lost."""
 FORWARD = 0.01
-"""Of the segments, what is sent again at most where the way there has room."""
+"""Maximum share of segments sent again: with more, the way there is full, too."""
 
 
 class AckPath:
@@ -28,9 +28,10 @@ class AckPath:
     labels: tuple[Label, ...] = ()
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return the share of acknowledgements lost, while few segments were and packets wait.
+        """Return a sign from lost acknowledgements, if few segments are lost and packets queue.
 
-        By the interfaces: what else a host sends its protocols count, and its data link does not.
+        Interface counters are compared: protocol counters include traffic that is not on the data
+        link.
         """
         sent_back, arrived, resent = (
             run.received("tx_packets"),

@@ -7,10 +7,10 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import cpus
 
 OF_ROUND_TRIPS = 0.7
-"""Of the time, what transactions spend on their round trips where nothing else takes it."""
+"""Minimum share of the time that transactions spend on their round trips."""
 CPU_PCT = 80.0
 IMPOSSIBLE = 1.5
-"""Times as many transactions in a round trip as are under way: the round trip that was sampled is
+"""Ratio of transactions in a round trip to those under way above which the sampled round trip is
 not that of the run. (On a host full of other work it read 116 µs where a transaction took 24.)"""
 
 LABEL = Label(
@@ -34,7 +34,7 @@ class Latency:
     labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return the transactions of a round trip's time, and how busy CPUs were."""
+        """Return a sign from the number of transactions in a round trip, and how busy CPUs were."""
         rate, busiest = run.transactions, cpus.its_own_pct(run)
         rtt = run.sent("rtt_us") or run.received("rtt_us") or run.figure("latency_mean_us")
         if not rate or not rtt or busiest is None:

@@ -1,4 +1,4 @@
-"""The link: what arrived is what its bit rate leaves for data."""
+"""The link: as much data arrives as its bit rate leaves room for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from netlimits.limits.base import SAME_SUM, Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures, mbps
 
 OF_BOUND = 0.95
-"""Of the bound: what a run of seconds leaves of it, its start-up and what was lost among it."""
+"""Minimum share of the bound: a run of a few seconds loses the rest to its start and to losses."""
 CPU_PCT = 80.0
 
 LABELS = tuple(
@@ -22,7 +22,7 @@ measure:
     )
     for speed in (10, 100)
 )
-"""The lab's link has no preamble, checksum and gap, which are 24 bytes of a wire's frame."""
+"""The lab's link omits preamble, frame check sequence and gap: 24 bytes of a frame on a wire."""
 
 
 class LinkRate:
@@ -37,7 +37,7 @@ class LinkRate:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Throughput over the goodput bound, with CPU left on both ends."""
+        """Return a sign from throughput over the goodput bound, with CPU left on both ends."""
         rate, bound = run.throughput, run.bound_mbps
         busiest = run.busiest
         if rate is None or bound is None or busiest is None:

@@ -1,4 +1,4 @@
-"""Loss: what TCP lost keeps its window small."""
+"""Loss: lost segments keep TCP's window small."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from netlimits.limits.premises import chance, cpus, queues
 
 RETRANSMITTED = 0.001
 SEGMENTS = 5.0
-"""Segments sent again from which on they are more than chance: one of 240 is 0.4 %, and nothing."""
+"""Minimum number of segments sent again: one of 240 is 0.4 %, but no more than chance."""
 WAITS = {
     "app_limited_pct": "its program",
     "rwnd_limited_pct": "its receiver",
     "sndbuf_limited_pct": "send buffer",
 }
 WAITED_PCT = 40.0
-"""Of the looks, or of the time: a flow that waits for its program or receiver fills no window."""
+"""Maximum share of the time, or of samples, for which the flow waits for its program, receiver or
+send buffer: such a flow does not fill its window."""
 INFLATED = 2.3
-"""rtt over min_rtt from which on what is lost is lost by a queue that is full (`path-cap`)."""
+"""Maximum ratio of rtt to min_rtt: above it a full queue drops the segments (`path-cap`)."""
 NEAR = 0.5
-"""Throughput over cwnd x mss / rtt from which on the window is what sets it."""
+"""Minimum ratio of throughput to cwnd x mss / rtt, for the window to be the limit."""
 MODEL_PCT = 50.0
-"""Of the connections, those that pace by a model of the path, at most."""
+"""Maximum share of connections that pace by a model of the path (BBR)."""
 LEAST = 0.2
-"""Throughput over what losses by chance of this share allow: timeouts cost up to three quarters,
-and what has less is limited by something else."""
+"""Minimum ratio of throughput to what random losses of this share allow. Timeouts cost up to three
+quarters; a run below this is limited by something else."""
 
 LABELS = tuple(
     Label(
@@ -55,7 +56,7 @@ class Loss:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Segments sent again, and how much of cwnd x mss / rtt arrived."""
+        """Return a sign from the segments sent again, and from throughput over cwnd x mss / rtt."""
         retransmitted, out = run.sent("tcp_retrans_segs"), run.sent("tcp_out_segs")
         rtt, least_rtt = run.sent("rtt_us"), run.sent("min_rtt_us")
         window, rate = run.window_mbps, run.throughput
@@ -76,7 +77,7 @@ class Loss:
                 premises.append(Premise.below(waited, WAITED_PCT, short))
         short = f"the round trip is {rtt / least_rtt:.1f} times its least: a full queue drops"
         premises.append(Premise.below(rtt / least_rtt, INFLATED, short))
-        if busiest := cpus.its_own_pct(run):  # a flow that losses hold back leaves hosts time
+        if busiest := cpus.its_own_pct(run):  # hosts are idle if losses limit the flow
             short = f"the busiest CPU was {busiest:.0f} % busy with it"
             premises.append(Premise.below(busiest, cpus.ROOM_PCT, short))
         short = f"its window would let {mbps(window)} through, and {mbps(rate)} arrived"

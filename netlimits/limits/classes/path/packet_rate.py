@@ -1,4 +1,4 @@
-"""Packets per second: the same number of them, whatever they carry."""
+"""Packets per second: the same packet rate, whatever the size of the packets."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import allowance, cpus
 
 WITHIN = 0.05
-"""How far packets/s may be apart, as a share."""
+"""Maximum relative difference between packet rates that count as equal."""
 OTHER_SIZE = 1.5
-"""How many times larger one packet is than another that counts as of another size."""
+"""Minimum ratio of two packet sizes that count as different."""
 
 LABELS = tuple(
     Label(
@@ -21,7 +21,7 @@ measure:
     )
     for packets in (1000, 2000, 3000)
 )
-"""A path that carries so many packets of any size: what a cloud allows a machine is such a one."""
+"""Paths that carry a fixed number of packets a second of any size, as a cloud's allowance does."""
 
 
 class PacketRate:

@@ -1,4 +1,4 @@
-"""Something on the path that neither host can see: a queue that fills, or a cloud's allowance."""
+"""A cap on the path that neither host can see: a queue that fills, or a cloud's allowance."""
 
 from __future__ import annotations
 
@@ -7,32 +7,33 @@ from netlimits.limits.figures import RunFigures, mbps
 from netlimits.limits.premises import allowance, chance, cpus, goal, queues
 
 RTT_INFLATION = 2.3
-"""rtt over min_rtt from which on packets wait in a queue: without one it varies by less."""
+"""Minimum ratio of rtt to min_rtt if packets wait in a queue; without one it varies by less."""
 QUEUE_US, QUEUE_SEGMENTS = 200.0, 5.0
-"""What packets wait there, at least, µs, and how many at once: less is a host's own scheduling, and
-what holds two packets and drops the others a policer."""
+"""Minimum wait in the queue in µs, and minimum number of packets in it. Less is a host's own
+scheduling; what holds two packets and drops the others is a policer."""
 MANY = 100.0
-"""Times the minimum, beyond which only the minimum is small: on one machine it is a few µs."""
+"""Ratio of rtt to min_rtt above which its size means little: on one machine min_rtt is a few µs."""
 SHORT_INFLATION = 1.25
-"""The same of a queue that drops early, and whose rate is steadier than chance makes of losses."""
+"""RTT_INFLATION of a queue that drops early, whose rate is steadier than random losses allow."""
 OF_BOUND = 0.9
-"""Of what a link of known rate leaves for data: nearer to it, the link itself may be the cap."""
+"""Maximum share of the link's goodput bound: nearer to it, the link itself may be the cap."""
 OF_MOST = 0.8
-"""Of what the same path carried for another configuration: a cap is the same for all of them."""
+"""Minimum share of what the same path carried for another configuration: a cap is the same for
+all."""
 OF_SHAPER = 0.7
-"""Of the rate of the sender's own qdisc: from there on the queue may be there."""
+"""Maximum share of the rate of the sender's own qdisc: above it the queue may be there."""
 OVERLIMITS_PER_PACKET = 0.1
-"""Of the sender's own qdisc: from there on the queue may be there."""
+"""Maximum overlimits per packet of the sender's own qdisc: above it the queue may be there."""
 LOST = 0.001
-"""Of the segments, those that are lost from which on it matters where."""
+"""Share of segments lost from which it matters where they were lost."""
 BUNCHED, ALIKE = 2.4, 0.93
-"""Segments of each acknowledgement, and the slowest run over the fastest: a full queue on the way
-there has 1.9 to 2.0 of the one, and 0.95 to 1.0 of the other, or it drops; one on the way back had
-2.5 to 11, and 0.12 to 0.75."""
+"""Segments per acknowledgement, and slowest over fastest run, that show a queue on the way back. A
+full queue on the way there had 1.9 to 2.0 and 0.95 to 1.0, or losses. One on the way back had 2.5
+to 11 and 0.12 to 0.75."""
 SPACED_US = 100.0
-"""Between two segments: what is closer is taken up at once, in one poll of the NIC."""
+"""Minimum time between two segments: closer ones are received in one poll of the NIC."""
 STEADY = 0.75
-"""The slowest run of a configuration over the fastest: a cap is the same in all of them."""
+"""Minimum ratio of a configuration's slowest run to its fastest: all runs have the same cap."""
 
 LABELS = tuple(
     Label(
@@ -46,7 +47,7 @@ measure:
 )
 
 OF_FILE = "a file of runs tells neither the link's rate nor the one that the tool was told"
-"""What a campaign's folder knows, and what would tell these from a cap."""
+"""Note on runs from a file: a campaign's folder has what would tell these limits from a cap."""
 
 
 class PathCap:
@@ -138,7 +139,7 @@ class PathCap:
 
 
 def _short_queue(run: RunFigures, inflation: float) -> float:
-    """Return the strength of a queue that is kept short (CoDel, BBR's): it drops, and is steady."""
+    """Return the strength of a short queue (CoDel, BBR), which drops but keeps rates steady."""
     lost = (run.retransmitted or 0.0) >= LOST
     return chance.steadiness(run) if lost and inflation >= SHORT_INFLATION else 0.0
 
@@ -162,7 +163,7 @@ def way_back(run: RunFigures) -> bool:
 
 
 def _way_there(run: RunFigures) -> list[Premise]:
-    """Return the premise that the way back is not what queues."""
+    """Return the premise that the queue is not on the way back."""
     if not way_back(run):
         return []
     bunched = run.received("sampled_segments_per_ack") or 0.0

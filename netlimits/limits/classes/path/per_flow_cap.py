@@ -1,4 +1,4 @@
-"""A cap on each connection: another number of them has another sum, and each the same rate."""
+"""A cap on each connection: each has the same rate, however many there are."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from netlimits.limits.figures import RunFigures, mbps
 from netlimits.limits.premises import cpus, goal, queues
 
 WITHIN = 0.1
-"""How far rates of a connection may be apart, as a share, for other numbers of connections."""
+"""Maximum relative difference of the rate of a connection between numbers of connections."""
 OTHER_NUMBER = 1.5
-"""How many times as many connections another configuration has at least."""
+"""Minimum ratio of two numbers of connections that are compared."""
 UNTOLD = 0.75
-"""The strength of the premise that another number of connections was measured, where none was."""
+"""Factor of the strength if no other number of connections was measured."""
 WAITED_PCT = 50.0
-"""Of the time: what waits for a window is limited by that, a connection at a time."""
+"""Maximum share of the time for which a connection waits for a window, a buffer or its program."""
 
 
 class PerFlowCap:
@@ -29,10 +29,10 @@ class PerFlowCap:
     labels: tuple[Label, ...] = ()
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a connection's rate beside that with another number of connections.
+        """Return a sign from the rate of a connection, compared with other numbers of connections.
 
-        Where there is none, what looks like a cap on the path may be one on each connection: then
-        the sign is that of the former, less UNTOLD.
+        If no other number was measured, what looks like a cap on the path may be one on each
+        connection. The sign is then as strong as that of `path-cap`, times UNTOLD.
         """
         rate, busiest = run.throughput, cpus.its_own_pct(run)
         if not rate or busiest is None or run.udp:

@@ -1,4 +1,4 @@
-"""A policer: it drops what is above its rate, and holds nothing back."""
+"""A policer: it drops packets above its rate, and queues none."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import chance, cpus, goal, queues
 
 SEGMENTS = 30.0
-"""Segments sent again from which on their share is known to a fifth: a bound by fewer is no bound.
-Paths that lost 0.1 % by chance had 7 to 15 in 3 s, and 1.3 to 3.2 times the rate of their bound."""
+"""Minimum number of segments sent again: it tells their share to within a fifth, and fewer give no
+reliable bound. Paths that lost 0.1 % by chance had 7 to 15 in 3 s, and 1.3 to 3.2 times the rate of
+their bound."""
 STILL, QUEUE_US, QUEUE_SEGMENTS = 1.25, 200.0, 5.0
-"""The round trip over its minimum, and what packets wait, at most: a host's own scheduling is as
-much where round trips are short; or of how many at once, for which no cap has a queue. Policers
-that hold two were seen."""
+"""Maximum ratio of rtt to min_rtt, or of the wait in µs (a host's own scheduling takes as much
+where round trips are short), or of packets waiting at once. One of them within its limit means no
+queue; policers that hold two packets were seen."""
 STEADY = 0.75
-"""The slowest run of a configuration over the fastest: a policed rate is the same in all."""
+"""Minimum ratio of a configuration's slowest run to its fastest: all runs have the policed rate."""
 COUNTED = 0.1
-"""Of what was lost, what a policer on the receiver counts itself, in packets of up to 45 segments:
-GRO comes before it, so that 42 were 178 segments."""
+"""Minimum ratio of the drops that a policer on the receiver counts to the segments lost. It counts
+packets of up to 45 segments, because GRO comes before it: 42 packets were 178 segments."""
 
 LABELS = tuple(
     Label(
@@ -62,10 +63,10 @@ class Policer:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return what a policer of the receiver's counted, else losses that are not by chance.
+        """Return a sign from the drops of the receiver's own policer, else from non-random losses.
 
-        They come in bursts, or at a rate far above what TCP has at such a share of loss, or at one
-        that is steadier than they are; and nothing queues.
+        Non-random losses come in bursts, or at a higher rate than TCP has with so many random
+        losses, or at a rate steadier than those allow; and nothing queues.
         """
         counted = _counted(run)
         if counted and counted.fires:
@@ -117,7 +118,7 @@ class Policer:
 
 
 def _counted(run: RunFigures) -> Sign | None:
-    """Return what a policer on the receiver's way in dropped."""
+    """Return a sign from what a policer on the receiver's ingress dropped."""
     drops, lost = run.received("ingress_drops"), places.lost(run)
     if drops is None or not lost:
         return None

@@ -1,4 +1,4 @@
-"""Datagrams sent faster than the path carries: what does not fit is lost there."""
+"""Datagrams sent faster than the path carries them: the excess is lost there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import queues
 
 ON_PATH = 0.8
-"""Of what was lost, what neither host dropped."""
+"""Minimum share of the losses that neither host dropped."""
 
 LABELS = tuple(
     Label(
@@ -38,7 +38,7 @@ class UdpAbovePath:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return the share of datagrams lost, and how many of these on the path."""
+        """Return a sign from the share of datagrams lost, and how many of these on the path."""
         share, sent = run.sent_datagrams_lost, run.sent("udp_out_datagrams")
         if share is None or not sent or run.received("udp_rcvbuf_errors") is None:
             return None
