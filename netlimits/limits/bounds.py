@@ -201,6 +201,6 @@ def transactions(run: RunFigures) -> str:
         return ""
     most = 1e6 / rtt * run.flows
     return (
-        f"Bounds: one transaction in each round trip of {rtt:,.0f} µs {most:,.0f} transactions/s "
+        f"Bounds: {most:,.0f} transactions/s at one in each round trip of {rtt:,.0f} µs "
         f"({100 * rate / most:.0f} % of it reached)."
     )

@@ -74,7 +74,7 @@ def rate(of: Configured, times: float) -> Levels | str:
     """Return the tool's own rate option (bit/s) times `times`."""
     rate_option = of.setup.options.get("rate")
     if not rate_option or not decimal_bits(rate_option):
-        return f"{of.setup.tool} is asked for no rate that could be changed"
+        return f"{of.setup.tool} has no `rate` that could be changed"
     return {("measure", of.setup.tool, "rate"): round(decimal_bits(rate_option) * times)}
 
 
@@ -97,7 +97,7 @@ def seconds(of: Configured, times: float) -> Levels | str:
     """Make the run `times` as long."""
     length = of.setup.options.get("seconds")
     if not isinstance(length, int | float):
-        return f"{of.setup.tool} is told no seconds"
+        return f"{of.setup.tool} has no `seconds` that could be changed"
     return {("measure", of.setup.tool, "seconds"): round(length * times)}
 
 

@@ -262,7 +262,9 @@ def configurations(frame: pd.DataFrame) -> list[pd.DataFrame]:
     """
     key = _key(frame)
     if not key and not proof.tested(frame):
-        raise DataError("there is nothing to tell configurations by: no factor, no `config`")
+        raise DataError(
+            "configurations cannot be told apart: the runs have no factor and no `config`"
+        )
     if not key:
         return [frame]
     names = proof.factors(frame)

@@ -93,7 +93,8 @@ def _of_run(run: RunFigures, frame: pd.DataFrame, number: int | None) -> str:
         alike = f" Both parts by themselves: {names[0]}." if names[0] != UNDETERMINED else ""
         return sentence + alike
     tail = "" if names[1] == UNDETERMINED else f" {limits[1].sentence}"
-    return f"{sentence} By itself the part before is {names[0]}, that after {names[1]}.{tail}"
+    each = f"the part before is {names[0]} and the part after {names[1]}"
+    return f"{sentence} By themselves, {each}.{tail}"
 
 
 def figures(run: RunFigures, frame: pd.DataFrame, since: float, until: float) -> RunFigures:

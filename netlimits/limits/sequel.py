@@ -64,11 +64,11 @@ def sequel(
 def _refuse(campaign: Campaign) -> None:
     """Raise DataError for a campaign that no experiment can follow up."""
     if campaign.imported:
-        raise DataError(f"{campaign.path}: was imported: there is no experiment to go on with")
+        raise DataError(f"{campaign.path}: was imported, so there is no experiment to extend")
     if campaign.experiment.sides:
         raise DataError(
-            f"{campaign.path}: is a duet, and what would prove its verdicts would be two: run the "
-            "side that you ask about by itself, and explain that"
+            f"{campaign.path}: is a duet, which would need two experiments: run one side by "
+            "itself, and explain that"
         )
     if campaign.experiment.mesh:
         raise DataError(

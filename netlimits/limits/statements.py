@@ -61,7 +61,8 @@ def _said(proof: Proof, own: Proof | None) -> str:
         return f"{proof.name} is open: {proof.why}"
     if proof.state == PROVEN and proof is not own:
         return (
-            f"{proof.name} would have it so, too ({expected}), and is not the likeliest by counters"
+            f"{proof.name} would also explain the ratio ({expected}), but counters make it less "
+            "likely"
         )
     tail = "would prove it" if proof.state != PROVEN else "proves it"
     return f"{proof.name} is {proof.state} ({expected} {tail})"

@@ -38,7 +38,7 @@ OF_CONNECTIONS = (
 TRANSACTIONS = "transaction_rate_tps"
 """Column that only request/response runs have."""
 
-SUSPECT = "--next FILE --suspect CLASS puts the class that you suspect to the proof"
+SUSPECT = "--next FILE --suspect CLASS tests a class that you suspect"
 """Advice if no class is even near."""
 
 DISAGREE = "The runs disagree"

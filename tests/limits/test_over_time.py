@@ -57,5 +57,5 @@ def test_the_sentence_names_the_second_and_what_moved():
         "Run 7: from second 2.0 on throughput was 40 Mbit/s instead of 90 Mbit/s "
         "(round trip 2 to 20 ms)."
     )
-    assert "that after receive-window" in sentence
+    assert "the part after receive-window" in sentence
     assert not over_time._of_run(WHOLE, samples([]), 7)

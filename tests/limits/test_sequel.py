@@ -134,7 +134,7 @@ def test_what_an_intervention_changes(what, times, of, levels):
 @pytest.mark.parametrize(
     ("what", "of", "why"),
     [
-        ("rate", configured(), "asked for no rate"),
+        ("rate", configured(), "has no `rate`"),
         ("streams", configured((), Around(pace=Pace(1e6, 2e6))), "pace is that of each connection"),
         ("shaper", configured(), "gives the sender's qdisc no rate"),
         (
@@ -289,7 +289,7 @@ def test_what_a_class_explains_does_not_take_its_place_while_it_is_open():
         frame = campaign(busy, softirq_core=softirq, packet_rate=half)
         (verdict,) = explain(frame).to_dict("records")
         assert (verdict["class"], verdict["state"]) == (limit, state)
-        told = "is proven" if limit == "packet-rate" else "would have it so, too"
+        told = "is proven" if limit == "packet-rate" else "would also explain the ratio"
         assert f"packet-rate {told}" in verdict["proof"]
 
 

@@ -45,12 +45,12 @@ def _seconds(_: click.Context, __: click.Parameter, text: str) -> float:
 @click.option("--lab", "lab", metavar="NAME", help="The first two hosts of a lab.")
 @click.option("--local", is_flag=True, help="This machine alone, over loopback.")
 @click.option("--workload", "chosen", multiple=True, metavar="NAMES", callback=separated,
-              help="Of tcp, tcp-4, udp and rr; all if left out.")  # fmt: skip
+              help="Workloads: tcp, tcp-4, udp, rr. Default: all.")  # fmt: skip
 @click.option("--reverse", is_flag=True, help="From B to A.")
 @click.option("--both", is_flag=True, help="From A to B, and then from B to A.")
 @click.option("--time", "seconds", default="3m", show_default=True, metavar="TIME",
               callback=_seconds, help="How long it may take (90s, 5m).")  # fmt: skip
-@click.option("--no-changes", is_flag=True, help="Observe only: nothing is changed, or proven.")
+@click.option("--no-changes", is_flag=True, help="Change nothing, so prove nothing.")
 @click.option("--profile", is_flag=True, help="Profile both ends' CPUs in a run of each workload.")
 @click.option("--plan", "plan_only", is_flag=True, help="Print what it would run and change.")
 @click.option("--from", "kept", type=click.Path(path_type=Path), metavar="RESULTS",
@@ -91,9 +91,9 @@ def diagnose(
     twice a buffer, twice the round trip. What throughput follows is what limits. Every change is
     restored, also after Ctrl-C; a guard on each host restores it if this machine is lost.
 
-    Where a change of settings helps, it is kept for the next look, at most three times, and printed
-    as commands with what it costs at both ends. The results are an ordinary campaign: `table`,
-    `report` and `resume` work on it, and its experiment.yaml can be edited and run again.
+    A change of settings that helps is kept while the next limit is sought, at most three times, and
+    printed as commands with what it costs at both ends. The results are an ordinary campaign:
+    `table`, `report` and `resume` work on it, and its experiment.yaml can be edited and run again.
 
     \b
     Examples:

@@ -96,7 +96,7 @@ def lines(answer: Mapping[str, Any]) -> Iterator[str]:
         cells = zip(row, widths, strict=True)
         yield "  ".join(cell.ljust(width) for cell, width in cells).rstrip()
     if transactions:
-        yield "* of transactions: µs each"
+        yield "* µs per transaction"
     yield ""
     for row in answer["workloads"]:
         if row["state"] == "open":
@@ -112,7 +112,7 @@ def lines(answer: Mapping[str, Any]) -> Iterator[str]:
     else:
         yield f"A host is not as it was found: netlimits restore {folder}"
     if any(row["state"] == "open" for row in answer["workloads"]):
-        yield "More blocks decide what is open, and --from prints the answer again:"
+        yield "To decide what is open, add blocks, then print the answer again:"
         yield f"  netlimits extend {folder} --replicates 6"
         yield f"  netlimits diagnose --from {folder}"
     yield f"next: netlimits explain {folder}"

@@ -150,7 +150,9 @@ class Stages:
                     break
         if kept and least > LATE * room:
             wanted = self.budget.seconds + least / SAFE
-            self.left_out.append(f"all doses: a run takes {a_run:.0f} s here; --time {wanted:.0f}s")
+            self.left_out.append(
+                f"all doses: too little time, as a run takes {a_run:.0f} s; --time {wanted:.0f}s"
+            )
             return None
         return plan(*kept) if kept else None
 

@@ -50,7 +50,7 @@ def against(run: RunFigures) -> tuple[float, str]:
     figures: dict[str, float] = {}
     if bound := bounds.of_run(run).get("loss"):
         times = rate / bound.mbps
-        figures[f"{times:.1f} times what so many losses by chance allow arrived"] = times / MOST
+        figures[f"{times:.1f} times what as many random losses allow arrived"] = times / MOST
     if recoveries := run.sent("tcp_recoveries"):
         burst = retransmitted / recoveries
         figures[f"{burst:.1f} segments were lost at a time"] = burst / BURST

@@ -91,7 +91,7 @@ class Loss:
             short = "BBR paces by its model of the path, and looks away from losses"
             premises.append(Premise.below(own, MODEL_PCT, short))
         against, what = chance.against(run)
-        short = f"they may not be by chance: {what}"
+        short = f"they may not be random: {what}"
         premises.append(Premise.below(against, chance.CHANCE, short))
         premises += [*queues.read_at_once(run), *queues.lost_on_path(run)]
         figures["window_mbps"] = window
