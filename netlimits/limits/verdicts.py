@@ -48,6 +48,9 @@ RIVALS, SHARED = ("sender-cpu", "receiver-cpu"), "host-full"
 """Classes that may both fire without one explaining the other (both ends are out of CPU), and the
 class to report instead if both ends share a machine."""
 
+IDLE = 0.5
+"""Evidence of these classes below which others are named first: a CPU half idle limits nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -88,10 +91,19 @@ def of_run(run: RunFigures) -> Verdict:
 
 
 def _likely(signs: dict[LimitClass, Sign]) -> tuple[str, ...]:
-    """Return the classes with any evidence, the strongest first."""
-    near = [limit for limit, sign in signs.items() if sign.strength > 0]
-    near.sort(key=lambda limit: -min(1.0, signs[limit].strength))
-    return tuple(limit.name for limit in near)[:LEADING]
+    """Return the LEADING classes with any evidence, strongest first; those of idle CPUs last."""
+    return tuple(limit.name for limit in _near(signs))
+
+
+def _near(signs: dict[LimitClass, Sign]) -> list[LimitClass]:
+    def strength(limit: LimitClass) -> float:
+        return min(1.0, signs[limit].strength)
+
+    def idle(limit: LimitClass) -> bool:
+        return limit.name in (*RIVALS, SHARED) and strength(limit) < IDLE
+
+    near = sorted((each for each in signs if strength(each) > 0), key=strength, reverse=True)
+    return sorted(near[:LEADING], key=idle)
 
 
 def _of_signs(signs: dict[LimitClass, Sign], run: RunFigures) -> Verdict:
@@ -231,8 +243,8 @@ def _nothing(
         sentence += f" Not decided: {name} ({known[name]})."
     if len(unjudged) > len(CLASSES) / 2:
         decide = "runs made by netlimits, which reads the evidence"
-    nearest = max(signs, key=lambda limit: signs[limit].strength, default=None)
-    if nearest is None or not signs[nearest].strength:
+    nearest = next(iter(_near(signs)), None)
+    if nearest is None:
         return Verdict(UNDETERMINED, sentence, {}, decide=decide)
     near = signs[nearest].strength >= LEAST_SIGN
     return Verdict(
