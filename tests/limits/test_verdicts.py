@@ -567,6 +567,27 @@ def test_a_slow_reader_fills_the_buffer_and_leaves_the_window_that_is_announced(
     assert "announced receive window 341 bytes" in known.sentence(known.figures([RunFigures(full)]))
 
 
+@pytest.mark.parametrize(("unread", "limit"), [(3e6, "slow-reader"), (200_000.0, "undetermined")])
+def test_a_reader_is_slow_if_data_waits_for_it_long_before_the_window_is_full(unread, limit):
+    """A sender of BBR waited 2 % of the time for a window of 15 MB, of which 3 MB were unread."""
+    figures = BY_CLASS["slow-reader"][0] | {
+        "local_rwnd_limited_pct": 2.0,
+        "local_snd_wnd_bytes": 15e6,
+        "remote_recv_q_bytes": unread,
+    }
+    assert of_run(RunFigures(figures)).limit == limit
+    busy = RunFigures(figures | {"remote_process_cpu_pct": 97.0})
+    assert of_run(busy).limit != "slow-reader", "it lacks CPU"
+
+
+def test_the_class_of_a_cpu_half_idle_is_not_named_first():
+    shared = {"local_cpu_pct": 28.0, "local_cpu_wait_pct": 4.0, "shared_kernel": True}
+    unread = {"local_rwnd_limited_pct": 10.0, "remote_recv_q_bytes": 60_000.0}
+    verdict = of_run(RunFigures(BY_CLASS["slow-reader"][0] | shared | unread))
+    assert verdict.limit == "undetermined"
+    assert verdict.points_to == "slow-reader"
+
+
 def test_small_sends_keep_what_the_tool_used_apart_from_what_it_waited():
     """A tool that used 69 % of a CPU and waited for one was "100 % busy with calls"."""
     figures, bound = BY_CLASS["small-sends"]
