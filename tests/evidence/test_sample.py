@@ -161,6 +161,26 @@ def test_what_a_transfer_sent_in_its_later_half_shows_whether_it_still_grew(acke
     )
 
 
+@pytest.mark.parametrize(
+    ("paces", "share"),
+    [
+        (["30000000bps"] * 8, 0.0),
+        (["30000000bps"] * 7 + ["37500000bps"], 100.0),
+        (["30000000bps"] * 7, 100.0),
+        ([""] * 8, 100.0),
+    ],
+    ids=["one pace", "a probe", "few looks", "no pace"],
+)
+def test_a_pace_that_bbr_never_changes_was_set_by_the_program(paces, share):
+    looks = sent_by(*(20_000 * (1 + at) for at in range(len(paces)))).stdout.splitlines()
+    paced = iter(paces)
+    told = [
+        f"{line} pacing_rate {pace}" if "bytes_sent" in line and (pace := next(paced)) else line
+        for line in looks
+    ]
+    assert sample.figures([looked("\n".join(told))]).get("own_pace_pct") == share
+
+
 @pytest.mark.parametrize(("word", "share"), [("bbr", 100.0), ("cubic", 0.0), ("somebodys", None)])
 def test_only_bbr_sets_its_own_pace_and_who_is_not_named_is_not_known(word, share):
     sampled = sent_by(20_000, 90_000)

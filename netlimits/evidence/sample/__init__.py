@@ -36,6 +36,8 @@ _SENDERS_COUNTS = {"retransmitted": "retrans_segs", "reord_seen": "reordering_se
 _RECEIVERS_COUNTS = {"socket_drops": "socket_drops"}
 LATE_SNAPSHOTS = 4
 """Minimum number of samples with data that show how a transfer's rate develops."""
+STEADY = 8
+"""Minimum number of samples that show that a pace does not change."""
 _COUNTED = _LIMITED | {"busy", "bytes_received", "data_segs_in", "segs_out"}
 """Counters that grow while a connection lives."""
 _COUNTED |= _SENDERS_COUNTS.keys() | _RECEIVERS_COUNTS.keys()
@@ -166,22 +168,13 @@ def _receiving(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
     )
 
 
-def _means(
-    connections: Sequence[Connection],
-    names: Mapping[str, str],
-    factors: Mapping[str, float] | None = None,
-) -> dict[str, Scalar]:
-    """Return the means over the connections that report a value, times their factor."""
-    times = factors or {}
+def _means(connections: Sequence[Connection], names: Mapping[str, str]) -> dict[str, Scalar]:
+    """Return the means over the connections that report a value."""
     known = {
         figure: [c.fields[name] for c in connections if name in c.fields]
         for figure, name in names.items()
     }
-    return {
-        figure: times.get(figure, 1) * sum(values) / len(values)
-        for figure, values in known.items()
-        if values
-    }
+    return {figure: sum(values) / len(values) for figure, values in known.items() if values}
 
 
 def _sending(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
@@ -227,17 +220,41 @@ def _sending(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
         else None,
     }
     known: dict[str, Scalar] = {n: value for n, value in values.items() if value is not None}
-    return known | _means(
-        every,
-        {
-            "snd_wnd_bytes": "snd_wnd",
-            "notsent_bytes": "notsent",
-            "sndbuf_used_pct": "sndbuf_used_pct",
-            "sndbuf_bytes": "sndbuf",
-            "own_pace_pct": "sets_its_pace",
-        },
-        factors={"own_pace_pct": 100},
+    return (
+        known
+        | _means(
+            every,
+            {
+                "snd_wnd_bytes": "snd_wnd",
+                "notsent_bytes": "notsent",
+                "sndbuf_used_pct": "sndbuf_used_pct",
+                "sndbuf_bytes": "sndbuf",
+            },
+        )
+        | _own_pace(every)
     )
+
+
+def _own_pace(every: Sequence[Connection]) -> dict[str, Scalar]:
+    """Return `own_pace_pct`; empty if no connection names its congestion control.
+
+    The model of BBR changes the pace from sample to sample. If STEADY samples have one pace, the
+    program set it.
+    """
+    paces: dict[tuple[str, str], list[float]] = {}
+    for connection in every:
+        paces.setdefault(connection.ends, []).append(connection.value("pacing_rate"))
+    told = {
+        ends
+        for ends, each in paces.items()
+        if len(each) >= STEADY and len({*each}) == 1 and each[0]
+    }
+    own = [
+        c.fields["sets_its_pace"] if c.ends not in told else 0.0
+        for c in every
+        if "sets_its_pace" in c.fields
+    ]
+    return {"own_pace_pct": 100 * sum(own) / len(own)} if own else {}
 
 
 def _late(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
