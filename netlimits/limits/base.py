@@ -134,7 +134,7 @@ class Intervention:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """How to produce runs that a class limits; `benchmarks/verdicts.py` does.
+    """An experiment whose runs a class limits; `benchmarks/verdicts.py` runs it.
 
     `experiment` is the text of an experiment file without its name and `repeat`. `lab` are the
     options of `netlimits lab up` that build its hosts, and `link` those of `netlimits lab link`

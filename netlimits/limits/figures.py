@@ -129,7 +129,7 @@ class RunFigures:
         return self.process_pct(end) if single else None
 
     def process_pct(self, end: str) -> float | None:
-        """How busy the tool was at an end, % of one CPU, at most 100."""
+        """Return how busy the tool was at an end, % of one CPU, at most 100."""
         used = self.own(f"{end}_process_cpu_pct")
         return None if used is None else min(100.0, used)
 

@@ -80,10 +80,11 @@ EOF
 kinds() {{
     while read -r word kind handle _ one _; do
         case $word,$kind,$handle in
-        qdisc,*,0: | [!q]*) continue ;;
+        qdisc,*,0:) continue ;;
         qdisc,fq,* | qdisc,[bp]fifo,* | qdisc,mq,* | qdisc,netem,* | qdisc,tbf,*) continue ;;
         qdisc,clsact,*) set -- ingress egress ;;
-        *) set -- "parent $handle" ;;
+        qdisc,*) set -- "parent $handle" ;;
+        *) continue ;;
         esac
         case $kind in htb | hfsc | drr | qfq | ets | cbq | atm)
             echo "@class $one $handle"; tc -d class show dev "$one" parent "$handle" ;;
@@ -113,7 +114,7 @@ done
 echo "@tc"
 qdiscs=$(tc -d qdisc show)
 printf '%s\n' "$qdiscs"
-case $qdiscs in *" "[1-9a-f]*": dev "*) kinds ;; esac
+kinds
 prefixes=0
 if [ -r /proc/net/fib_triestat ]; then
     while read -r word number _; do

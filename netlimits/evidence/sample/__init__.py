@@ -244,13 +244,13 @@ def _own_pace(every: Sequence[Connection]) -> dict[str, Scalar]:
     paces: dict[tuple[str, str], list[float]] = {}
     for connection in every:
         paces.setdefault(connection.ends, []).append(connection.value("pacing_rate"))
-    told = {
+    fixed = {
         ends
         for ends, each in paces.items()
         if len(each) >= STEADY and len({*each}) == 1 and each[0]
     }
     own = [
-        c.fields["sets_its_pace"] if c.ends not in told else 0.0
+        c.fields["sets_its_pace"] if c.ends not in fixed else 0.0
         for c in every
         if "sets_its_pace" in c.fields
     ]
