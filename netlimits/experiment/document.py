@@ -308,7 +308,7 @@ def _syntax(error: yaml.MarkedYAMLError) -> str:
     """Return PyYAML's complaint in one line, in plain words where its own are hard to read."""
     problem = error.problem or error.context or "cannot be read"
     if "'\\t'" in problem:
-        return "not YAML: a tab; use spaces"
+        return "not YAML: there is a tab; use spaces"
     if problem.startswith("expected <block end>"):
         return "not YAML: this line does not fit the ones above; check the indentation and quotes"
     problem = problem.replace("'<stream end>'", "the end of the file")

@@ -161,7 +161,7 @@ def _problem(error: Any) -> str:
             missing = [key for key in argument if key not in value]
             return f"{LACKS}{' and '.join(f'`{key}`' for key in missing)}"
         case "pattern":
-            return f"{_shown(value)} cannot stand here{': ' + about if about else ''}"
+            return f"{_shown(value)} is not valid here{'. ' + about if about else ''}"
         case "minItems" if not value:
             return "has no values"
         case "minProperties" | "minLength" if not value:

@@ -65,8 +65,8 @@ def test_an_alias_is_the_same_value_again():
     [
         ("", 1, "", "is empty"),
         ("# only a comment\n", 1, "", "is empty"),
-        ("a: 1\nb:\n\t- x", 3, "b", "a tab; use spaces"),
-        ("a: 1\nb:\tx", 2, "b", "a tab; use spaces"),
+        ("a: 1\nb:\n\t- x", 3, "b", "there is a tab; use spaces"),
+        ("a: 1\nb:\tx", 2, "b", "there is a tab; use spaces"),
         ("a: 1\nb: 2\na: 3", 3, "a", "line 1 has it too"),
         ("k:\n  a: 1\n  b: 2\n  a: 3", 4, "k.a", "line 2 has it too"),
         ("a: 1\n2: x", 2, "", 'the key 2 is not text; quote it: "2"'),

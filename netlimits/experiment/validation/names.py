@@ -55,9 +55,9 @@ class Names:
             or name in expressions.CONSTANTS
             or keyword.iskeyword(name)
         ):
-            self.fault(f"{name} means something in expressions; call it otherwise", *key)
+            self.fault(f"{name} means something in expressions; choose another name", *key)
         elif name in RESERVED or name.startswith(tools.OWN) or tools_own([name]):
-            self.fault(f"{name} is a column of the results; call it otherwise", *key)
+            self.fault(f"{name} is a column of the results; choose another name", *key)
         elif name in self.defined:
             self.fault(f"{name} is the name of another factor already", *key)
         self.defined.add(name)

@@ -156,8 +156,8 @@ class Reader:
                 if len(group[name]) != len(group[first]):
                     equal = False
                     self.names.fault(
-                        f"is {len(group[name])} long where {first} is {len(group[first])} long; "
-                        "lists that move together are equally long",
+                        f"has {len(group[name])} values and {first} has {len(group[first])}; "
+                        "lists that move together need the same number of values",
                         *key,
                         name,
                     )
