@@ -33,7 +33,7 @@ class ExperimentFile(click.Path):
             return path
         if not (named := packaged.named(written)):
             raise InputError(
-                f"{written}: no file and no experiment is called so"
+                f"{written}: there is no such file and no installed experiment of this name"
                 f"{did_you_mean(written, packaged.files())}"
             )
         return named
@@ -218,5 +218,5 @@ def share(text: str | float, what: str = "a threshold") -> float:
     except ValueError:
         number = 0.0
     if not 0 < number < 1:
-        raise InputError(f"{what} is a share such as 3%, not {written}")
+        raise InputError(f"{what.replace('_', '-')} is a share such as 3%, not {written}")
     return number

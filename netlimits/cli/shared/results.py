@@ -130,7 +130,9 @@ def opened(
             if part.campaign is None:
                 raise DataError(f"{part.path}: only campaigns' folders are drawn together")
             if [n for n, _ in parts].count(name) > 1:
-                raise DataError(f"{part.path}: two folders are called {name}; rename one")
+                raise DataError(
+                    f"{part.path}: two folders are called {name}; rename one, or name it only once"
+                )
         kinds = {part.campaign.experiment.name for _, part in parts if part.campaign}
         if len(kinds) > 1:
             raise DataError(
