@@ -213,7 +213,7 @@ class Campaign(Logbook):
         """Return the last attempt at each of these runs. Raises ArchiveError for one without."""
         last = {record.run.number: record for record in self.records_of({*runs})}
         if missing := [number for number in runs if number not in last]:
-            raise ArchiveError(f"{self.path}: there was no run {missing[0]}")
+            raise ArchiveError(f"{self.path}: has no run {missing[0]}")
         return last
 
     def _attempt(self, run: int, attempt: int | None) -> Record:
@@ -221,7 +221,7 @@ class Campaign(Logbook):
         attempts = [r for r in self.records_of([run]) if attempt in (None, r.attempt)]
         if not attempts:
             which = f"run {run}" if attempt is None else f"attempt {attempt} at run {run}"
-            raise ArchiveError(f"{self.path}: there was no {which}")
+            raise ArchiveError(f"{self.path}: has no {which}")
         return attempts[-1]
 
     def traces(self, runs: Iterable[int] | None = None, role: str | None = None) -> pd.DataFrame:

@@ -39,9 +39,9 @@ def test_what_is_not_there_is_said(tmp_path, monkeypatch):
     campaign = recorded(tmp_path / "out", traced=())
     with pytest.raises(ArchiveError, match="run 1 has no packet trace: the experiment takes none"):
         campaign.packets(1)
-    with pytest.raises(ArchiveError, match="there was no run 7"):
+    with pytest.raises(ArchiveError, match="has no run 7"):
         campaign.packets(7)
-    with pytest.raises(ArchiveError, match="there was no attempt 2 at run 1"):
+    with pytest.raises(ArchiveError, match="has no attempt 2 at run 1"):
         campaign.packets(1, attempt=2)
     monkeypatch.setitem(TRACES, "sinks-1", "no packet at all\n")
     with pytest.raises(DataError, match="run 1: trace"):

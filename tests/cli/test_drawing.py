@@ -55,7 +55,7 @@ def test_a_chart_of_one_run_is_drawn_of_the_first_that_is_ok_of_each_configurati
 
 def test_a_run_that_is_not_there_or_not_ok_is_named(tmp_path):
     folder = recorded(tmp_path / "out", failed=[1]).path
-    with pytest.raises(InputError, match="there was no run 9"):
+    with pytest.raises(InputError, match="has no run 9"):
         names(folder, "--chart", "bursts", "--run", 9)
     with pytest.raises(DataError, match="run 1 does not exist, or has no data of this kind"):
         names(folder, "--chart", "aggregate", "--run", 1)
@@ -79,11 +79,12 @@ def test_options_that_a_chart_has_not_are_refused(tmp_path):
     folder = recorded(tmp_path / "out").path
     words = ("--chart", "spread", "--of", "throughput")
     with pytest.raises(
-        DataError, match="--run: spread: only aggregate, timeline, bursts, burst_histogram"
+        DataError,
+        match="--run: spread has no such option; use aggregate, timeline, bursts, burst_histogram",
     ):
         names(folder, *words, "--run", 1)
     with pytest.raises(
-        DataError, match="--window: spread: only highest_average, aggregate take it"
+        DataError, match="--window: spread has no such option; use highest_average, aggregate"
     ):
         names(folder, *words, "--window", 1)
 

@@ -120,7 +120,7 @@ def narrowed(entries: Sequence[Entry], options: Mapping[str, Any]) -> list[Entry
             drawn = ", ".join(dict.fromkeys(entry["chart"] for entry in copies))
             takes = [kind.name for kind in CHARTS if name in kind.options]
             raise DataError(
-                f"--{name.removesuffix('_s')}: {drawn}: only {', '.join(takes)} take it"
+                f"--{name.removesuffix('_s')}: {drawn} has no such option; use {', '.join(takes)}"
             )
         for entry in taking:
             entry |= {} if value is None else {name: value}
@@ -139,8 +139,8 @@ def split(entry: Entry, part: str, keys: Iterable[str], frame: pd.DataFrame) -> 
     if not pooled:
         return entry, ""
     note = (
-        f"split by {pooling.phrase(pooled)}, which would be pooled else; --pool "
-        f"{next(iter(pooled))} pools it on purpose"
+        f"split by {pooling.phrase(pooled)}, so that no configurations that differ are pooled; "
+        f"--pool {next(iter(pooled))} pools them"
     )
     return {**entry, part: [*listed(entry.get(part)), *pooled]}, note
 
