@@ -24,8 +24,9 @@ class Kernels(Check):
                 role,
                 self.name,
                 "warning",
-                f"is the same machine as {same[0]} (one boot id): each one's CPU figures hold both",
-                "compare such runs with one another only",
+                f"shares a kernel with {same[0]} (one boot id): the CPU figures of each include "
+                "the other",
+                "compare such runs only with each other",
             )
         else:
             yield Finding(role, self.name, "note", str(site.fact(role, "kernel") or "not known"))

@@ -78,7 +78,7 @@ class Links:
             )
         if not is_down:
             speed = settings.get("Speed", "")
-            rate = speed if speed and not speed.startswith("Unknown") else "at no known speed"
+            rate = speed if speed and not speed.startswith("Unknown") else "speed not known"
             mtu = site.mtu(role) or "not known"
             yield Finding(role, self.name, "note", f"{interface} is up, {rate}, MTU {mtu}")
 

@@ -181,8 +181,8 @@ def _under_load(site: Site, requirement: Setup) -> str:
         return ""
     if tool(requirement.tool).bulk(requirement.options, bulk.direction, 1) is None:
         return (
-            f"no streams can run beside this test of {requirement.tool}; take one of transactions "
-            "whose server takes several clients: netperf with `test: TCP_RR`"
+            f"bulk streams cannot run beside this test of {requirement.tool}; use a transaction "
+            "test whose server accepts several clients: netperf with `test: TCP_RR`"
         )
     if requirement.around.streams > 1 or len(site.experiment.ends["remote"]) > 1:
         return "it goes with one client and one server; leave `streams` out, and take one of each"
