@@ -242,7 +242,7 @@ def _nothing(
     for name in (limit.name for limit in unjudged if limit.name in known):
         sentence += f" Not decided: {name} ({known[name]})."
     if len(unjudged) > len(CLASSES) / 2:
-        decide = "runs made by netlimits, which reads the evidence"
+        decide = "measure with `netlimits run`, which also reads the evidence"
     nearest = next(iter(_near(signs)), None)
     if nearest is None:
         return Verdict(UNDETERMINED, sentence, {}, decide=decide)
@@ -287,7 +287,7 @@ def _runner_up(first: LimitClass, signs: dict[LimitClass, Sign]) -> LimitClass |
 
 def _why_not(first: LimitClass, other: LimitClass, signs: dict[LimitClass, Sign]) -> str:
     if signs[other].fires:
-        return f"it fits as well; {first.name} explains it and comes first"
+        return f"its evidence is sufficient too, but {first.name} explains it"
     return _short(signs[other])
 
 
