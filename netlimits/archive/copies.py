@@ -89,7 +89,9 @@ class RunsCopy:
         if not place or (colon and "/" not in protocol and "://" not in place):
             raise InputError(f"{name!r} is neither a folder nor a URL such as s3://bucket/mesh")
         if any(part.partition(":")[0] in _ANY_HOST_KEY for part in place.split("::")):
-            raise InputError(f"{name}: fsspec takes any host key there; mount it instead (sshfs)")
+            raise InputError(
+                f"{name}: fsspec accepts any host key there; mount it (sshfs) and name the folder"
+            )
         try:
             files, path = fsspec.url_to_fs(place)
         except Exception as error:  # each kind of place has errors of its own

@@ -183,7 +183,7 @@ def _mistake(error: Exception) -> NoReturn:
     if os.environ.get(TRACEBACK):
         raise error
     what = one_line(f"{type(error).__name__}: {error}")[:300]
-    _end(f"a bug in netlimits: {what}; please report it, with {TRACEBACK}=1 set", 1)
+    _end(f"a bug in netlimits: {what}; please report it with the output of {TRACEBACK}=1", 1)
 
 
 def _drop_output() -> None:

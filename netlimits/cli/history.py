@@ -143,7 +143,7 @@ def _lines(name: str, table: pd.DataFrame, form: str) -> Iterator[str]:
     total = f"{len(changed)} change{'s' * (len(changed) != 1)}" if len(changed) else "no change"
     yield f"{metric(name).label}{several} over {count} campaigns{span}: {total}"
     if count < ENOUGH:
-        yield f"too few campaigns: changes are looked for in {ENOUGH} or more"
+        yield f"too few campaigns to find a change: at least {ENOUGH} are needed"
     if changed.empty:
         return
     before = table["level"].shift(1)

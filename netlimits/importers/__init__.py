@@ -136,8 +136,8 @@ def _unknown(source: SourceText) -> DataError:
     if source.documents:
         of = source.documents[0]
         return DataError(
-            f"{source.name}:{of.line}: is JSON, but of no tool that netlimits reads "
-            f"({', '.join(sorted(map(base.clean, of.value))[:4]) or 'an empty object'})"
+            f"{source.name}:{of.line}: is JSON, but not of a tool that netlimits reads; its keys: "
+            f"{', '.join(sorted(map(base.clean, of.value))[:4]) or 'none'}"
         )
     if text.is_row(line.strip()):
         return DataError(f"{source.name}:{at}: {text.rows_alone(line.strip())}")

@@ -211,7 +211,9 @@ def _standing(name: str) -> Lab:
     if lab is None:
         if name in names():
             raise LabError(f"lab {name} is damaged; remove it: `netlimits lab down --name {name}`")
-        raise LabError(f"there is no lab {name}; build it with `netlimits lab up --name {name}`")
+        raise LabError(
+            f"there is no lab called {name}; build it with `netlimits lab up --name {name}`"
+        )
     if not _finished(lab):
         raise LabError(
             f"lab {name} is not complete: `netlimits lab up` still builds it, or was killed; "

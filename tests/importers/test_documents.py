@@ -46,7 +46,7 @@ def test_a_document_that_breaks_off_is_no_log_line():
 
 
 def test_other_json_is_refused_with_what_it_is():
-    with pytest.raises(DataError, match=r"x:2: is JSON, but of no tool .* \(a, b\)"):
+    with pytest.raises(DataError, match=r"x:2: is JSON, but not of a tool .*; its keys: a, b$"):
         figures('\n{"a": 1, "b": {"c": [2]}}\n')
 
 

@@ -115,7 +115,9 @@ def diagnose(
     known = [each.name for each in WORKLOADS]
     for name in chosen:
         if name not in known:
-            raise InputError(f"--workload {name}: there is none{did_you_mean(name, known)}")
+            raise InputError(
+                f"--workload {name}: there is no such workload{did_you_mean(name, known)}"
+            )
     wanted = tuple(name for name in known if name in (chosen or known))
     if reverse and both:
         raise InputError("--reverse and --both exclude each other; keep one")

@@ -223,7 +223,9 @@ def _choose(name: str, host: str) -> labs.Lab:
     """Return the lab of that name. Raises LabError, or InputError if it lacks the named host."""
     chosen_lab = labs.find(name)
     if chosen_lab is None:
-        raise LabError(f"there is no lab {name}; build it with `netlimits lab up --name {name}`")
+        raise LabError(
+            f"there is no lab called {name}; build it with `netlimits lab up --name {name}`"
+        )
     if host and host not in chosen_lab.hosts:
         raise InputError(f"lab {name} has no host {host}{did_you_mean(host, chosen_lab.hosts)}")
     return chosen_lab

@@ -70,7 +70,9 @@ def workloads(campaign: Campaign) -> list[dict[str, Any]]:
     """
     frame, evidence = evidence_of(campaign)
     if WORKLOAD not in frame.columns:
-        raise DataError(f"{campaign.path}: is no diagnosis: it has no factor `{WORKLOAD}`")
+        raise DataError(
+            f"{campaign.path}: holds no diagnosis: the campaign has no factor `{WORKLOAD}`"
+        )
     verdicts = {row[WORKLOAD]: row for row in records(explained.explain(campaign))}
     measured = records(sensitivities(campaign)) if proof.tested(frame) else []
     blocks = frames.blocks(frame)
