@@ -22,10 +22,7 @@ class BackgroundCommand:
         give_back: Callable[[Shell], None],
         end: Callable[[Shell], None],
     ) -> None:
-        """Start `command` in `shell`.
-
-        `give_back` takes the shell when the command is over; `end` ends the command early.
-        """
+        """Start `command` in `shell`; `give_back` takes it at the end, `end` ends it early."""
         self._shell, self._give_back, self._end = shell, give_back, end
         self._turn = Lock()
         self._over = False

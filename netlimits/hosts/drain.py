@@ -1,9 +1,4 @@
-"""A thread that reads the output of programs nobody waits for at the moment.
-
-Servers and background commands live as long as a run or a campaign. A thread for each would make
-two or three per host, thousands for a thousand hosts; there is little to read, so one thread polls
-all of them. Whoever waits for a program reads its output meanwhile.
-"""
+"""One thread that reads the output of all programs nobody waits for at the moment."""
 
 from __future__ import annotations
 
@@ -30,10 +25,7 @@ class Drain:
         self._works = False
 
     def add(self, poll: Callable[[], float | None]) -> None:
-        """Call `poll` repeatedly; it must not block.
-
-        It returns the seconds until it wants to be called again, or None for never.
-        """
+        """Call `poll`, which must not block, after as many seconds as it returns; None: never."""
         with self._lock:
             self._polls.append(poll)
             idle, self._works = not self._works, True

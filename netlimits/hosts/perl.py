@@ -49,7 +49,7 @@ def _program() -> str:
 
 
 def preamble(nonce: str) -> str:
-    """Return the lines with which `sh` starts Perl; `sh` ends when Perl does, or if there is none.
+    """Return the lines with which `sh` starts Perl; `sh` ends when Perl does.
 
     `sh` does not exec: sshd does not report that a program was killed while another one that it
     started holds its outputs.
@@ -59,10 +59,7 @@ def preamble(nonce: str) -> str:
 
 
 def script(command: Command, nonce: str, sudo: bool = False) -> bytes:
-    """Return the request for one command, or for several in turn; through sudo if asked.
-
-    Raises InputError for a command that cannot be run.
-    """
+    """Return the request for one command, or several in turn. Raises InputError."""
     refuse_endless(command)
     words(command.argv)
     steps = command.parts if isinstance(command, InTurn) else (command,)

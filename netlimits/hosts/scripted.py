@@ -1,8 +1,4 @@
-"""A host for tests: it answers from a script and records its commands.
-
-A command that the script does not answer is an AssertionError, not an empty answer, so that a test
-states everything its subject may run.
-"""
+"""A host for tests: it answers from a script, an unknown command by AssertionError."""
 
 from __future__ import annotations
 

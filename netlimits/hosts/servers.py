@@ -1,14 +1,8 @@
 """The tools' servers: started when a run needs them, ended with the campaign.
 
-They listen only on the data address where the tool can do that; nuttcp and nttcp cannot
-(SECURITY.md).
-
-A server that lasts for the campaign may belong to somebody else, and then stays. A server that
-lasts for one run is always ours, since another one would not end with the run.
-
-Some servers cannot use a port again while connections of the previous one are in TIME_WAIT (nttcp,
-for a minute). Such a server gets a new port at each start, the first free one below its usual port;
-if the experiment sets `port`, the start waits for that port.
+A server that lasts for the campaign may belong to somebody else, and then stays. One that cannot
+use a port again while the previous one's connections are in TIME_WAIT (nttcp) gets the first free
+port below its usual one at each start; if the experiment sets `port`, the start waits for it.
 """
 
 from __future__ import annotations
@@ -46,11 +40,7 @@ class Program(Protocol):
 
 
 class Servers:
-    """The servers of one campaign, by tool and role.
-
-    Only the thread of the run that uses a host touches that host's servers; `stop` comes after the
-    last run.
-    """
+    """The servers of one campaign, by tool and role; a host's belong to the thread of its run."""
 
     def __init__(self) -> None:
         self._running: dict[tuple[str, str], Server] = {}
@@ -65,11 +55,7 @@ class Servers:
         ends: ServerAddress,
         check: Callable[[], None] = lambda: None,
     ) -> ServerAddress:
-        """Make sure that a tool's server listens at `ends` of a host, or on a port near it.
-
-        Returns the address where it listens. Raises HostError, and whatever `check` raises to stop
-        the wait for a port.
-        """
+        """Return the address near `ends` where a tool's server listens; start it if need be."""
         key, command = (tool.name, host.name), tool.server(options, ends)
         if key in self._running and self._commands[key] != command:
             self._running.pop(key).stop()  # other options, such as other CPUs, need a new server
@@ -162,10 +148,7 @@ def local_ports(completed: Completed) -> set[int]:
 
 
 def listens(completed: Completed, address: str, port: int) -> bool:
-    """Return True if something listens on `port` of `address`, or of every address.
-
-    Raises HostError if `ss` printed anything but sockets.
-    """
+    """Return True if something listens on `port` of `address`, or of every address."""
     anywhere = {"*", "0.0.0.0", "[::]", "::"}  # noqa: S104 - names of the wildcard, not a bind
     for line in completed.stdout.splitlines():
         fields = line.split()

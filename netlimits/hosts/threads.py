@@ -1,8 +1,6 @@
 """Work on several hosts at the same time, in threads that an interrupt need not wait for.
 
-concurrent.futures joins its threads in any case, so one host that does not answer would hold up
-Ctrl-C and the end of the process. The thread that waits here can be interrupted at any time; the
-threads that it leaves behind end when their hosts are closed.
+concurrent.futures joins its threads in any case, so one silent host would hold up Ctrl-C.
 """
 
 from __future__ import annotations
@@ -33,11 +31,10 @@ def at_once(
     most: int = MOST,
     leave: Callable[[], None] | None = None,
 ) -> list[B]:
-    """Return `act(item)` for each item, computed by up to `most` threads.
+    """Return `act(item)` for each item, computed by up to `most` threads; raise the first error.
 
-    After all of them the first error, in the order of the items, is raised. If the wait is
-    interrupted, `leave` cuts short the calls in progress, no further item starts, and the
-    interrupt propagates.
+    If the wait is interrupted, `leave` cuts short the calls in progress, and no further item
+    starts.
     """
     queue: SimpleQueue[tuple[A, Future[B]]] = SimpleQueue()
     futures: list[Future[B]] = []

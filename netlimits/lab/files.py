@@ -1,8 +1,4 @@
-"""Write the files of a lab: keys, configurations, accounts, and the hosts file.
-
-A namespace has the accounts of this machine, without passwords, and `engineer`. It has its own
-sudoers file, which at first lets only root use sudo.
-"""
+"""Write the files of a lab: keys, configurations, accounts (and `engineer`), and the hosts file."""
 
 from __future__ import annotations
 
@@ -62,7 +58,6 @@ Host *
 
 
 def write_record(lab: Lab) -> None:
-    """Write the lab's record, which `read_record` reads. It reserves the lab's networks."""
     guest = asdict(lab.guest) if lab.guest else None
     record = {"name": lab.name, "index": lab.index, "hosts": lab.count, "mtu": lab.mtu}
     Folder(lab.folder).write(lab.record.name, json.dumps({**record, "guest": guest}) + "\n")
@@ -164,7 +159,6 @@ def _lines(path: str) -> list[str]:
 
 
 def _engineer_id() -> int:
-    """Return a user id that is not in use on this machine."""
     taken = {user.pw_uid for user in pwd.getpwall()}
     for number in _ENGINEER_IDS:
         if number not in taken:

@@ -1,8 +1,6 @@
 """Build the links of a lab with iproute2.
 
-Management is a bridge on this machine with a port for each host. Data never crosses this machine's
-own network: two hosts are the ends of one veth pair, more are joined by a bridge in a separate
-namespace. MAC addresses follow from the lab's index, so a rebuilt lab has the same ones. Interfaces
+Data never crosses this machine's own network. MAC addresses follow from the lab's index. Interfaces
 have no IPv6 addresses of their own, so idle links carry no packets.
 """
 
@@ -46,8 +44,6 @@ class ListedAddress(msgspec.Struct):
 
 
 class ListedLink(msgspec.Struct):
-    """An interface in the output of `ip -j link` or `ip -j address`."""
-
     ifname: str
     mtu: int = 0
     stats64: ListedCounters | None = None
@@ -55,13 +51,10 @@ class ListedLink(msgspec.Struct):
 
 
 class ListedRoute(msgspec.Struct):
-    """A route in the output of `ip -j route`."""
-
     dst: str = "default"
 
 
 def listed_links(printed: str) -> list[ListedLink]:
-    """Parse the output of `ip -j link` or `ip -j address`. Raises LabError."""
     return _listed(printed, list[ListedLink])
 
 
@@ -73,7 +66,6 @@ def _listed(printed: str, kind: type[list[Listing]]) -> list[Listing]:
 
 
 def build(lab: Lab) -> None:
-    """Create namespaces, links and addresses, all up. Raises LabError."""
     switched = lab.count > 2
     for space in lab.spaces:
         output("ip", "netns", "add", space)
@@ -87,26 +79,20 @@ def build(lab: Lab) -> None:
 
 
 def data_mtu(lab: Lab, host: str) -> int | None:
-    """Return the MTU of the host's data link in bytes, None if there is no such link."""
     printed = output("ip", "-n", lab.namespace(host), "-j", "link", "show", DATA, may_fail=True)
     return next((link.mtu for link in listed_links(printed)), None)
 
 
 def namespaces() -> list[str]:
-    """Return the named network namespaces of this machine, including incomplete ones."""
     return sorted(path.name for path in NAMESPACES.glob("*"))
 
 
 def interfaces() -> list[str]:
-    """Return the interfaces of this machine's own network."""
     return sorted(path.name for path in Path("/sys/class/net").iterdir())
 
 
 def known_networks() -> list[ipaddress.IPv4Network]:
-    """Return the networks of this machine's addresses and routes, up to the size of a /24.
-
-    A wider route, such as a VPN's to all of 198.18.0.0/15, does not conflict with a narrower one.
-    """
+    """Return this machine's networks up to the size of a /24: wider routes do not conflict."""
     networks = []
     for link in listed_links(output("ip", "-j", "-4", "address")):
         networks += [ipaddress.ip_network(address.local) for address in link.addr_info]

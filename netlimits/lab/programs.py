@@ -75,11 +75,10 @@ def output(
     deadline: float = _DEADLINE,
     label: str = "",
 ) -> str:
-    """Run a program and return its output. Raises LabError with its error output.
+    """Run a program and return its output. Raises LabError; `label` replaces a long command.
 
-    `label` replaces a long command in the error. The program inherits the lock, so no other command
-    touches the lab before it has ended, even if we are killed. It runs in a new session, so that
-    only we receive Ctrl-C.
+    The program inherits the lock, so no other command touches the lab before it has ended, even if
+    we are killed. It runs in a new session, so that only we receive Ctrl-C.
     """
     command = [program(argv[0]), *argv[1:]]
     name = label or f"`{' '.join(argv)}`"

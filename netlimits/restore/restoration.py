@@ -1,9 +1,8 @@
 """Restore hosts, from a campaign's journal or from the notes on the hosts.
 
-A setting's original state is recorded in the journal first, on the host second and in its guard
-third, all before the first change. After its restore the note on the host goes first, then the
-journal records it. So a kill at any point leaves at most something to restore twice, which does no
-harm. Guards and claims go last, once every restore is confirmed.
+An original state is recorded in the journal, on the host and in its guard before the first change.
+After its restore the note goes first, then the journal records it: a kill leaves at most something
+to restore twice. Guards and claims go last.
 """
 
 from __future__ import annotations
@@ -34,16 +33,12 @@ from netlimits.restore.originals import Original, from_event, restore_order
 def guards(
     archive: Archive, host: Callable[[str], Host], patience: float | None = PATIENCE
 ) -> Guards:
-    """Return the guards and claims of a campaign's hosts; `patience` in seconds."""
     this_process = holder(archive.path.name, identity(archive))
     return Guards(host, archive.machines, this_process, patience)
 
 
 def identity(archive: Archive) -> str:
-    """Return a campaign's identity: its folder on this machine, and when it was created.
-
-    So `resume` recognizes its own claim, and a copy of the folder elsewhere is another campaign.
-    """
+    """Return a campaign's identity: its folder on this machine and when it was created."""
     if lease := archive.meta.get("lease"):  # a shard's, whichever machine continues it
         return str(lease)
     folder = archive.path.stat()
@@ -66,7 +61,6 @@ class CampaignLog:
         self.begin_restore = guards.begin_restore
 
     def keep(self, original: Original) -> None:
-        """Record it in the journal first, on the host second, in its guard third."""
         self._archive.append("found", **_place(original), state=original.state)
         name, campaign = self._archive.path.name, identity(self._archive)
         address = self._link_address(original)
@@ -75,7 +69,6 @@ class CampaignLog:
         self._guards.arm(original, note)
 
     def end_restore(self, original: Original) -> None:
-        """Remove the note from the host, then record the restore in the journal."""
         must(self.run(original.role, notes.remove(original, self._link_address(original))))
         self._archive.append("put_back", **_place(original))
 
@@ -112,12 +105,7 @@ def restore_all(
     states: StateComparison | None = None,
     beyond: Collection[str] = (),
 ) -> None:
-    """Restore everything, compare, and end guards and claims of hosts where nothing is left.
-
-    Raises RestoreError for what is left, also if it was found by the comparison. The guard of a
-    host with settings left stays, and tries again at its time; a difference keeps no guard. The
-    hosts of the roles `beyond` are not compared.
-    """
+    """Restore all, compare (not the roles `beyond`), and free the hosts where nothing is left."""
     problems = []
     try:
         try:
@@ -142,23 +130,10 @@ def restore_from_journal(
     unreached: Collection[str] = (),
     tell: Callable[[str], object] = lambda _: None,
 ) -> tuple[Original, ...]:
-    """Restore what a killed process left changed, according to its journal.
+    """Return what a killed process left changed by its locked journal, restored. Raises HostError.
 
-    Args:
-        archive: The campaign's results, locked.
-        hosts: Its reachable hosts by role.
-        force: Take hosts from another campaign that is using them.
-        ours: The user's own netlimits wrote the journal on this machine. Only then the hosts' whole
-            state is compared too.
-        unreached: Roles whose changes are left for a later restore.
-        tell: Called with a line for each difference that other users caused.
-
-    Returns:
-        The originals that were restored.
-
-    Raises:
-        HostError: If another campaign is using a host.
-        RestoreError: If something could not be restored.
+    If the journal is not `ours`, the hosts' whole state is not compared. `tell` gets a line for
+    each difference that other users caused. Raises RestoreError for what is left.
     """
     left = tuple(from_event(event) for event in unfinished(archive))
     originals = tuple(original for original in left if original.role not in unreached)
@@ -182,21 +157,7 @@ def restore_from_journal(
 
 
 def restore_from_notes(hosts: Mapping[str, Host], force: bool = False) -> tuple[Original, ...]:
-    """Restore what the notes on the hosts list, and end guards and claims of lost campaigns.
-
-    Every host is claimed meanwhile, so that no other campaign changes it.
-
-    Args:
-        hosts: The hosts by role.
-        force: Take hosts from a campaign that is using them.
-
-    Returns:
-        The originals that were restored.
-
-    Raises:
-        HostError: If a campaign is using one of the hosts; nothing is changed then.
-        RestoreError: If something is left after every host was tried; its note and guard stay.
-    """
+    """Restore what the notes on the hosts list and return it. Raises RestoreError."""
     done: list[Original] = []
     left = dict.fromkeys(hosts, "")
     this_process = holder("", secrets.token_hex(8))

@@ -1,7 +1,6 @@
 """The host's key: known, or refused with its fingerprint and the command that adds it.
 
-paramiko's reader of known_hosts takes no wildcards and fails on `@cert-authority` and `@revoked`,
-so the lines are matched here; paramiko's types hold the keys and its client compares them.
+paramiko's reader of known_hosts takes no wildcards and fails on `@cert-authority` and `@revoked`.
 """
 
 from __future__ import annotations

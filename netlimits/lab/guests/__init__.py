@@ -1,9 +1,4 @@
-"""Lab hosts that are QEMU machines with their own kernels, NICs, qdiscs and CPUs.
-
-They boot the distribution's stock kernel, with KVM if it works, else by translation (TCG). Modules:
-kernels (download), contents and images (file systems that all machines share), cpio and seed (files
-of each machine), network, qemu, acceleration, memory.
-"""
+"""Lab hosts that are QEMU machines with their own kernels, NICs, qdiscs and CPUs."""
 
 from __future__ import annotations
 
@@ -38,7 +33,6 @@ _PATIENCE = 30.0
 
 
 def check(mtu: int, guest: Guest) -> None:
-    """Raise InputError for machines that cannot be built."""
     for quantity, value, (least, most) in (
         ("CPUs", guest.cpus, _CPUS),
         *([("MiB of memory", guest.memory, _MEMORY)] if guest.memory else []),
@@ -52,10 +46,7 @@ def check(mtu: int, guest: Guest) -> None:
 
 
 def prepared(hosts: int, guest: Guest, say: Callable[[str], None]) -> tuple[Guest, Image]:
-    """Choose the guest's memory and accelerator, and create its image. Raises LabError.
-
-    An image serves all labs and is kept.
-    """
+    """Choose the guest's memory and accelerator, and create its image. Raises LabError."""
     network.check()
     guest = replace(guest, memory=guest.memory or _DEFAULT_MEMORY[guest.nic])
     memory.check(hosts, guest)
@@ -64,10 +55,7 @@ def prepared(hosts: int, guest: Guest, say: Callable[[str], None]) -> tuple[Gues
 
 
 def boot(lab: Lab, source: Image) -> None:
-    """Build the network, start the machines, and wait until each accepts a login.
-
-    Raises LabError with the end of a machine's console.
-    """
+    """Build the network, start the machines, and wait until each accepts a login."""
     network.build(lab)
     for host in lab.hosts:
         seed.write(lab, host, source.initial)
@@ -86,7 +74,6 @@ def boot(lab: Lab, source: Image) -> None:
 
 
 def _log_in(lab: Lab) -> None:
-    """Log in to all machines at the same time."""
     logins = {
         host: subprocess.Popen(
             ssh(lab, host),

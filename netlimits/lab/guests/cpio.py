@@ -1,7 +1,6 @@
 """Write archives that the kernel unpacks at boot: cpio's "newc" format.
 
-Documentation/driver-api/early-userspace/buffer-format.rst of the kernel specifies the format. A
-file may contain several archives; files of a later one are added to those of an earlier one.
+Documentation/driver-api/early-userspace/buffer-format.rst of the kernel specifies the format.
 """
 
 from __future__ import annotations

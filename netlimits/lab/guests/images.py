@@ -1,8 +1,7 @@
 """Create the root file system of machines and the initial file system that mounts it.
 
-The root file system is a read-only squashfs that all machines share; their changes go to an overlay
-in memory. It is not compressed, since decompression costs each boot more than it saves. Its folder
-is named after the kernel and a hash of all files in it, and is reused until these change.
+The root is a squashfs that all machines share, not compressed, since decompression costs each boot
+more than it saves. It is reused until the kernel or a file in it changes.
 """
 
 from __future__ import annotations
@@ -60,18 +59,13 @@ exec $b switch_root /root /usr/sbin/init
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A kernel, its initial file system and the root file system."""
-
     kernel: Path
     initial: Path
     root: Path
 
 
 def image(nic: str, say: Callable[[str], None]) -> Image:
-    """Return the image for machines with a NIC, creating it if necessary. Raises LabError.
-
-    `say` is called with a line before a step that takes long.
-    """
+    """Return the image for machines with a NIC, creating it if necessary. Raises LabError."""
     need("qemu-system-x86_64", "mksquashfs", "busybox", "depmod")
     contents.check()
     with _locked():
@@ -128,7 +122,6 @@ def _build(chosen: Kernel, texts: str) -> Image:
 
 
 def _root(work: Path, chosen: Kernel, files: dict[Path, Path]) -> None:
-    """Create `work`/root.squashfs."""
     root = work / "root"
     for path, mode in contents.folders().items():
         (root / path).mkdir(parents=True)

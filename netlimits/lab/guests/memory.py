@@ -16,7 +16,6 @@ _GROUPS = Path("/sys/fs/cgroup")
 
 
 def check(hosts: int, guest: Guest) -> None:
-    """Raise LabError if the memory is not enough."""
     needed = hosts * (guest.memory + OVERHEAD)
     available = min(_machine(), _group())
     if needed > available:
@@ -27,7 +26,6 @@ def check(hosts: int, guest: Guest) -> None:
 
 
 def _machine() -> float:
-    """Return the MiB that are available on this machine."""
     match = re.search(r"^MemAvailable:\s+(\d+) kB$", _MEMORY.read_text(), re.MULTILINE)
     return int(match[1]) / 1024 if match else float("inf")
 

@@ -1,8 +1,6 @@
 """Build the network of a lab's machines in the lab's switch, a network namespace.
 
-It has a bridge for management and one for data, each with a tap for every machine. A veth pair
-connects the management bridge to this machine, which does not forward its packets: none leaves the
-lab.
+A veth pair connects the management bridge to this machine, which does not forward its packets.
 """
 
 from __future__ import annotations

@@ -56,7 +56,6 @@ _START = 60.0
 
 
 def accelerated(accelerator: str) -> tuple[str, ...]:
-    """Return QEMU's options for `kvm` or `tcg`."""
     if accelerator == "kvm":
         return ("-accel", "kvm", "-cpu", "host")
     return ("-accel", f"tcg,thread=multi,tb-size={TRANSLATED}", "-cpu", _TRANSLATED_CPU)
@@ -74,7 +73,6 @@ def bare(guest: Guest) -> tuple[str, ...]:
 
 
 def command(lab: Lab, host: str, image: Image) -> tuple[str, ...]:
-    """Return the command that starts a machine of the lab."""
     assert lab.guest
     guest, folder = lab.guest, lab.host_folder(host)
     kernel = f"{_KERNEL} nr_cpus={guest.cpus}"
@@ -110,7 +108,6 @@ def _nodes(guest: Guest) -> tuple[str, ...]:
 
 
 def start(lab: Lab, host: str, image: Image) -> None:
-    """Start a machine. Raises LabError with QEMU's error."""
     _, *words = command(lab, host, image)
     output(
         *("ip", "netns", "exec", lab.switch, sys.executable, "-ISc", _WITHOUT_LOCK),
@@ -121,7 +118,6 @@ def start(lab: Lab, host: str, image: Image) -> None:
 
 
 def _clocksource() -> str:
-    """Return the clock source of this machine's kernel, "" if unknown."""
     try:
         return CLOCKSOURCE.read_text(encoding="ascii").strip()
     except OSError:
@@ -129,7 +125,6 @@ def _clocksource() -> str:
 
 
 def alive(lab: Lab, host: str) -> bool:
-    """Return True if the machine's QEMU runs in the lab's switch."""
     return running(lab.host_folder(host) / "qemu.pid", lab.switch) is not None
 
 

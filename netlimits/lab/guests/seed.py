@@ -1,7 +1,4 @@
-"""Add a machine's own name, addresses and keys to its initial file system, as files below /etc.
-
-They are part of the initial file system so that a machine still has them after a reboot.
-"""
+"""Add a machine's own name, addresses and keys to its initial file system, as files below /etc."""
 
 from __future__ import annotations
 

@@ -1,12 +1,9 @@
 """The shell scripts that create, hold, renew, read and remove claims and guards on a host.
 
-Each is a constant; variable parts are arguments or standard input. A guard's files are in the
-folder of the notes (`restore.notes`), named after the host: KEY.guard (the script), .deadline,
-.pid, and .log once it fired.
-
-Every script that checks a claim and then acts on it does both under one lock, on the file of the
-host's network namespace: every login may open it, every host has it, and each network stack has its
-own. So a change is made while the claim holds, or not at all.
+Variable parts are arguments or standard input. A guard's files are in the folder of the notes:
+KEY.guard (the script), .deadline, .pid, and .log once it fired. A script that checks a claim and
+then acts does both under one lock, on the host's network namespace: a change is made while the
+claim holds, or not.
 """
 
 from __future__ import annotations
