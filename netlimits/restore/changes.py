@@ -33,8 +33,9 @@ class Changes:
     """The changes made on hosts, and how to undo them.
 
     `originals` were recorded by an earlier process and must pass `states.fault`; if they are not
-    `ours`, only what settings can have made is restored. The state of one place belongs to the
-    thread that has its host; `changed` and `restore` are called while no run is in progress.
+    `ours`, only what settings can have made is restored, and nothing of notes (`noted`) that no
+    setting can have removed. The state of one place belongs to the thread that has its host;
+    `changed` and `restore` are called while no run is in progress.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Changes:
         originals: tuple[Original, ...] = (),
         *,
         ours: bool = True,
+        noted: bool = False,
     ) -> None:
         self._host = host
         self._log = log
@@ -51,6 +53,7 @@ class Changes:
         self._seen: dict[tuple[str, str, str], State] = {}
         self._handed = frozenset(self._originals)
         self._foreign = frozenset() if ours else self._handed
+        self._noted = noted
         self._durable: dict[tuple[str, str, str], frozenset[str]] = {}
         self._read_back: dict[tuple[str, str, str], tuple[Command, State]] = {}
 
@@ -280,7 +283,7 @@ class Changes:
         commands: tuple[Any, ...] = ()
         state = current(host, original.setting, original.interface, original.state)
         for _ in range(2):  # a feature that another one blocked needs a second attempt
-            if foreign and (why := notes.beyond(original, state)):
+            if (foreign or self._noted) and (why := notes.beyond(original, state)):
                 return why
             if not (commands := setting.undo(original.interface, target, state)):
                 break

@@ -37,7 +37,9 @@ from netlimits.settings.sysctl import Sysctl
 
 HOLDER = Holder("small", "0123", "desk", "ada", 7, 1.8e9)
 SCRIPTS = {
-    name: text for name, text in vars(scripts).items() if name.isupper() and str(text) == text
+    name: text
+    for name, text in vars(scripts).items()
+    if name.isupper() and str(text) == text and not name.endswith("_IN_PERL")
 }
 """Every script that is sent to a host, by name."""
 
@@ -399,9 +401,7 @@ class Place:
 
     def _here(self, command: Command) -> Command:
         def here(text: str) -> str:
-            for before, after in (("9<", ""), ('"<", "', '"')):  # for a shell, and for Perl
-                lock = f"{before}{scripts.LOCK}{after}"
-                text = text.replace(lock, lock.replace(scripts.LOCK, str(self.lock)))
+            text = text.replace(f"9<{scripts.LOCK}", f"9<{self.lock}")
             text = text.replace("/run/netlimits", str(self.folder))
             return text.replace(PLACES, f"{self.lock} {self.spare}")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from netlimits.errors import HostError
 from netlimits.model import Command, Completed
-from netlimits.restore.guard import in_perl, scripts
+from netlimits.restore.guard import scripts
 from netlimits.restore.guard.claim import Claim, Holder, parse, printable
 from netlimits.restore.notes import NoteFile
 
@@ -123,7 +123,7 @@ def within(holder: Holder, claim: str, command: Command, guarded: bool = False) 
     how = "guarded" if guarded else "any"
     words = ("sh", "-c", scripts.WITHIN, "claimed", holder.text, claim, how)
     deadline = command.deadline + scripts.LOCK_WAIT
-    return replace(command, within=words, deadline=deadline, perl=in_perl.WITHIN)
+    return replace(command, within=words, deadline=deadline, perl="")
 
 
 def renew(holder: Holder, claim: str, seconds: float, guard: float | None) -> Command:
@@ -146,7 +146,7 @@ def arm(
 
 def fired(holder: Holder, claim: str) -> Command:
     """Return the command that prints `fired` if the guard restored, `dead` if none is at work."""
-    return replace(_command(scripts.FIRED, "fired", holder.text, claim), perl=in_perl.FIRED)
+    return replace(_command(scripts.FIRED, "fired", holder.text, claim), perl=scripts.FIRED_IN_PERL)
 
 
 def release(holder: Holder, claim: str, leads: bool) -> Command:
