@@ -24,7 +24,6 @@ from __future__ import annotations
 import shlex
 import struct
 from collections.abc import Sequence
-from functools import cache
 from importlib import resources
 
 from netlimits.hosts.base import KILL_GRACE
@@ -43,9 +42,7 @@ _ARGUMENTS = 4
 """Number of words before the arguments of a script: `sh -c SCRIPT NAME`."""
 
 
-@cache
-def _program() -> str:
-    return resources.files(__package__).joinpath("perl.pl").read_text(encoding="utf-8")
+_PROGRAM = resources.files(__package__).joinpath("perl.pl").read_text(encoding="utf-8")
 
 
 def preamble(nonce: str) -> str:
@@ -54,7 +51,7 @@ def preamble(nonce: str) -> str:
     `sh` does not exec: sshd does not report that a program was killed while another one that it
     started holds its outputs.
     """
-    perl = shlex.join(("perl", "-e", _program(), nonce[:16], nonce[16:]))
+    perl = shlex.join(("perl", "-e", _PROGRAM, nonce[:16], nonce[16:]))
     return f"{SURROUNDINGS}{perl} $$ >&3 2>&4 3>&- 4>&-; exit\n"
 
 

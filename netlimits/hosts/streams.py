@@ -172,10 +172,10 @@ class Talk:
         self._exited = False
         self._deadline = self._latest = math.inf
 
-    def until(self, marks: int, seconds: float, stretch: float = 0.0) -> None:
+    def until(self, marks: int, seconds: float) -> None:
         """Continue until both outputs have so many marks. Raises Broken."""
-        self.allow(seconds, stretch)
-        while not self.reached(marks, seconds + stretch):
+        self.allow(seconds)
+        while not self.reached(marks, seconds):
             pass
 
     def allow(self, seconds: float, stretch: float = 0.0) -> None:

@@ -92,17 +92,16 @@ def write(lab: Lab) -> None:
         kind, key, *_ = (folder / "host_key.pub").read_text().split()
         host_keys.append(f"{lab.management(host)} {kind} {key}\n")
         if lab.guest is None:
-            _daemon(lab, host)
-            _home(folder / "home", engineer)
+            _text(folder / "authorized_keys", lab.key.with_suffix(".pub").read_text())
+            sshd = _SSHD.format(address=lab.management(host), folder=folder) + SSHD_CONFIG
+            _text(folder / "sshd_config", sshd)
+            home = folder / "home"
+            _folder(home)
+            home.chmod(0o700)
+            os.chown(home, engineer, engineer)
             _accounts(lab, host, engineer)
     _text(lab.folder / "known_hosts", "".join(host_keys))
     _text(lab.ssh_config, _ssh_config(lab))
-
-
-def _daemon(lab: Lab, host: str) -> None:
-    folder, address = lab.host_folder(host), lab.management(host)
-    _text(folder / "authorized_keys", lab.key.with_suffix(".pub").read_text())
-    _text(folder / "sshd_config", _SSHD.format(address=address, folder=folder) + SSHD_CONFIG)
 
 
 def write_hosts(lab: Lab) -> None:
@@ -164,12 +163,6 @@ def _engineer_id() -> int:
         if number not in taken:
             return number
     raise LabError(f"no user id from {_ENGINEER_IDS[0]} to {_ENGINEER_IDS[-1]} is free")
-
-
-def _home(path: Path, owner: int) -> None:
-    _folder(path)
-    path.chmod(0o700)
-    os.chown(path, owner, owner)
 
 
 def _key(path: Path, comment: str) -> None:

@@ -23,18 +23,7 @@ from netlimits.lab.lock import locked
 from netlimits.lab.programs import need_root
 from netlimits.lab.removal import leftovers, remove
 
-__all__ = [
-    "DEFAULT_MTU",
-    "DEFAULT_NAME",
-    "Guest",
-    "HostState",
-    "Lab",
-    "LinkState",
-    "Shape",
-    "down",
-    "find",
-]
-__all__ += ["hosts_file", "links", "names", "shape_link", "status", "up"]
+__all__ = ["Guest", "Lab", "Shape"]
 
 DEFAULT_NAME = "lab"
 DEFAULT_MTU = 8896
@@ -88,7 +77,11 @@ def up(
             raise LabError(f"lab {name} is already up: {existing.hosts_file}")
         try:
             remove(name, keep_folder=True)
-            _refuse_others(name)
+            for interface in network.interfaces():
+                if lab_of_interface(interface) == name:
+                    raise LabError(
+                        f"interface {interface} exists outside of a lab; choose another --name"
+                    )
             source = None
             if guest:
                 guest, source = guests.prepared(hosts, guest, say)
@@ -194,8 +187,7 @@ def _kind(lab: Lab) -> str:
     if lab.guest is None:
         return "namespace"
     cpus = f"{lab.guest.cpus} CPU{'s' if lab.guest.cpus > 1 else ''}"
-    nodes = f", {lab.guest.nodes} nodes" if lab.guest.nodes > 1 else ""
-    return f"{lab.guest.accelerator}, {cpus}{nodes}, {lab.guest.nic}"
+    return f"{lab.guest.accelerator}, {cpus}, {lab.guest.nic}"
 
 
 def _answers(lab: Lab, host: str) -> bool:
@@ -234,13 +226,6 @@ def _healthy(lab: Lab) -> bool:
         and lab.bridge in network.interfaces()
         and all((qemu if lab.guest else sshd).alive(lab, host) for host in lab.hosts)
     )
-
-
-def _refuse_others(name: str) -> None:
-    """Raise LabError for an existing interface that has the name of one of ours."""
-    for interface in network.interfaces():
-        if lab_of_interface(interface) == name:
-            raise LabError(f"interface {interface} exists outside of a lab; choose another --name")
 
 
 def _free_index() -> int:

@@ -59,7 +59,6 @@ class Guest:
     memory: int = 0
     nic: str = "virtio"
     accelerator: str = ""
-    nodes: int = 1
 
     @property
     def queues(self) -> int:

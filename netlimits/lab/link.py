@@ -18,7 +18,7 @@ from pathlib import Path
 from netlimits.errors import InputError, LabError
 from netlimits.lab import forwarder
 from netlimits.lab.layout import DATA_BRIDGE, Lab
-from netlimits.lab.network import batch, listed_links, quiet
+from netlimits.lab.network import batch, listed, quiet
 from netlimits.lab.programs import output, running
 from netlimits.model import decoding
 
@@ -107,7 +107,8 @@ def clear(lab: Lab, host: str) -> bool:
         time.sleep(0.01)
     for link in (*_taps(lab, host), _bridge(lab, host)):
         output("ip", "-n", lab.switch, "link", "delete", link, may_fail=True)
-    left = _links(lab) & {*_taps(lab, host), _bridge(lab, host)}
+    links = {link["ifname"] for link in listed("-n", lab.switch, "link", "show")}
+    left = links & {*_taps(lab, host), _bridge(lab, host)}
     if left:
         raise LabError(f"{host}: {', '.join(sorted(left))} of its link cannot be removed")
     _pid_file(lab, host).unlink(missing_ok=True)
@@ -134,15 +135,13 @@ def works(lab: Lab, host: str) -> bool:
 
 def traffic(lab: Lab, host: str) -> tuple[Traffic, Traffic]:
     """Return the frames of a shaped link from the host and to it. Raises LabError."""
-    shown = listed_links(output("ip", "-n", lab.switch, "-s", "-j", "link", "show"))
-    counters = {link.ifname: link.stats64 for link in shown}
-    near, far = (counters.get(tap) for tap in _taps(lab, host))
-    if near is None or far is None:
-        raise LabError(f"{host}: `ip -s -j link` shows no counters of its link's taps")
+    shown = listed("-n", lab.switch, "-s", "link", "show")
+    counters = {link["ifname"]: link["stats64"] for link in shown}
+    near, far = (counters[tap] for tap in _taps(lab, host))
     # the forwarder receives what the switch transmits on a tap
     return (
-        Traffic(near.tx.packets, far.rx.packets),
-        Traffic(far.tx.packets, near.rx.packets),
+        Traffic(near["tx"]["packets"], far["rx"]["packets"]),
+        Traffic(far["tx"]["packets"], near["rx"]["packets"]),
     )
 
 
@@ -191,11 +190,6 @@ def _taps(lab: Lab, host: str) -> tuple[str, str]:
 
 def _bridge(lab: Lab, host: str) -> str:
     return f"link{lab.number(host)}"
-
-
-def _links(lab: Lab) -> set[str]:
-    shown = output("ip", "-n", lab.switch, "-j", "link", "show")
-    return {link.ifname for link in listed_links(shown)}
 
 
 def _record(lab: Lab, host: str) -> Path:

@@ -7,12 +7,10 @@ have no IPv6 addresses of their own, so idle links carry no packets.
 from __future__ import annotations
 
 import ipaddress
+import json
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
-import msgspec
-
-from netlimits.errors import LabError
 from netlimits.lab.layout import (
     DATA,
     DATA_BRIDGE,
@@ -23,46 +21,14 @@ from netlimits.lab.layout import (
     Lab,
 )
 from netlimits.lab.programs import output
-from netlimits.model import decoding
 
 _IPV6 = Path("/proc/sys/net/ipv6")
 
-Listing = TypeVar("Listing")
 
-
-class ListedCount(msgspec.Struct):
-    packets: int
-
-
-class ListedCounters(msgspec.Struct):
-    rx: ListedCount
-    tx: ListedCount
-
-
-class ListedAddress(msgspec.Struct):
-    local: str
-
-
-class ListedLink(msgspec.Struct):
-    ifname: str
-    mtu: int = 0
-    stats64: ListedCounters | None = None
-    addr_info: tuple[ListedAddress, ...] = ()
-
-
-class ListedRoute(msgspec.Struct):
-    dst: str = "default"
-
-
-def listed_links(printed: str) -> list[ListedLink]:
-    return _listed(printed, list[ListedLink])
-
-
-def _listed(printed: str, kind: type[list[Listing]]) -> list[Listing]:
-    try:
-        return decoding.typed(printed or "[]", kind)
-    except ValueError as error:
-        raise LabError(f"the output of `ip -j` is not understood: {error}") from None
+def listed(*argv: str, may_fail: bool = False) -> list[dict[str, Any]]:
+    """Return what `ip -j ARGV` prints."""
+    rows: list[dict[str, Any]] = json.loads(output("ip", "-j", *argv, may_fail=may_fail) or "[]")
+    return rows
 
 
 def build(lab: Lab) -> None:
@@ -79,8 +45,8 @@ def build(lab: Lab) -> None:
 
 
 def data_mtu(lab: Lab, host: str) -> int | None:
-    printed = output("ip", "-n", lab.namespace(host), "-j", "link", "show", DATA, may_fail=True)
-    return next((link.mtu for link in listed_links(printed)), None)
+    links = listed("-n", lab.namespace(host), "link", "show", DATA, may_fail=True)
+    return next((link["mtu"] for link in links), None)
 
 
 def namespaces() -> list[str]:
@@ -94,12 +60,11 @@ def interfaces() -> list[str]:
 def known_networks() -> list[ipaddress.IPv4Network]:
     """Return this machine's networks up to the size of a /24: wider routes do not conflict."""
     networks = []
-    for link in listed_links(output("ip", "-j", "-4", "address")):
-        networks += [ipaddress.ip_network(address.local) for address in link.addr_info]
-    routes = output("ip", "-j", "-4", "route", "show", "table", "all")
-    for route in _listed(routes, list[ListedRoute]):
-        if route.dst != "default":
-            networks.append(ipaddress.ip_network(route.dst, strict=False))
+    for link in listed("-4", "address"):
+        networks += [ipaddress.ip_network(a["local"]) for a in link.get("addr_info", ())]
+    for route in listed("-4", "route", "show", "table", "all"):
+        if route["dst"] != "default":
+            networks.append(ipaddress.ip_network(route["dst"], strict=False))
     return [n for n in networks if isinstance(n, ipaddress.IPv4Network) and n.prefixlen >= 24]
 
 

@@ -32,10 +32,9 @@ def settable(name: str, state: State) -> State:
     """
     if name != "mtu":
         return state
-    conf = {n: v for n, v in state["ipv6"]["conf"].items() if not _moves_more(n)}
+    conf = {
+        n: v
+        for n, v in state["ipv6"]["conf"].items()
+        if n.endswith("/mtu") or not MOVES_MORE.search(f".{n.rpartition('/')[2]}")
+    }
     return {**state, "ipv6": {**state["ipv6"], "conf": conf}}
-
-
-def _moves_more(name: str) -> bool:
-    leaf = name.rpartition("/")[2]
-    return leaf != "mtu" and bool(MOVES_MORE.search(f".{leaf}"))

@@ -286,7 +286,7 @@ def test_an_up_that_fails_clears_up_behind_itself(name, tmp_path, monkeypatch):
     for program in ("ip", "ssh", "ssh-keygen"):
         (tmp_path / program).symlink_to(programs.program(program))
     monkeypatch.setattr(programs, "PATH", str(tmp_path))
-    with pytest.raises(LabError, match=r"sshd is not installed; .* apt install openssh-server"):
+    with pytest.raises(LabError, match=r"not installed: sshd; .* apt install openssh-server"):
         labs.up(name)
     assert traces(name) == []
 

@@ -980,7 +980,7 @@ def test_a_claim_is_dead_as_soon_as_its_connection_is(place):
     other = place()
     other.guards("other").claim()
     (claimed,) = [claim for *_, claim in place.look().claimed()]
-    assert claimed.alive
+    assert claimed.held
     other.close()
     place.guards("mine", patience=None).claim(FROM_NOTES)
 

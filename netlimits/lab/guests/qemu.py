@@ -68,7 +68,6 @@ def bare(guest: Guest) -> tuple[str, ...]:
         *("-sandbox", "on,obsolete=deny,resourcecontrol=deny"),
         *("-m", str(guest.memory)),
         *("-smp", f"cpus={guest.cpus},maxcpus={max(guest.cpus, _ORDERED)}"),
-        *_nodes(guest),
     )
 
 
@@ -78,7 +77,7 @@ def command(lab: Lab, host: str, image: Image) -> tuple[str, ...]:
     kernel = f"{_KERNEL} nr_cpus={guest.cpus}"
     if guest.accelerator != "kvm":
         kernel += _TRANSLATED_KERNEL
-        if _clocksource() == "tsc":
+        if CLOCKSOURCE.exists() and CLOCKSOURCE.read_text().strip() == "tsc":
             kernel += _TRUSTED_TSC
     return (
         *bare(guest),
@@ -94,19 +93,6 @@ def command(lab: Lab, host: str, image: Image) -> tuple[str, ...]:
     )
 
 
-def _nodes(guest: Guest) -> tuple[str, ...]:
-    """Return QEMU's options for NUMA nodes, each with as many CPUs and as much memory."""
-    if guest.nodes < 2:
-        return ()
-    words: list[str] = []
-    for node in range(guest.nodes):
-        first, last = (guest.cpus * at // guest.nodes for at in (node, node + 1))
-        size = guest.memory * (node + 1) // guest.nodes - guest.memory * node // guest.nodes
-        words += ["-object", f"memory-backend-ram,id=node{node},size={size}M"]
-        words += ["-numa", f"node,nodeid={node},memdev=node{node},cpus={first}-{last - 1}"]
-    return tuple(words)
-
-
 def start(lab: Lab, host: str, image: Image) -> None:
     _, *words = command(lab, host, image)
     output(
@@ -115,13 +101,6 @@ def start(lab: Lab, host: str, image: Image) -> None:
         deadline=_START,
         label=f"{host}: QEMU",
     )
-
-
-def _clocksource() -> str:
-    try:
-        return CLOCKSOURCE.read_text(encoding="ascii").strip()
-    except OSError:
-        return ""
 
 
 def alive(lab: Lab, host: str) -> bool:

@@ -54,11 +54,6 @@ class Claim:
         """True if its time is over: its campaign died, or lost the host."""
         return self.left < 0
 
-    @property
-    def alive(self) -> bool:
-        """True if its campaign is running, as far as the host can know."""
-        return self.held and not self.stale
-
     def __str__(self) -> str:
         owner = self.holder
         since = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(owner.since))

@@ -225,10 +225,7 @@ class Claims:
 
 def snapshot(host: Callable[[str], Host], role: str) -> HostStatus:
     """Return who claims the host of a role and what guards it. Raises HostError."""
-    try:
-        return parsed(host(role).run(look()))
-    except HostError:
-        return parsed(host(role).run(look()))
+    return _twice(lambda: parsed(host(role).run(look())))
 
 
 def settled(host: Callable[[str], Host], role: str, holder: Holder, terms: Terms) -> HostStatus:
@@ -237,15 +234,12 @@ def settled(host: Callable[[str], Host], role: str, holder: Holder, terms: Terms
     while True:
         now = snapshot(host, role)
         refused = not terms.living and refusal(now, holder, terms)
-        passing = now.held if terms.dead else _about_to_be_held(now)
+        # nobody holds a claim for a moment after its creation
+        young = any(c and not c.stale and not c.held for *_, c in now.claimed())
+        passing = now.held if terms.dead else young
         if not (refused and passing) or time.monotonic() > until:
             return now
         time.sleep(0.2)
-
-
-def _about_to_be_held(now: HostStatus) -> bool:
-    """Return True for a claim that nobody holds yet, as just after its creation."""
-    return any(claim and not claim.stale and not claim.held for *_, claim in now.claimed())
 
 
 def refuse_claimed(hosts: Mapping[str, Host]) -> None:
