@@ -45,7 +45,6 @@ class BackgroundCommand:
         return not self._over
 
     def stop(self) -> Completed:
-        """End the command if it still runs and return its result. Raises ConnectionLost."""
         if self.alive():
             until = time.monotonic() + STALL
             while not self._over and not self._shell.began and time.monotonic() < until:

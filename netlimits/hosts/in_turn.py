@@ -36,7 +36,6 @@ def fits(commands: Sequence[Command], *, root: bool = False) -> bool:
 
 
 def batch(commands: Sequence[Command], nonce: str) -> InTurn:
-    """Return one command that runs all of them in order, with the sum of their deadlines."""
     script = "".join(_line(command) + " </dev/null" + _NEXT for command in commands)
     deadline = sum(c.deadline for c in commands)
     return InTurn(("sh", "-c", script, nonce), deadline=deadline, parts=(*commands,), mark=nonce)

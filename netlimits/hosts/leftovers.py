@@ -49,7 +49,6 @@ kill -s KILL $left
 
 
 def end(host: Host, shells: Sequence[int]) -> None:
-    """End every program started in these shells, over a new connection. Raises HostError."""
     if shells:
         tries = f"{10 * KILL_GRACE + 10:.0f}"
         words = ("sh", "-c", _END, "leftovers", tries, *map(str, shells))

@@ -121,5 +121,4 @@ class LocalLogin:
 
 
 def local_host(name: str = "local", patience: Patience | None = None) -> LoginHost:
-    """Return this machine as a host. Raises HostError if it lacks a program that we need."""
     return LoginHost(name, LocalLogin(), patience)

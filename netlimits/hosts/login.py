@@ -26,7 +26,6 @@ class LoginHost:
     """Implements `base.Host`. Owns its Login from the start, also when opening a shell fails."""
 
     def __init__(self, name: str, login: Login, patience: Patience | None = None) -> None:
-        """Open the first shell. Raises HostError if that fails."""
         self.name = name
         self.login = login
         self.patience = patience or Patience()

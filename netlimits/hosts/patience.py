@@ -28,7 +28,6 @@ class Patience:
         return max(0.0, self.seconds - USUAL)
 
     def allow(self, command: Command) -> Command:
-        """Return the command with its deadline extended by `more`."""
         return replace(command, deadline=command.deadline + self.more) if self.more else command
 
     def connecting(self, configured: float | None) -> float:

@@ -23,7 +23,6 @@ of the first time, the second time and so on; after its last there is none.
 def answer(
     command: Command, stdout: str = "", stderr: str = "", status: int = 0, host: str = "scripted"
 ) -> Completed:
-    """Return a Completed for `command`."""
     return Completed(host, command, status, stdout, stderr, seconds=0.001)
 
 
@@ -60,7 +59,6 @@ class ScriptedHost:
         self._times: dict[str, int] = {}
 
     def run(self, command: Command) -> Completed:
-        """Return the script's answer. Raises AssertionError if it has none."""
         self.ran.append(command)
         return self._answer(command)
 
@@ -100,7 +98,6 @@ class ScriptedHost:
 
     @property
     def lines(self) -> list[str]:
-        """The commands it ran, as command lines."""
         return [shlex.join(command.argv) for command in self.ran]
 
     def _answer(self, command: Command) -> Completed:

@@ -98,7 +98,6 @@ class Servers:
     def _free(
         self, host: Host, ends: ServerAddress, check: Callable[[], None], *, fixed: bool
     ) -> ServerAddress:
-        """Return the ends with a port that no old connection uses. Raises HostError for none."""
         ports = [ends.port] if fixed else range(ends.port, ends.port - PORTS, -1)
         waited = TIME_WAIT + host.patience.seconds
         deadline = time.monotonic() + waited
@@ -136,12 +135,10 @@ def _listens(host: Host, ends: ServerAddress, tool: Program) -> bool:
 
 
 def sockets_on(first: int, last: int) -> Command:
-    """Return the command that lists every TCP socket on these local ports, in any state."""
     return Command(("ss", "-Htan", f"( sport >= :{first} and sport <= :{last} )"), deadline=10)
 
 
 def local_ports(completed: Completed) -> set[int]:
-    """Return the local ports of the sockets that `ss` listed."""
     rows = (line.split() for line in completed.stdout.splitlines())
     ends = (row[3].rpartition(":")[2] for row in rows if len(row) > 3)
     return {int(port) for port in ends if port.isascii() and port.isdigit()}

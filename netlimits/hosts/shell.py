@@ -143,7 +143,6 @@ def script(command: Command, nonce: str, sudo: bool = False) -> bytes:
 
 
 def refuse_endless(command: Command) -> None:
-    """Raise InputError for a command without a sensible deadline."""
     if not 0 < command.deadline < 1e9:
         raise InputError(f"`{brief(command.argv)}`: a deadline of {command.deadline:g} s")
 
@@ -171,7 +170,6 @@ class Shell:
     def __init__(
         self, login: Login, name: str, patience: Patience, language: Language = SH
     ) -> None:
-        """Open it. Raises HostError."""
         self.name = name
         self.language = language
         self.usable = False
@@ -192,12 +190,10 @@ class Shell:
         self._relogin_s = 2 * (time.monotonic() - began)
 
     def run(self, command: Command) -> Completed:
-        """Run a command, as `Host.run` does. Raises HostError if sudo refuses it."""
         self.begin(command)
         return self.wait()
 
     def wait(self) -> Completed:
-        """Wait for the command that has begun and return its result."""
         try:
             while not self.reached_end(TICK):
                 pass
@@ -232,7 +228,6 @@ class Shell:
 
     @property
     def stderr(self) -> str:
-        """Standard error of the running command so far."""
         return self._running.err.text if self._running else ""
 
     def moved_since(self, began: float) -> bool:
@@ -370,7 +365,6 @@ def greeting(
 
 
 def exit_status(word: str) -> int | None:
-    """Return the exit status in a mark, or None."""
     number = _number(word)
     return number if number is not None and number < 256 else None
 

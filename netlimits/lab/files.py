@@ -64,7 +64,6 @@ def write_record(lab: Lab) -> None:
 
 
 def read_record(name: str) -> Lab | None:
-    """Return the lab of a name, None if its record is missing or damaged."""
     try:
         record = decoding.typed((LABS / name / "lab.json").read_bytes(), _Record)
     except (OSError, ValueError):
@@ -80,7 +79,6 @@ class _Record(msgspec.Struct):
 
 
 def write(lab: Lab) -> None:
-    """Create the lab's folder and everything in it except its record and the hosts file."""
     _folder(lab.folder)
     _key(lab.key, f"netlimits lab {lab.name}")
     host_keys = []

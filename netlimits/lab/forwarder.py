@@ -58,7 +58,6 @@ class Direction:
         self.flight: deque[tuple[float, bytes]] = deque()
 
     def duration(self, length: int) -> float:
-        """Return the seconds that the transmitter needs for a frame of `length` bytes."""
         return max(length * self.per_byte, self.per_frame)
 
     def take(self, frame: bytes, now: float) -> None:
@@ -86,7 +85,6 @@ class Direction:
 
 
 def carry(directions: tuple[Direction, ...]) -> None:
-    """Forward frames forever."""
     sources = [direction.source for direction in directions]
     while True:
         times = [direction.flight[0][0] for direction in directions if direction.flight]

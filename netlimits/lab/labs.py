@@ -167,7 +167,6 @@ def links(name: str) -> tuple[LinkState, ...]:
 
 
 def _standing(name: str) -> Lab:
-    """Return the lab of a name. Raises LabError without root and if it is not complete."""
     _check(name)
     need_root("looking into a lab")
     lab = find(name)
@@ -220,7 +219,6 @@ def _stands(lab: Lab) -> bool:
 
 
 def _healthy(lab: Lab) -> bool:
-    """Return True if a lab exists and all its hosts run."""
     return (
         _stands(lab)
         and lab.bridge in network.interfaces()

@@ -78,7 +78,6 @@ class Lab:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The hosts' names: sender, receiver, host3, host4 and so on."""
         return ("sender", "receiver", *(f"host{n}" for n in range(3, self.count + 1)))
 
     @property
@@ -96,7 +95,6 @@ class Lab:
 
     @property
     def ssh_config(self) -> Path:
-        """OpenSSH's configuration for logins: `ssh -F FILE nl-LAB-HOST`."""
         return self.folder / "ssh_config"
 
     @property
@@ -105,12 +103,10 @@ class Lab:
 
     @property
     def bridge(self) -> str:
-        """The management bridge, on this machine."""
         return f"nl-{self.name}"
 
     @property
     def gateway(self) -> str:
-        """The address of this machine on the management link."""
         return f"198.18.{self.index}.254"
 
     @property
@@ -156,7 +152,6 @@ class Lab:
         return f"198.18.{self.index}.{self.number(host)}"
 
     def data(self, host: str) -> str:
-        """Return the address that experiments send to."""
         return f"198.19.{self.index}.{self.number(host)}"
 
     def host_folder(self, host: str) -> Path:

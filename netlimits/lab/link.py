@@ -117,7 +117,6 @@ def clear(lab: Lab, host: str) -> bool:
 
 
 def shape(lab: Lab, host: str) -> Shape | None:
-    """Return the shape of the host's link, None without one. Raises LabError if damaged."""
     record = _record(lab, host)
     try:
         return decoding.typed(record.read_bytes(), Shape)
@@ -146,7 +145,6 @@ def traffic(lab: Lab, host: str) -> tuple[Traffic, Traffic]:
 
 
 def _insertion(lab: Lab, host: str) -> list[str]:
-    """Return `ip` commands for the port's new bridge, and for the taps on it and on the switch."""
     near, far = _taps(lab, host)
     bridge = _bridge(lab, host)
     mtu = min(max(lab.mtu, 9000), _MTU[1])
@@ -184,7 +182,6 @@ def _start(lab: Lab, host: str, shape: Shape) -> None:
 
 
 def _taps(lab: Lab, host: str) -> tuple[str, str]:
-    """Return the taps on the host's side and on the switch's side."""
     return f"near{lab.number(host)}", f"far{lab.number(host)}"
 
 

@@ -88,7 +88,6 @@ def _management(lab: Lab) -> list[str]:
 
 
 def _pair(lab: Lab) -> list[str]:
-    """Return `ip` commands for the data link of two hosts, for the first host."""
     near, far = lab.hosts
     return [
         f"link add {DATA} mtu {lab.mtu} address {lab.link_address(near, DATA_LINK)} type veth "
@@ -98,7 +97,6 @@ def _pair(lab: Lab) -> list[str]:
 
 
 def _switch(lab: Lab) -> list[str]:
-    """Return `ip` commands for the data links' bridge and its ports, for the switch."""
     lines = [f"link add {DATA_BRIDGE} mtu {lab.mtu} type bridge"]
     for host in lab.hosts:
         port = lab.data_port(host)
@@ -113,7 +111,6 @@ def _switch(lab: Lab) -> list[str]:
 
 
 def _addresses(lab: Lab, host: str) -> list[str]:
-    """Return `ip` commands for a host's interfaces, for the host."""
     lines = ["link set lo up"]
     for interface, address in ((MANAGEMENT, lab.management(host)), (DATA, lab.data(host))):
         lines += [
@@ -130,6 +127,5 @@ def quiet(interface: str) -> list[str]:
 
 
 def batch(lines: list[str], space: str = "") -> None:
-    """Run commands in one `ip`, in a namespace if `space` is given."""
     where = ("-n", space) if space else ()
     output("ip", *where, "-batch", "-", stdin="\n".join(lines) + "\n")

@@ -31,7 +31,6 @@ _DEADLINE = 20.0
 
 
 def need_root(doing: str) -> None:
-    """Raise LabError unless we are root, outside of a lab's host."""
     if os.geteuid() != 0:
         raise LabError(f"{doing} needs root; run it again with sudo")
     if IN_A_LAB.exists():
@@ -39,13 +38,11 @@ def need_root(doing: str) -> None:
 
 
 def program(name: str) -> str:
-    """Return the program's path. Raises LabError, which names its package."""
     need(name)
     return shutil.which(name, path=PATH) or name
 
 
 def need(*names: str) -> None:
-    """Raise LabError with the packages of all missing programs."""
     missing = [name for name in names if shutil.which(name, path=PATH) is None]
     if missing:
         packages = " ".join(sorted({_PACKAGES.get(name, name) for name in missing}))

@@ -20,7 +20,6 @@ _DEADLINE = 60.0
 
 
 def leftovers() -> set[str]:
-    """Return the names of all labs of which anything exists."""
     names = {lab_of_namespace(space) for space in namespaces()}
     names |= {lab_of_namespace(folder.name) for folder in _entries(NAMESPACE_FILES)}
     names |= {folder.name for folder in _entries(LABS)}

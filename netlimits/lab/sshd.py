@@ -40,7 +40,6 @@ exec "$@"
 
 
 def start(lab: Lab) -> None:
-    """Start every host's sshd and wait until it accepts a login. Raises LabError with its log."""
     daemon = program("sshd")
     with ThreadPoolExecutor(min(lab.count, AT_ONCE)) as pool:
         list(pool.map(lambda host: _start(lab, host, daemon), lab.hosts))

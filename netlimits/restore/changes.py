@@ -302,7 +302,6 @@ class Changes:
 
 
 def _by_hand(problem: str, commands: Iterable[Command]) -> str:
-    """Return the problem with the commands that fix it by hand, if any can be typed."""
     by_hand = typed(commands)
     return f"{problem}; by hand: {by_hand}" if by_hand else problem
 

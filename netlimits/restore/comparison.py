@@ -73,7 +73,6 @@ class ComparisonResult:
     turn: Lock = field(default_factory=Lock)
 
     def problem(self) -> str:
-        """Return the error about our remaining differences, a line each, or ""."""
         lines = [f"{role}: {line}" for role, some in self.ours.items() for line in _few(some)]
         return "these side effects were not restored:\n  " + "\n  ".join(lines) if lines else ""
 
@@ -127,7 +126,6 @@ class StateComparison:
             (self._archive.path / FOLDER).rmdir()
 
     def kept(self) -> tuple[str, ...]:
-        """Return the roles whose state was not compared yet, or was not restored completely."""
         return tuple(role for role in self._archive.machines if self._kept(role))
 
     def _read(self, role: str, sets: Sets) -> NetworkState:
@@ -216,6 +214,5 @@ def _few(lines: list[str]) -> list[str]:
 
 
 def _by_hand(difference: Difference) -> str:
-    """Return a difference with the commands that undo it by hand."""
     by_hand = typed(undo_commands.commands([difference]))
     return f"{difference}; by hand: {by_hand}" if by_hand else str(difference)

@@ -84,7 +84,6 @@ def _left(role: str, host: Host) -> dict[str, dict[str, Any] | None]:
 def _remove(
     guarding: Guards, left: Mapping[str, Mapping[str, dict[str, Any] | None]], force: bool
 ) -> None:
-    """Claim the hosts, remove these notes, and end guards and claims. Raises HostError."""
     guarding.claim(forced(FROM_NOTES, force))
     for role, notes in left.items():
         if notes:
@@ -94,7 +93,6 @@ def _remove(
 
 
 def _notes(printed: str) -> Iterator[tuple[str, dict[str, Any] | None]]:
-    """Yield each note's file and its contents; None for a damaged note."""
     for line in printed.splitlines():
         name, _, text = line.partition("/")
         if not re.fullmatch(r"[^/\0]+\.json", name):
@@ -107,7 +105,6 @@ def _notes(printed: str) -> Iterator[tuple[str, dict[str, Any] | None]]:
 
 
 def _given_up(original: Original) -> str:
-    """Return a line about a setting, with the commands that restore it by hand."""
     where = f"given up: {original.role}: {original.interface}: {original.setting}"
     try:
         commands = script.commands(original)

@@ -70,7 +70,6 @@ def write(note: NoteFile) -> Command:
 
 
 def read() -> Command:
-    """Return the command that prints every note, one per line."""
     return Command(("sh", "-c", _READ), deadline=10)
 
 

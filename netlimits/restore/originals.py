@@ -26,7 +26,7 @@ class Original:
 
 
 class Changed(NamedTuple):
-    """The results of commands that changed a host, and of the commands right after the last one."""
+    """The results of commands that changed a host, and of those right after the last one."""
 
     answers: tuple[Completed, ...]
     then: tuple[Completed, ...]

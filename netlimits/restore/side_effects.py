@@ -120,7 +120,6 @@ class SideEffects:
         return any(leaf.kind in KINDS.get(name, ()) for name in self._sets)
 
     def _restarts(self, difference: Difference) -> bool:
-        """Return True if a restart of the interface can have caused the difference."""
         leaf = difference.leaf
         if leaf.kind == "qdisc" and _is_default(leaf) and difference.after is None:
             return leaf.interface not in self._with_qdisc  # else that one replaced it
@@ -192,7 +191,6 @@ def _closure(interface: str, lies_on: Mapping[str, Collection[str]]) -> Iterator
 
 
 def _destination(leaf: Leaf) -> str:
-    """Return a route's family, type, destination and table."""
     words = leaf.name.split()
     table = re.search(r" table (\S+)", leaf.name)
     first = (

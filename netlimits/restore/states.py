@@ -16,7 +16,6 @@ def fault(name: str, state: State) -> str:
 
 
 def owner_only(name: str) -> str:
-    """Return why a stranger's results folder must not restore a setting, or ""."""
     if name not in OF_COMMANDS:
         return ""
     return (

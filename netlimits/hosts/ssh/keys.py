@@ -33,7 +33,6 @@ class OurKeys(AuthStrategy):
             self._agent.close()
 
     def get_sources(self) -> Iterator[AuthSource]:
-        """Yield each key once."""
         held = {key.asbytes(): key for key in self._agent.get_keys()} if self._agent else {}
         only = self._endpoint.identities_only
         for file in self._endpoint.identities:
@@ -79,7 +78,6 @@ class OurKeys(AuthStrategy):
         return any("timeout" in str(attempt.result).lower() for attempt in results)
 
     def refused(self) -> str:
-        """Return why none of our keys was accepted."""
         who = f"{self._endpoint.user}@{self._endpoint.where}"
         if self.encrypted:
             return (
@@ -116,7 +114,6 @@ class _Agent(paramiko.Agent):
 
 
 def _agent(seconds: float) -> paramiko.Agent | None:
-    """Return the agent if one answers."""
     try:
         return _Agent(seconds)
     except (paramiko.SSHException, OSError):
@@ -124,7 +121,6 @@ def _agent(seconds: float) -> paramiko.Agent | None:
 
 
 def _public(file: Path) -> bytes | None:
-    """Return the public half from the file beside a key file."""
     public_file = Path(f"{file}.pub")
     try:
         return (

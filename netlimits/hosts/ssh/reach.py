@@ -108,7 +108,6 @@ class Reach:
         raise OSError("the name has no address")
 
     def _proxied(self, command: str, until: float) -> Wire:
-        """Start a ProxyCommand and return a socket to it."""
         ours, theirs = socket.socketpair()
         with theirs:
             process = subprocess.Popen(

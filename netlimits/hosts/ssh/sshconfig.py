@@ -66,14 +66,12 @@ class Endpoint:
 
     @property
     def key_name(self) -> str:
-        """The name in known_hosts."""
         if self.key_alias:
             return self.key_alias
         return self.hostname if self.port == 22 else f"[{self.hostname}]:{self.port}"
 
     @property
     def where(self) -> str:
-        """The address for messages."""
         via = f" (through {self.jump})" if self.jump else ""
         return f"{self.hostname} port {self.port}{via}"
 
@@ -99,7 +97,6 @@ class SshConfig:
 
     @property
     def source(self) -> str:
-        """The file's name for messages."""
         return str(self.file or "~/.ssh/config")
 
     def endpoint(self, name: str) -> Endpoint:
@@ -138,7 +135,6 @@ class SshConfig:
             ) from None
 
     def _command(self, user: str, name: str, port: int, *options: str) -> str:
-        """Return the `ssh` command that logs in by this configuration."""
         words = ["ssh", *(["-F", str(self.file)] if self.file else []), *options]
         words += ["-p", str(port)] if port else []
         return shlex.join([*words, f"{user}@{name}" if user else name, "true"])
@@ -210,7 +206,6 @@ def _way(options: paramiko.SSHConfigDict) -> tuple[str, str]:
 
 
 def _identities(options: paramiko.SSHConfigDict) -> Iterator[Path]:
-    """Yield the key files to try; OpenSSH's usual ones if none is named."""
     named: list[str] = list(options.get("identityfile", []))
     for name in named or [f"~/.ssh/{key}" for key in _DEFAULT_KEYS]:
         if name.lower() != "none":
@@ -223,7 +218,6 @@ def _environment(text: str) -> str:
 
 
 def _known_hosts(options: paramiko.SSHConfigDict, tokens: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the files of known host keys, the user's before the system's."""
     own = options.get("userknownhostsfile", "~/.ssh/known_hosts ~/.ssh/known_hosts2")
     every = options.get(
         "globalknownhostsfile", "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2"

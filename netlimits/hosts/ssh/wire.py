@@ -53,7 +53,6 @@ class Wire:
         return self._sock.send(data)
 
     def login_done(self) -> None:
-        """Lift the login's limits: commands have limits of their own."""
         self._until = None
         self._sock.settimeout(IDLE)
 
@@ -103,7 +102,6 @@ class Abort:
         return self._called
 
     def cuts(self, wire: Wire) -> Wire:
-        """Return `wire`, which a call of this object will cut."""
         with self._lock:
             self._wires.append(wire)
         if self._called:

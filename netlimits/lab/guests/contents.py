@@ -121,7 +121,6 @@ _SHELL_FILES = {
 
 
 def check() -> None:
-    """Raise LabError with the packages of all required programs that are missing."""
     need(*_NEEDED.split())
 
 

@@ -81,7 +81,6 @@ def image(nic: str, say: Callable[[str], None]) -> Image:
 
 @contextmanager
 def _locked() -> Iterator[None]:
-    """Hold the lock of all images, which may take as long as a download."""
     IMAGES.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(IMAGES, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -158,7 +157,6 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _initial(chosen: Kernel) -> Iterator[Entry]:
-    """Yield the files of the initial file system: busybox, the modules for the root, /init."""
     busybox = shutil.which("busybox", path=PATH)
     assert busybox
     names = ("bin", "dev", "host", "lower", "modules", "proc", "root", "sys", "upper")
@@ -174,7 +172,6 @@ def _initial(chosen: Kernel) -> Iterator[Entry]:
 
 
 def _current(folder: Path, texts: str) -> bool:
-    """Return True if the image is up to date, judged by sizes and times of its files."""
     try:
         record = decoding.typed((folder / "record.json").read_bytes(), _Record)
     except (OSError, ValueError):

@@ -115,7 +115,6 @@ def kernel(nic: str, say: Callable[[str], None]) -> Kernel:
 
 
 def _fetch(nic: str, work: Path, say: Callable[[str], None]) -> None:
-    """Create `work`/kernel from the distribution's package."""
     work.chmod(0o755)  # apt downloads as an unprivileged user
     for name in ("lists/partial", "cache/archives/partial"):
         (work / name).mkdir(parents=True)

@@ -50,7 +50,6 @@ def _group() -> float:
 
 
 def _reclaimable(group: Path) -> int:
-    """Return the bytes of a group that the kernel can reclaim."""
     try:
         rows = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
         return sum(int(rows.get(name, 0)) for name in _RECLAIMABLE)

@@ -19,7 +19,6 @@ _TUN = Path("/dev/net/tun")
 
 
 def check() -> None:
-    """Raise LabError if taps cannot be created."""
     try:
         _TUN.open("rb").close()
     except OSError as error:
@@ -30,7 +29,6 @@ def check() -> None:
 
 
 def build(lab: Lab) -> None:
-    """Create the switch, its bridges and taps, all up. Raises LabError."""
     output("ip", "netns", "add", lab.switch)
     bridges = (("mgmt", 1500), (DATA_BRIDGE, MTU_LIMIT))
     lines = []

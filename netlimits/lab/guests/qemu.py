@@ -62,7 +62,6 @@ def accelerated(accelerator: str) -> tuple[str, ...]:
 
 
 def bare(guest: Guest) -> tuple[str, ...]:
-    """Return the command for a machine without devices."""
     return (
         *(QEMU, "-nodefaults", "-no-user-config", "-machine", "q35", "-display", "none"),
         *("-sandbox", "on,obsolete=deny,resourcecontrol=deny"),
@@ -108,7 +107,6 @@ def alive(lab: Lab, host: str) -> bool:
 
 
 def console(lab: Lab, host: str) -> list[str]:
-    """Return the last lines of the machine's console, none if its QEMU does not answer."""
     ask = {"device": "console", "size": 65536}
     try:
         text = str(_monitor(lab.host_folder(host) / "qmp", "ringbuf-read", ask))
@@ -119,7 +117,6 @@ def console(lab: Lab, host: str) -> list[str]:
 
 
 def _monitor(path: Path, name: str, arguments: dict[str, Any]) -> Any:
-    """Execute one command of QEMU's monitor (QMP) and return its result."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(5)
         connection.connect(str(path))

@@ -13,7 +13,6 @@ INITIAL = "initrd"
 
 
 def write(lab: Lab, host: str, initial: Path) -> None:
-    """Write the machine's initial file system: the image's files and its own."""
     own = archive(_entries(lab, host))
     target = lab.host_folder(host) / INITIAL
     target.touch(0o600)  # it holds the host's key

@@ -37,7 +37,6 @@ class Holder:
 
     @property
     def text(self) -> str:
-        """The claim as JSON, without its end."""
         return json.dumps(asdict(self))
 
 
@@ -62,7 +61,6 @@ class Claim:
 
 
 def holder(campaign: str, identity: str) -> Holder:
-    """Return this process as the holder for a campaign of that name and identity."""
     return Holder(
         campaign=printable(campaign)[:LONGEST],
         id=identity[:LONGEST],

@@ -50,7 +50,6 @@ class ClaimedLogin:
     fired: bool = False
 
     def kept(self) -> bool:
-        """Return True if the process that keeps the claim lives, or none is needed."""
         return not self.leads or bool(self.hold and self.hold.alive())
 
 
@@ -75,7 +74,6 @@ class Claims:
 
     @property
     def places(self) -> list[ClaimedLogin]:
-        """Every claimed login, in the order of the claims."""
         with self._lock:
             return [*self._places.values()]
 
@@ -118,7 +116,6 @@ class Claims:
             }
 
     def place(self, role: str) -> ClaimedLogin:
-        """Return the place of a role, claimed and held."""
         if role not in self._by_role:  # a reboot removed the claim
             self._claim(role, RUN)
         place = self._by_role[role]
@@ -224,7 +221,6 @@ class Claims:
 
 
 def snapshot(host: Callable[[str], Host], role: str) -> HostStatus:
-    """Return who claims the host of a role and what guards it. Raises HostError."""
     return _twice(lambda: parsed(host(role).run(look())))
 
 

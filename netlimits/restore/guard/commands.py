@@ -53,12 +53,10 @@ class HostStatus:
 
 
 def look() -> Command:
-    """Return the command that prints who claims a host and what guards it, without a change."""
     return Command(("sh", "-c", scripts.LOOK, "look"), deadline=10)
 
 
 def parsed(completed: Completed) -> HostStatus:
-    """Parse what `look` printed. Raises HostError for any other output."""
     snapshot = HostStatus()
     try:
         for line in completed.stdout.splitlines():
@@ -76,7 +74,6 @@ def parsed(completed: Completed) -> HostStatus:
 
 
 def _take_in(snapshot: HostStatus, word: str, rest: str) -> None:
-    """Add one line of `look`'s output to the snapshot. Raises ValueError."""
     first, _, second = rest.partition(" ")
     match word:
         case "key":
@@ -170,12 +167,10 @@ def unguarded(completed: Completed) -> bool:
 
 
 def dead(completed: Completed) -> bool:
-    """Return True if `fired` found no working guard."""
     return "dead" in completed.stdout.splitlines()
 
 
 def unarmed(completed: Completed) -> bool:
-    """Return True if `renew` or `postpone` found no guard's script."""
     return "unarmed" in completed.stdout.splitlines()
 
 

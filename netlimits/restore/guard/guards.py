@@ -80,7 +80,6 @@ class Guards:
         return [place for place in self._claims.places if {*self._roles} & {*place.roles}]
 
     def _role(self, place: ClaimedLogin) -> str:
-        """Return the role whose host is asked, of those that share the place."""
         return next(role for role in place.roles if role in self._roles)
 
     def claim(self, terms: Terms = RUN) -> None:

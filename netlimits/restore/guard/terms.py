@@ -50,7 +50,6 @@ def _is_own(claim: Claim, holder: Holder) -> bool:
 
 
 def _in_the_way(claim: Claim, terms: Terms) -> str:
-    """Return why another campaign's current claim may not be taken, or ""."""
     if terms.living or (terms.dead and not claim.held):
         return ""
     if terms.dead:
