@@ -102,8 +102,10 @@ class Servers:
         waited = TIME_WAIT + host.patience.seconds
         deadline = time.monotonic() + waited
         while True:
-            taken = local_ports(must(host.run(sockets_on(ports[-1], ports[0]))))
-            free = next((port for port in ports if port not in taken), None)
+            which = f"( sport >= :{ports[-1]} and sport <= :{ports[0]} )"
+            listed = must(host.run(Command(("ss", "-Htan", which), deadline=10))).stdout
+            taken = {row.split()[3].rpartition(":")[2] for row in listed.splitlines()}
+            free = next((port for port in ports if str(port) not in taken), None)
             if free is not None:
                 return ServerAddress(ends.address, free, ends.extra)
             if time.monotonic() > deadline:
@@ -132,16 +134,6 @@ class Servers:
 def _listens(host: Host, ends: ServerAddress, tool: Program) -> bool:
     command = LISTENING if tool.listens_on == "tcp" else BOUND
     return listens(must(host.run(command)), ends.address, ends.port)
-
-
-def sockets_on(first: int, last: int) -> Command:
-    return Command(("ss", "-Htan", f"( sport >= :{first} and sport <= :{last} )"), deadline=10)
-
-
-def local_ports(completed: Completed) -> set[int]:
-    rows = (line.split() for line in completed.stdout.splitlines())
-    ends = (row[3].rpartition(":")[2] for row in rows if len(row) > 3)
-    return {int(port) for port in ends if port.isascii() and port.isdigit()}
 
 
 def listens(completed: Completed, address: str, port: int) -> bool:

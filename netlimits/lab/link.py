@@ -18,7 +18,7 @@ from pathlib import Path
 from netlimits.errors import InputError, LabError
 from netlimits.lab import forwarder
 from netlimits.lab.layout import DATA_BRIDGE, Lab
-from netlimits.lab.network import batch, listed, quiet
+from netlimits.lab.network import batch, listed, raised
 from netlimits.lab.programs import output, running
 from netlimits.model import decoding
 
@@ -148,15 +148,14 @@ def _insertion(lab: Lab, host: str) -> list[str]:
     near, far = _taps(lab, host)
     bridge = _bridge(lab, host)
     mtu = min(max(lab.mtu, 9000), _MTU[1])
-    lines = [f"link add {bridge} mtu {mtu} type bridge", *quiet(bridge)]
+    lines = [f"link add {bridge} mtu {mtu} type bridge"]
     for tap, master in ((near, bridge), (far, DATA_BRIDGE)):
         lines += [
             f"tuntap add dev {tap} mode tap",
             f"link set {tap} mtu {mtu} master {master}",
-            *quiet(tap),
-            f"link set {tap} up",
+            *raised(tap),
         ]
-    return [*lines, f"link set {bridge} up"]
+    return [*lines, *raised(bridge)]
 
 
 def _start(lab: Lab, host: str, shape: Shape) -> None:

@@ -71,9 +71,8 @@ def known_networks() -> list[ipaddress.IPv4Network]:
 def _management(lab: Lab) -> list[str]:
     lines = [
         f"link add {lab.bridge} type bridge",
-        *quiet(lab.bridge),
         f"address add {lab.gateway}/24 dev {lab.bridge}",
-        f"link set {lab.bridge} up",
+        *raised(lab.bridge),
     ]
     for host in lab.hosts:
         port = lab.port(host)
@@ -81,8 +80,7 @@ def _management(lab: Lab) -> list[str]:
             f"link add {port} type veth peer name {MANAGEMENT} "
             f"address {lab.link_address(host, MANAGEMENT_LINK)} netns {lab.namespace(host)}",
             f"link set {port} master {lab.bridge}",
-            *quiet(port),
-            f"link set {port} up",
+            *raised(port),
         ]
     return lines
 
@@ -104,26 +102,25 @@ def _switch(lab: Lab) -> list[str]:
             f"link add {port} mtu {lab.mtu} type veth peer name {DATA} mtu {lab.mtu} "
             f"address {lab.link_address(host, DATA_LINK)} netns {lab.namespace(host)}",
             f"link set {port} master {DATA_BRIDGE}",
-            *quiet(port),
-            f"link set {port} up",
+            *raised(port),
         ]
-    return [*lines, *quiet(DATA_BRIDGE), f"link set {DATA_BRIDGE} up"]
+    return [*lines, *raised(DATA_BRIDGE)]
 
 
 def _addresses(lab: Lab, host: str) -> list[str]:
     lines = ["link set lo up"]
     for interface, address in ((MANAGEMENT, lab.management(host)), (DATA, lab.data(host))):
         lines += [
-            *quiet(interface),
             f"address add {address}/24 dev {interface}",
-            f"link set {interface} up",
+            *raised(interface),
         ]
     return lines
 
 
-def quiet(interface: str) -> list[str]:
-    """Return `ip` commands that prevent a link-local address; none if the kernel has no IPv6."""
-    return [f"link set {interface} addrgenmode none"] if _IPV6.exists() else []
+def raised(interface: str) -> list[str]:
+    """Return `ip` commands that bring up an interface, without an IPv6 address of its own."""
+    quiet = [f"link set {interface} addrgenmode none"] if _IPV6.exists() else []
+    return [*quiet, f"link set {interface} up"]
 
 
 def batch(lines: list[str], space: str = "") -> None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from netlimits.errors import InputError, LabError, one_line
+from netlimits.errors import InputError, LabError
 from netlimits.lab.guests import memory, network, qemu, seed
 from netlimits.lab.guests.acceleration import ACCELERATORS, accelerator
 from netlimits.lab.guests.images import Image, image
 from netlimits.lab.guests.kernels import PACKAGES
 from netlimits.lab.layout import Guest, Lab
-from netlimits.lab.programs import PATH
+from netlimits.lab.programs import output
 from netlimits.lab.sshd import speaks, ssh
 
 __all__ = ["ACCELERATORS", "NICS", "boot", "check", "image", "prepared"]
@@ -69,32 +68,8 @@ def boot(lab: Lab, source: Image) -> None:
             if time.monotonic() > deadline:
                 raise LabError(f"{host}: no sshd within {_DEADLINE:g} s: {_last_words(lab, host)}")
         time.sleep(0.05)
-    _log_in(lab)
-
-
-def _log_in(lab: Lab) -> None:
-    logins = {
-        host: subprocess.Popen(
-            ssh(lab, host),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={"PATH": PATH, "LC_ALL": "C"},
-        )
-        for host in lab.hosts
-    }
-    try:
-        for host, login in logins.items():
-            _, words = login.communicate(timeout=_DEADLINE)
-            if login.returncode:
-                raise LabError(f"{host}: no login: {one_line(words)[:300]}")
-    except subprocess.TimeoutExpired:
-        raise LabError(f"{host}: no login within {_DEADLINE:g} s") from None
-    finally:
-        for login in logins.values():
-            login.kill()
-            login.communicate()
+    for host in lab.hosts:
+        output(*ssh(lab, host), deadline=_DEADLINE, label=f"{host}: the first login")
 
 
 def _last_words(lab: Lab, host: str) -> str:

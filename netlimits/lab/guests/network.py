@@ -9,7 +9,7 @@ from pathlib import Path
 
 from netlimits.errors import LabError
 from netlimits.lab.layout import DATA_BRIDGE, Lab
-from netlimits.lab.network import batch, quiet
+from netlimits.lab.network import batch, raised
 from netlimits.lab.programs import output
 
 MTU_LIMIT = 9000
@@ -33,7 +33,7 @@ def build(lab: Lab) -> None:
     bridges = (("mgmt", 1500), (DATA_BRIDGE, MTU_LIMIT))
     lines = []
     for bridge, mtu in bridges:
-        lines += [f"link add {bridge} mtu {mtu} type bridge", *quiet(bridge)]
+        lines.append(f"link add {bridge} mtu {mtu} type bridge")
     for host in lab.hosts:
         for tap, bridge, mtu, queues in (
             (lab.management_port(host), "mgmt", 1500, 1),
@@ -43,18 +43,16 @@ def build(lab: Lab) -> None:
             lines += [
                 f"tuntap add dev {tap} mode tap vnet_hdr{several}",
                 f"link set {tap} mtu {mtu} master {bridge}",
-                *quiet(tap),
-                f"link set {tap} up",
+                *raised(tap),
             ]
-    batch([*lines, *(f"link set {bridge} up" for bridge, _ in bridges)], lab.switch)
+    batch([*lines, *(line for bridge, _ in bridges for line in raised(bridge))], lab.switch)
     batch(
         [
             f"link add {lab.bridge} type veth peer name uplink netns {lab.switch}",
-            *quiet(lab.bridge),
             f"address add {lab.gateway}/24 dev {lab.bridge}",
         ]
     )
     forwarding = Path("/proc/sys/net/ipv4/conf", lab.bridge, "forwarding")
     forwarding.write_text("0\n")
-    batch([*quiet("uplink"), "link set uplink master mgmt", "link set uplink up"], lab.switch)
-    batch([f"link set {lab.bridge} up"])
+    batch(["link set uplink master mgmt", *raised("uplink")], lab.switch)
+    batch(raised(lab.bridge))
