@@ -96,7 +96,9 @@ class Hosts(Lab):
         look = (
             "ls -A /run/netlimits ~root/.local/state/netlimits 2>/dev/null | "
             "grep -v -e ':$' -e '^$' -e '^campaigns$'; ls /run/lock; "  # campaigns: a controller's
-            r"ls /tmp | grep '^netlimits-.*\.\(claim\|alive\)$' || true"
+            # all hosts share /tmp, also those of other labs
+            "net=$(readlink /proc/self/ns/net | tr -dc 0-9); "
+            r'ls /tmp | grep "^netlimits-$net-.*\.\(claim\|alive\)$" || true'
         )
         files = [line for h in self.lab.hosts for line in self.beside_sshd(h, look).splitlines()]
         return files + self.running(".guard watch", ".guard now")
