@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from threading import Lock
 
-from netlimits.hosts.drain import DRAIN, LATER, SOON
 from netlimits.hosts.shell import Shell
 from netlimits.hosts.streams import STALL, TICK
+from netlimits.hosts.threads import DRAIN, LATER, SOON
 from netlimits.model import Command, Completed
 
 

@@ -12,10 +12,10 @@ import time
 
 from netlimits.errors import ConnectionLost
 from netlimits.hosts.base import KILL_GRACE
-from netlimits.hosts.drain import DRAIN, LATER, SOON
 from netlimits.hosts.patience import Patience
 from netlimits.hosts.shell import SUDO, beginning, command_name, exit_status, greeting, mark, words
 from netlimits.hosts.streams import LAST, STALL, TICK, Broken, Login, Talk
+from netlimits.hosts.threads import DRAIN, LATER, SOON
 from netlimits.model import Command, Completed
 
 GONE = 255

@@ -19,7 +19,7 @@ from lab.test_lab import traces
 
 from netlimits.errors import InputError, LabError
 from netlimits.lab import labs, layout, programs
-from netlimits.lab.guests import acceleration, images, network, qemu
+from netlimits.lab.guests import images, network, qemu
 from netlimits.lab.guests.images import BOOTED
 
 PATIENCE = 600.0
@@ -220,13 +220,14 @@ def test_kvm_is_taken_where_it_boots(tmp_path, monkeypatch, script, chosen):
     (tmp_path / "boot").write_text("this\n")
     image = images.Image(*[tmp_path] * 3)
     for name, path in (("_KVM", "kvm"), ("_BOOT", "boot"), ("IMAGES", "")):
-        monkeypatch.setattr(acceleration, name, tmp_path / path)
-    monkeypatch.setattr(acceleration, "_DEADLINE", 0.5)
-    monkeypatch.setattr(acceleration, "bare", lambda guest: ("sh", "-c", script, "sh"))
-    assert acceleration.accelerator("auto", image) == chosen
-    monkeypatch.setattr(acceleration, "bare", lambda guest: pytest.fail("it is tried again"))
-    assert acceleration.accelerator("auto", image) == chosen
-    assert acceleration.accelerator("kvm", image) == "kvm"
+        monkeypatch.setattr(qemu, name, tmp_path / path)
+    monkeypatch.setattr(qemu, "_PROBING", 0.5)
+    monkeypatch.setattr(qemu, "QEMU", "sh")
+    monkeypatch.setattr(qemu, "bare", lambda guest: ("", "-c", script, "sh"))
+    assert qemu.accelerator("auto", image) == chosen
+    monkeypatch.setattr(qemu, "bare", lambda guest: pytest.fail("it is tried again"))
+    assert qemu.accelerator("auto", image) == chosen
+    assert qemu.accelerator("kvm", image) == "kvm"
     (tmp_path / "boot").write_text("another\n")
     (tmp_path / "kvm").unlink()
-    assert acceleration.accelerator("auto", image) == "tcg"
+    assert qemu.accelerator("auto", image) == "tcg"

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from netlimits.errors import InputError, LabError
 from netlimits.lab.guests import memory, network, qemu, seed
-from netlimits.lab.guests.acceleration import ACCELERATORS, accelerator
 from netlimits.lab.guests.images import Image, image
 from netlimits.lab.guests.kernels import PACKAGES
+from netlimits.lab.guests.qemu import ACCELERATORS, accelerator
 from netlimits.lab.layout import Guest, Lab
 from netlimits.lab.programs import output
 from netlimits.lab.sshd import speaks, ssh

@@ -20,8 +20,8 @@ from pathlib import Path
 import msgspec
 
 from netlimits.lab.guests import contents
-from netlimits.lab.guests.cpio import Entry, archive
 from netlimits.lab.guests.kernels import KEPT, Kernel, kernel
+from netlimits.lab.guests.seed import Entry, archive
 from netlimits.lab.layout import ENGINEER, IMAGES
 from netlimits.lab.programs import PATH, need, output
 from netlimits.model import decoding

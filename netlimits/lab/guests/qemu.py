@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
+import subprocess
 import sys
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from netlimits.lab.guests.images import Image
+from netlimits.lab.guests.images import BOOTED, PROBE, Image
 from netlimits.lab.guests.network import MTU_LIMIT
 from netlimits.lab.guests.seed import INITIAL
-from netlimits.lab.layout import DATA_LINK, MANAGEMENT_LINK, Guest, Lab
-from netlimits.lab.programs import output, program, running
+from netlimits.lab.layout import DATA_LINK, IMAGES, MANAGEMENT_LINK, Guest, Lab
+from netlimits.lab.programs import PATH, output, program, running
 
 QEMU = "qemu-system-x86_64"
 
@@ -53,6 +57,13 @@ _TRANSLATED_CPU = "max,-erms,-fsrm,-avx,-avx2,-la57,-smap"
 five-level page tables. A machine takes a third less CPU time without them."""
 
 _START = 60.0
+
+ACCELERATORS = ("auto", "kvm", "tcg")
+
+_KVM = Path("/dev/kvm")
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_PROBING = 15.0
+"""Seconds for a machine without devices to boot with KVM, which takes one."""
 
 
 def accelerated(accelerator: str) -> tuple[str, ...]:
@@ -143,3 +154,42 @@ def _nic(name: str, tap: str, address: str, guest: Guest | None = None) -> tuple
         backend += f",queues={guest.queues}"
         device += f",mq=on,rss=on,vectors={2 * guest.queues + 2}"
     return ("-netdev", backend, "-device", f"virtio-net-pci,{device}")
+
+
+def accelerator(chosen: str, image: Image) -> str:
+    """Return `kvm` or `tcg`; `auto` tries KVM, which may exist and not run, once a boot."""
+    if chosen != "auto":
+        return chosen
+    if not os.access(_KVM, os.R_OK | os.W_OK):
+        return "tcg"
+    cache = IMAGES / f"accelerator-{_BOOT.read_text().strip()}"
+    with suppress(OSError):
+        if (name := cache.read_text().strip()) in ACCELERATORS:
+            return name
+    name = "kvm" if _boots(image) else "tcg"
+    for old in IMAGES.glob("accelerator-*"):
+        old.unlink(missing_ok=True)
+    part = cache.with_name(f".{cache.name}")
+    part.write_text(f"{name}\n")
+    part.rename(cache)
+    return name
+
+
+def _boots(image: Image) -> bool:
+    """Return True if a machine without devices boots with KVM."""
+    guest, arguments = Guest(memory=128), f"console=ttyS0 edd=off {PROBE}"
+    options = [*bare(guest), *accelerated("kvm"), "-no-reboot", "-serial", "stdio"]
+    boot = ["-kernel", str(image.kernel), "-initrd", str(image.initial), "-append", arguments]
+    _, *words = [*options, *boot]
+    with suppress(subprocess.TimeoutExpired):
+        ran = subprocess.run(
+            [program("setpriv"), "--pdeathsig", "KILL", program(QEMU), *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PROBING,
+            cwd=tempfile.gettempdir(),
+            env={"PATH": PATH, "LC_ALL": "C"},
+            check=False,
+        )
+        return BOOTED.encode() in ran.stdout
+    return False
