@@ -22,7 +22,6 @@ from netlimits.restore.guard import commands
 from netlimits.restore.guard.claim import Holder, printable
 from netlimits.restore.guard.claims import ClaimedLogin, Claims, NotOurs
 from netlimits.restore.guard.script import render
-from netlimits.restore.guard.terms import RUN, Terms
 from netlimits.restore.notes import NoteFile
 from netlimits.restore.originals import Changed, Original
 from netlimits.units import durations
@@ -63,6 +62,8 @@ class Guards:
         self._patience = patience
         self._roles = tuple(roles)
         self._claims = Claims(host, self._roles, holder, patience or PATIENCE)
+        self.claim = self._claims.claim
+        self.forget = self._claims.forget
 
     @property
     def patience(self) -> float:
@@ -81,10 +82,6 @@ class Guards:
 
     def _role(self, place: ClaimedLogin) -> str:
         return next(role for role in place.roles if role in self._roles)
-
-    def claim(self, terms: Terms = RUN) -> None:
-        """Claim every host, or none. Raises HostError that names who is using a host."""
-        self._claims.claim(terms)
 
     def renew(self, seconds: float) -> tuple[str, ...]:
         """Extend claims and guards to `seconds` from now plus the patience and a little more.
@@ -258,9 +255,6 @@ class Guards:
                 + "\n  ".join(problems)
                 + "\nthe host is restored; run `netlimits restore` again to remove the guard"
             )
-
-    def forget(self, role: str) -> None:
-        self._claims.forget(role)
 
     def _renew(self, place: ClaimedLogin, seconds: float, guard: float | None) -> bool:
         """Renew claim and, unless `guard` is None, guard; return True if the guard had fired."""
