@@ -57,7 +57,7 @@ def forget_journal(
 
 
 def forget_notes(hosts: Mapping[str, Host], force: bool, tell: Callable[[str], object]) -> None:
-    """Give up what the notes on hosts list, unless a campaign is using one of them."""
+    """Give up what the notes on hosts list, unless a campaign is using one of them (HostError)."""
     left = {role: _left(role, host) for role, host in hosts.items()}
     claims = {role: [*snapshot(hosts.__getitem__, role).claimed()] for role in hosts}
     _remove(Guards(hosts.__getitem__, hosts, holder("", secrets.token_hex(8)), None), left, force)

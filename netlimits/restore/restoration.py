@@ -131,10 +131,11 @@ def restore_from_journal(
     unreached: Collection[str] = (),
     tell: Callable[[str], object] = lambda _: None,
 ) -> tuple[Original, ...]:
-    """Return what a killed process left changed by its locked journal, restored. Raises HostError.
+    """Restore what a killed process left changed, by its locked journal, and return it.
 
     If the journal is not `ours`, the hosts' whole state is not compared. `tell` gets a line for
-    each difference that other users caused. Raises RestoreError for what is left.
+    each difference that other users caused. Raises HostError if another campaign is using a host,
+    RestoreError for what is left.
     """
     left = tuple(from_event(event) for event in unfinished(archive))
     originals = tuple(original for original in left if original.role not in unreached)

@@ -116,7 +116,7 @@ def await_hold(holder: Holder, claim: str) -> Command:
 
 
 def within(holder: Holder, claim: str, command: Command, guarded: bool = False) -> Command:
-    """Return a command that runs only while the claim is ours, and a guard at work."""
+    """Return a command that runs only while the claim is ours and, if `guarded`, under a guard."""
     how = "guarded" if guarded else "any"
     words = ("sh", "-c", scripts.WITHIN, "claimed", holder.text, claim, how)
     deadline = command.deadline + scripts.LOCK_WAIT

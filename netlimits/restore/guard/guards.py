@@ -1,4 +1,4 @@
-"""A campaign's guards and claims: created, held, renewed and released."""
+"""The claims and guards of one campaign's hosts: created, held, renewed and released."""
 
 from __future__ import annotations
 
@@ -147,10 +147,11 @@ class Guards:
         then: Sequence[Command],
         guarded: bool = False,
     ) -> Callable[[], Changed]:
-        """Start commands that change the host, as `run`, then some that read it; return a wait.
+        """Start commands that change the host, as `run`, and some that read it after the last.
 
-        If `guarded`, each is run only while the host's guard would restore it. Only the last change
-        and the reads share a round trip: with all changes in it their deadlines would add up.
+        If `guarded`, each is run only while the host's guard would restore it. Call the returned
+        function: it waits. Only the last change and the reads share a round trip: with all changes
+        in it their deadlines would add up.
         """
         guarded = guarded and self._patience is not None
         *first, last = changes

@@ -166,7 +166,7 @@ esac
 
 
 def render(holder: Holder, originals: Sequence[Original], patience: int) -> str:
-    """Return the script that restores `originals`; it looks at its time each `patience` s."""
+    """Return the script that restores `originals`; it reads its deadline every `patience` s."""
     since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(holder.since))
     head = (
         f"#   campaign   {holder.campaign}",
