@@ -150,8 +150,8 @@ def shaped(machines: labs.Lab) -> Iterator[labs.Lab]:
 def milliseconds(guests, size: int = 56, seconds: int = 20) -> list[float]:
     """Round trips from the sender to the receiver."""
     ran = guests.run(
-        *("sender", "busybox", "ping", "-c", "5", "-s", str(size), "-W", "5", "-w", str(seconds)),
-        "receiver",
+        *("sender", "busybox", "ping", "-c", "5", "-i", "0.2", "-s", str(size)),
+        *("-W", "5", "-w", str(seconds), "receiver"),
     )
     return [float(time) for time in re.findall(r"time=([0-9.]+) ms", ran.stdout)]
 
