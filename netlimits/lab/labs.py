@@ -186,7 +186,8 @@ def _kind(lab: Lab) -> str:
     if lab.guest is None:
         return "namespace"
     cpus = f"{lab.guest.cpus} CPU{'s' if lab.guest.cpus > 1 else ''}"
-    return f"{lab.guest.accelerator}, {cpus}, {lab.guest.nic}"
+    nodes = f", {lab.guest.nodes} nodes" if lab.guest.nodes > 1 else ""
+    return f"{lab.guest.accelerator}, {cpus}{nodes}, {lab.guest.nic}"
 
 
 def _answers(lab: Lab, host: str) -> bool:

@@ -59,6 +59,7 @@ class Guest:
     memory: int = 0
     nic: str = "virtio"
     accelerator: str = ""
+    nodes: int = 1  # of NUMA
 
     @property
     def queues(self) -> int:

@@ -221,7 +221,7 @@ def test_kvm_is_taken_where_it_boots(tmp_path, monkeypatch, script, chosen):
     image = images.Image(*[tmp_path] * 3)
     for name, path in (("_KVM", "kvm"), ("_BOOT", "boot"), ("IMAGES", "")):
         monkeypatch.setattr(qemu, name, tmp_path / path)
-    monkeypatch.setattr(qemu, "_PROBING", 0.5)
+    monkeypatch.setattr(qemu, "_PROBING", 3)
     monkeypatch.setattr(qemu, "QEMU", "sh")
     monkeypatch.setattr(qemu, "bare", lambda guest: ("", "-c", script, "sh"))
     assert qemu.accelerator("auto", image) == chosen

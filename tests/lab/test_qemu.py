@@ -13,6 +13,17 @@ from netlimits.lab.layout import Guest, Lab
 IMAGE = Image(Path("/kernel"), Path("/initial"), Path("/root"))
 
 
+def test_each_node_has_its_part_of_cpus_and_memory():
+    words = qemu.bare(Guest(cpus=5, nodes=2, memory=241))
+    assert words[-8:] == (
+        "-object", "memory-backend-ram,id=node0,size=120M",
+        "-numa", "node,nodeid=0,memdev=node0,cpus=0-1",
+        "-object", "memory-backend-ram,id=node1,size=121M",
+        "-numa", "node,nodeid=1,memdev=node1,cpus=2-4",
+    )  # fmt: skip
+    assert "-numa" not in qemu.bare(Guest(cpus=2))
+
+
 @pytest.mark.parametrize(
     ("accelerator", "clocksource", "trusted"),
     [

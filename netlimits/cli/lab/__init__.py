@@ -56,6 +56,7 @@ def lab() -> None:
     help="Machines (QEMU guests) with kernels, CPUs and NICs of their own.",
 )
 @click.option("--cpus", type=int, help="Of each machine, 1; with two its NIC has two queues.")
+@click.option("--nodes", type=int, help="NUMA nodes of each machine, 1; at most its CPUs.")
 @click.option("--nic", type=click.Choice(NICS), help="Each machine's data NIC, virtio.")
 @click.option(
     "--memory", type=click.IntRange(1), help="Of each machine in MiB, 240; with e1000e 200."

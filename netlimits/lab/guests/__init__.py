@@ -36,6 +36,7 @@ def check(mtu: int, guest: Guest) -> None:
         ("CPUs", guest.cpus, _CPUS),
         *([("MiB of memory", guest.memory, _MEMORY)] if guest.memory else []),
         ("bytes of MTU", mtu, _MTU),
+        ("NUMA nodes", guest.nodes, (1, guest.cpus)),
     ):
         if not least <= value <= most:
             raise InputError(f"{value} {quantity}: a machine takes {least} to {most}")

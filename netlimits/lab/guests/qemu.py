@@ -78,7 +78,21 @@ def bare(guest: Guest) -> tuple[str, ...]:
         *("-sandbox", "on,obsolete=deny,resourcecontrol=deny"),
         *("-m", str(guest.memory)),
         *("-smp", f"cpus={guest.cpus},maxcpus={max(guest.cpus, _ORDERED)}"),
+        *_nodes(guest),
     )
+
+
+def _nodes(guest: Guest) -> tuple[str, ...]:
+    """Return QEMU's options for NUMA nodes, each with as many CPUs and as much memory."""
+    if guest.nodes < 2:
+        return ()
+    words: list[str] = []
+    for node in range(guest.nodes):
+        first, last = (guest.cpus * at // guest.nodes for at in (node, node + 1))
+        size = guest.memory * (node + 1) // guest.nodes - guest.memory * node // guest.nodes
+        words += ["-object", f"memory-backend-ram,id=node{node},size={size}M"]
+        words += ["-numa", f"node,nodeid={node},memdev=node{node},cpus={first}-{last - 1}"]
+    return tuple(words)
 
 
 def command(lab: Lab, host: str, image: Image) -> tuple[str, ...]:
