@@ -23,7 +23,9 @@ repeat: {replicates: 1, order: listed}
 """
 
 
-def test_hosts_whose_every_answer_comes_late_are_hosts(small_machines, small_guests, tmp_path):
+def test_hosts_whose_every_answer_comes_a_second_late_are_hosts(
+    small_machines, small_guests, tmp_path
+):
     """A whole campaign, from the login to the last leaf that is put back, without more patience."""
     machines, guests = small_machines, small_guests
     on = Drivers(machines, guests, tmp_path)
@@ -34,12 +36,10 @@ def test_hosts_whose_every_answer_comes_late_are_hosts(small_machines, small_gue
     assert guests("sender", "cat", "/sys/devices/system/cpu/possible").strip() == "0"
     try:
         for host in machines.hosts:
-            guests(
-                host, "tc", "qdisc", "replace", "dev", "mgmt0", "root", "netem", "delay", "400ms"
-            )
+            guests(host, "tc", "qdisc", "replace", "dev", "mgmt0", "root", "netem", "delay", "1s")
         answered = time.monotonic()
         guests("sender", "true")
-        assert time.monotonic() - answered >= 0.4
+        assert time.monotonic() - answered >= 1
         assert all(state.sshd for state in labs.status(machines.name))
         on("run", on.experiment(TEXT), *on.hosts, "--out", on.out)
     finally:
