@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from threading import Lock
 
-from netlimits.hosts.drain import DRAIN, LATER, SOON
 from netlimits.hosts.shell import Shell
 from netlimits.hosts.streams import STALL, TICK
+from netlimits.hosts.threads import DRAIN, LATER, SOON
 from netlimits.model import Command, Completed
 
 
@@ -22,10 +22,7 @@ class BackgroundCommand:
         give_back: Callable[[Shell], None],
         end: Callable[[Shell], None],
     ) -> None:
-        """Start `command` in `shell`.
-
-        `give_back` takes the shell when the command is over; `end` ends the command early.
-        """
+        """Start `command` in `shell`; `give_back` takes it at the end, `end` ends it early."""
         self._shell, self._give_back, self._end = shell, give_back, end
         self._turn = Lock()
         self._over = False
@@ -48,7 +45,6 @@ class BackgroundCommand:
         return not self._over
 
     def stop(self) -> Completed:
-        """End the command if it still runs and return its result. Raises ConnectionLost."""
         if self.alive():
             until = time.monotonic() + STALL
             while not self._over and not self._shell.began and time.monotonic() < until:

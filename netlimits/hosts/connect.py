@@ -1,9 +1,4 @@
-"""Turn machines into connected hosts, all at once, and close them; or reconnect one.
-
-At the start an unreachable host is an error at once. In the middle of a campaign, what time may fix
-(a link that is down, an sshd that restarts, a host that boots) is tried again within the patience.
-Every wait can be interrupted: logins in progress are cut, and finished ones are closed.
-"""
+"""Turn machines into connected hosts, all at once, and close them; or reconnect one."""
 
 from __future__ import annotations
 
@@ -74,8 +69,7 @@ def _host(machine: Machine, patience: Patience | None, abort: Abort) -> Host:
 def within_budget(connect: Callable[[], Host], seconds: float) -> tuple[Host, int]:
     """Call `connect` for up to `seconds`; return its host and the number of tries.
 
-    Pauses grow from a quarter of a second to five. Errors that time does not fix (an unknown host
-    key, a refused key of ours) are raised at once. Raises the last error.
+    Errors that time does not fix (an unknown host key, a refused key of ours) are raised at once.
     """
     limit, pause = time.monotonic() + seconds, _FIRST_PAUSE
     for number in itertools.count(1):
@@ -106,10 +100,7 @@ def logged_in(
 def connect_all(
     machines: Mapping[str, Machine], patience: Patience | None = None
 ) -> Iterator[dict[str, Host]]:
-    """Yield every machine's host by role, connected in parallel; close them at the end.
-
-    If any login fails, close the others and raise the first role's error.
-    """
+    """Yield every machine's host by role, or raise the first role's error; close them."""
     with logged_in(machines, patience) as outcomes:
         hosts = {}
         for role, outcome in outcomes.items():

@@ -1,9 +1,8 @@
 """Several commands in one round trip: one script runs them in order and separates their output.
 
-It is for commands that end at once and need no input, such as readings of evidence: a round trip
-and a `timeout` for each cost more than the commands themselves. After each command both outputs
-get a mark with a random word, so every command has its own output and status. Scripts for `sh` run
-in a subshell, which loads no program. A kept Perl runs the commands without this script.
+It is for commands that end at once and need no input: a round trip and a `timeout` for each cost
+more than they do. After each, both outputs get a mark with a random word. Scripts for `sh` run in a
+subshell, which loads no program.
 """
 
 from __future__ import annotations
@@ -37,7 +36,6 @@ def fits(commands: Sequence[Command], *, root: bool = False) -> bool:
 
 
 def batch(commands: Sequence[Command], nonce: str) -> InTurn:
-    """Return one command that runs all of them in order, with the sum of their deadlines."""
     script = "".join(_line(command) + " </dev/null" + _NEXT for command in commands)
     deadline = sum(c.deadline for c in commands)
     return InTurn(("sh", "-c", script, nonce), deadline=deadline, parts=(*commands,), mark=nonce)
@@ -51,7 +49,7 @@ def _line(command: Command) -> str:
 
 
 def split(completed: Completed, commands: Sequence[Command], nonce: str) -> list[Completed]:
-    """Split the script's result into one for each command; `seconds` is that of the whole script.
+    """Split the script's result into one for each command.
 
     The first command that did not end gets the rest of the output, those after it get none. Both
     get the script's own status: timed out, cut short or killed.

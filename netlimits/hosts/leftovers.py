@@ -1,9 +1,8 @@
 """End programs that a lost connection left running on its host: clients, samplers, servers.
 
-sshd does not end programs when a connection breaks, and may not notice for minutes. A program that
-still runs would disturb the next attempt. Every program of ours is a child of a `sh` whose process
-id is known since it was opened. Another process may have that id by now, so only one whose command
-line is `sh` without arguments counts as ours.
+sshd may not notice a broken connection for minutes. Every program of ours is a child of a `sh`
+whose process id is known; another process may have that id by now, so only one whose command line
+is `sh` without arguments counts as ours.
 """
 
 from __future__ import annotations
@@ -50,7 +49,6 @@ kill -s KILL $left
 
 
 def end(host: Host, shells: Sequence[int]) -> None:
-    """End every program started in these shells, over a new connection. Raises HostError."""
     if shells:
         tries = f"{10 * KILL_GRACE + 10:.0f}"
         words = ("sh", "-c", _END, "leftovers", tries, *map(str, shells))

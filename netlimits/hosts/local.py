@@ -24,7 +24,7 @@ class LocalStream:
     """A child's pipes; implements `streams.Stream`.
 
     The child has a session of its own, so that Ctrl-C reaches only the controller. One thread may
-    close the pipes while another waits for output; nothing touches a closed pipe again.
+    close the pipes while another waits for output.
     """
 
     def __init__(self, program: str) -> None:
@@ -51,7 +51,6 @@ class LocalStream:
         self._lock = threading.Lock()
 
     def exchange(self, data: memoryview, wait: float) -> Exchange:
-        """Exchange with poll(2)."""
         poll = select.poll()
         with self._lock:
             if self._closed:
@@ -65,7 +64,6 @@ class LocalStream:
             return _GONE if self._closed else self._exchange(data, ready)
 
     def _exchange(self, data: memoryview, ready: set[int]) -> Exchange:
-        """Read and write the descriptors that are ready."""
         output = {fd: self._read(fd) for fd in self._open & ready}
         sent = 0
         if data and not self._stdin.closed and self._stdin.fileno() in ready:
@@ -123,5 +121,4 @@ class LocalLogin:
 
 
 def local_host(name: str = "local", patience: Patience | None = None) -> LoginHost:
-    """Return this machine as a host. Raises HostError if it lacks a program that we need."""
     return LoginHost(name, LocalLogin(), patience)

@@ -1,9 +1,8 @@
 """A Host made of a Login: shells kept open for commands, sessions for servers.
 
-Commands use an idle shell, so a second thread may use a host while a measurement runs there; mostly
-there is just one. Consecutive commands get the same shell: whatever a Perl keeps open between two
-readings (evidence.watch) is in it. After the first command with Perl of its own, such commands and
-all that runs in turn use a Perl, if the host has one.
+Consecutive commands get the same shell: whatever a Perl keeps open between two readings is in it.
+After the first command with Perl of its own, such commands and all that runs in turn use a Perl, if
+the host has one.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ class LoginHost:
     """Implements `base.Host`. Owns its Login from the start, also when opening a shell fails."""
 
     def __init__(self, name: str, login: Login, patience: Patience | None = None) -> None:
-        """Open the first shell. Raises HostError if that fails."""
         self.name = name
         self.login = login
         self.patience = patience or Patience()
@@ -111,7 +109,6 @@ class LoginHost:
             self._give_back_last(idle)
 
     def _give_back_last(self, shell: Shell) -> None:
-        """Keep a shell as the last of the idle ones."""
         self._give_back(shell, len(self._idle))
 
     def _give_back(self, shell: Shell, place: int = 0) -> None:

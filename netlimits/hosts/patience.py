@@ -1,8 +1,4 @@
-"""Time limits for reaching hosts: one value, passed from the command line to every wait.
-
-A slow host (an emulated machine, a login that asks a directory server) is still a host. So the
-limits are generous, and one number raises all of them.
-"""
+"""Time limits for reaching hosts: one value, passed from the command line to every wait."""
 
 from __future__ import annotations
 
@@ -18,10 +14,10 @@ USUAL = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """`seconds` limits each step to a host, and the time for an answer after a command's deadline.
+    """Seconds for each step to a host, and for an answer after a command's deadline.
 
-    Steps are the connection, the login, the shell, a server's start and each reconnection. Commands
-    and tools have deadlines of their own, which grow by what this exceeds the default.
+    Steps are the connection, the login, the shell, a server's start and each reconnection.
+    Deadlines of commands and tools grow by what this exceeds the default.
     """
 
     seconds: float = USUAL
@@ -32,7 +28,6 @@ class Patience:
         return max(0.0, self.seconds - USUAL)
 
     def allow(self, command: Command) -> Command:
-        """Return the command with its deadline extended by `more`."""
         return replace(command, deadline=command.deadline + self.more) if self.more else command
 
     def connecting(self, configured: float | None) -> float:

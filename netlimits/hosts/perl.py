@@ -24,7 +24,6 @@ from __future__ import annotations
 import shlex
 import struct
 from collections.abc import Sequence
-from functools import cache
 from importlib import resources
 
 from netlimits.hosts.base import KILL_GRACE
@@ -43,26 +42,21 @@ _ARGUMENTS = 4
 """Number of words before the arguments of a script: `sh -c SCRIPT NAME`."""
 
 
-@cache
-def _program() -> str:
-    return resources.files(__package__).joinpath("perl.pl").read_text(encoding="utf-8")
+_PROGRAM = resources.files(__package__).joinpath("perl.pl").read_text(encoding="utf-8")
 
 
 def preamble(nonce: str) -> str:
-    """Return the lines with which `sh` starts Perl; `sh` ends when Perl does, or if there is none.
+    """Return the lines with which `sh` starts Perl; `sh` ends when Perl does.
 
     `sh` does not exec: sshd does not report that a program was killed while another one that it
     started holds its outputs.
     """
-    perl = shlex.join(("perl", "-e", _program(), nonce[:16], nonce[16:]))
+    perl = shlex.join(("perl", "-e", _PROGRAM, nonce[:16], nonce[16:]))
     return f"{SURROUNDINGS}{perl} $$ >&3 2>&4 3>&- 4>&-; exit\n"
 
 
 def script(command: Command, nonce: str, sudo: bool = False) -> bytes:
-    """Return the request for one command, or for several in turn; through sudo if asked.
-
-    Raises InputError for a command that cannot be run.
-    """
+    """Return the request for one command, or several in turn. Raises InputError."""
     refuse_endless(command)
     words(command.argv)
     steps = command.parts if isinstance(command, InTurn) else (command,)

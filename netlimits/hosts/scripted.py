@@ -1,8 +1,4 @@
-"""A host for tests: it answers from a script and records its commands.
-
-A command that the script does not answer is an AssertionError, not an empty answer, so that a test
-states everything its subject may run.
-"""
+"""A host for tests: it answers from a script, an unknown command by AssertionError."""
 
 from __future__ import annotations
 
@@ -27,7 +23,6 @@ of the first time, the second time and so on; after its last there is none.
 def answer(
     command: Command, stdout: str = "", stderr: str = "", status: int = 0, host: str = "scripted"
 ) -> Completed:
-    """Return a Completed for `command`."""
     return Completed(host, command, status, stdout, stderr, seconds=0.001)
 
 
@@ -64,7 +59,6 @@ class ScriptedHost:
         self._times: dict[str, int] = {}
 
     def run(self, command: Command) -> Completed:
-        """Return the script's answer. Raises AssertionError if it has none."""
         self.ran.append(command)
         return self._answer(command)
 
@@ -104,7 +98,6 @@ class ScriptedHost:
 
     @property
     def lines(self) -> list[str]:
-        """The commands it ran, as command lines."""
         return [shlex.join(command.argv) for command in self.ran]
 
     def _answer(self, command: Command) -> Completed:

@@ -1,9 +1,7 @@
 """A server tied to the connection: it ends when it is stopped, or when the controller is gone.
 
 The `sh` that starts the server waits for it, while a second one reads our end of the connection.
-That end closes when the server is to stop, when the connection breaks, and when this process dies
-in any way; the reader then ends the server's process group. `drain` reads the server's output
-meanwhile, so that a server that prints much never blocks.
+When that closes, in whatever way, the reader ends the server's process group.
 """
 
 from __future__ import annotations
@@ -14,10 +12,10 @@ import time
 
 from netlimits.errors import ConnectionLost
 from netlimits.hosts.base import KILL_GRACE
-from netlimits.hosts.drain import DRAIN, LATER, SOON
 from netlimits.hosts.patience import Patience
 from netlimits.hosts.shell import SUDO, beginning, command_name, exit_status, greeting, mark, words
 from netlimits.hosts.streams import LAST, STALL, TICK, Broken, Login, Talk
+from netlimits.hosts.threads import DRAIN, LATER, SOON
 from netlimits.model import Command, Completed
 
 GONE = 255
@@ -25,10 +23,7 @@ GONE = 255
 
 
 def script(command: Command, nonce: str, *, sudo: bool = False) -> bytes:
-    """Return the compound line that starts a server and waits for it, or for our end to close.
-
-    Through sudo the process is root's and cannot be ended by us: such a command must end by itself.
-    """
+    """Return the line that starts a server and waits for it, or for our end to close."""
     argv = (*SUDO, *command.argv) if sudo else command.argv
     start = b"exec setsid " + words(argv) + b" </dev/null >&3 2>&4 3>&- 4>&- 5>&-\n} &\n"
     watch = (

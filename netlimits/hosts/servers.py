@@ -1,14 +1,8 @@
 """The tools' servers: started when a run needs them, ended with the campaign.
 
-They listen only on the data address where the tool can do that; nuttcp and nttcp cannot
-(SECURITY.md).
-
-A server that lasts for the campaign may belong to somebody else, and then stays. A server that
-lasts for one run is always ours, since another one would not end with the run.
-
-Some servers cannot use a port again while connections of the previous one are in TIME_WAIT (nttcp,
-for a minute). Such a server gets a new port at each start, the first free one below its usual port;
-if the experiment sets `port`, the start waits for that port.
+A server that lasts for the campaign may belong to somebody else, and then stays. One that cannot
+use a port again while the previous one's connections are in TIME_WAIT (nttcp) gets the first free
+port below its usual one at each start; if the experiment sets `port`, the start waits for it.
 """
 
 from __future__ import annotations
@@ -46,11 +40,7 @@ class Program(Protocol):
 
 
 class Servers:
-    """The servers of one campaign, by tool and role.
-
-    Only the thread of the run that uses a host touches that host's servers; `stop` comes after the
-    last run.
-    """
+    """The servers of one campaign, by tool and role; a host's belong to the thread of its run."""
 
     def __init__(self) -> None:
         self._running: dict[tuple[str, str], Server] = {}
@@ -65,11 +55,7 @@ class Servers:
         ends: ServerAddress,
         check: Callable[[], None] = lambda: None,
     ) -> ServerAddress:
-        """Make sure that a tool's server listens at `ends` of a host, or on a port near it.
-
-        Returns the address where it listens. Raises HostError, and whatever `check` raises to stop
-        the wait for a port.
-        """
+        """Return the address near `ends` where a tool's server listens; start it if need be."""
         key, command = (tool.name, host.name), tool.server(options, ends)
         if key in self._running and self._commands[key] != command:
             self._running.pop(key).stop()  # other options, such as other CPUs, need a new server
@@ -112,13 +98,14 @@ class Servers:
     def _free(
         self, host: Host, ends: ServerAddress, check: Callable[[], None], *, fixed: bool
     ) -> ServerAddress:
-        """Return the ends with a port that no old connection uses. Raises HostError for none."""
         ports = [ends.port] if fixed else range(ends.port, ends.port - PORTS, -1)
         waited = TIME_WAIT + host.patience.seconds
         deadline = time.monotonic() + waited
         while True:
-            taken = local_ports(must(host.run(sockets_on(ports[-1], ports[0]))))
-            free = next((port for port in ports if port not in taken), None)
+            which = f"( sport >= :{ports[-1]} and sport <= :{ports[0]} )"
+            listed = must(host.run(Command(("ss", "-Htan", which), deadline=10))).stdout
+            taken = {row.split()[3].rpartition(":")[2] for row in listed.splitlines()}
+            free = next((port for port in ports if str(port) not in taken), None)
             if free is not None:
                 return ServerAddress(ends.address, free, ends.extra)
             if time.monotonic() > deadline:
@@ -149,23 +136,8 @@ def _listens(host: Host, ends: ServerAddress, tool: Program) -> bool:
     return listens(must(host.run(command)), ends.address, ends.port)
 
 
-def sockets_on(first: int, last: int) -> Command:
-    """Return the command that lists every TCP socket on these local ports, in any state."""
-    return Command(("ss", "-Htan", f"( sport >= :{first} and sport <= :{last} )"), deadline=10)
-
-
-def local_ports(completed: Completed) -> set[int]:
-    """Return the local ports of the sockets that `ss` listed."""
-    rows = (line.split() for line in completed.stdout.splitlines())
-    ends = (row[3].rpartition(":")[2] for row in rows if len(row) > 3)
-    return {int(port) for port in ends if port.isascii() and port.isdigit()}
-
-
 def listens(completed: Completed, address: str, port: int) -> bool:
-    """Return True if something listens on `port` of `address`, or of every address.
-
-    Raises HostError if `ss` printed anything but sockets.
-    """
+    """Return True if something listens on `port` of `address`, or of every address."""
     anywhere = {"*", "0.0.0.0", "[::]", "::"}  # noqa: S104 - names of the wildcard, not a bind
     for line in completed.stdout.splitlines():
         fields = line.split()

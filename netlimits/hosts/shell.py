@@ -1,14 +1,10 @@
 """A `sh` kept open, and commands run in it: a round trip each, where a login costs 90 ms.
 
-Each command is one compound line for the shell, every word quoted, run under coreutils' `timeout`
-in a process group of its own. `timeout` enforces the deadline on the host, so a command that hangs
-ends even when the controller is gone. Both outputs are marked with a random word of that command's
-own, at the start by the process that becomes `timeout`, and at the end; the text between is the
-command's. Each mark costs a packet or two, so there are no others. Whatever the command leaves in
-its process group is killed when it ends, so that nothing of ours runs on and no late output
-reaches the next command.
-
-The shell's own complaints ("Killed") go to /dev/null; commands get the streams as 3 and 4.
+Each command is one compound line, every word quoted, run under coreutils' `timeout` in a process
+group of its own: it ends at its deadline even when the controller is gone, and whatever it leaves
+in the group is killed. Both outputs are marked with a random word, at the start and at the end; the
+text between is the command's. The shell's own complaints ("Killed") go to /dev/null; commands get
+the streams as 3 and 4.
 """
 
 from __future__ import annotations
@@ -121,10 +117,7 @@ def command_name(argv: tuple[str, ...]) -> str:
 
 
 def script(command: Command, nonce: str, sudo: bool = False) -> bytes:
-    """Return the compound line for one command, through sudo if asked.
-
-    Raises InputError for a command that cannot be run.
-    """
+    """Return the compound line for one command, through sudo if asked. Raises InputError."""
     refuse_endless(command)
     feed = b"</dev/null "
     text = b""
@@ -150,7 +143,6 @@ def script(command: Command, nonce: str, sudo: bool = False) -> bytes:
 
 
 def refuse_endless(command: Command) -> None:
-    """Raise InputError for a command without a sensible deadline."""
     if not 0 < command.deadline < 1e9:
         raise InputError(f"`{brief(command.argv)}`: a deadline of {command.deadline:g} s")
 
@@ -173,15 +165,11 @@ SH = Language(preamble, script)
 
 
 class Shell:
-    """A `sh` on a host, or another program that speaks `language`. It runs one command at a time.
-
-    `usable` is True until something goes wrong in it.
-    """
+    """A `sh`, or another program that speaks `language`; `usable` until something goes wrong."""
 
     def __init__(
         self, login: Login, name: str, patience: Patience, language: Language = SH
     ) -> None:
-        """Open it. Raises HostError."""
         self.name = name
         self.language = language
         self.usable = False
@@ -202,12 +190,10 @@ class Shell:
         self._relogin_s = 2 * (time.monotonic() - began)
 
     def run(self, command: Command) -> Completed:
-        """Run a command, as `Host.run` does. Raises HostError if sudo refuses it."""
         self.begin(command)
         return self.wait()
 
     def wait(self) -> Completed:
-        """Wait for the command that has begun and return its result."""
         try:
             while not self.reached_end(TICK):
                 pass
@@ -242,7 +228,6 @@ class Shell:
 
     @property
     def stderr(self) -> str:
-        """Standard error of the running command so far."""
         return self._running.err.text if self._running else ""
 
     def moved_since(self, began: float) -> bool:
@@ -287,10 +272,7 @@ class Shell:
             self._terminate(pid)
 
     def _terminate(self, pid: int) -> None:
-        """Send SIGTERM to a process, from a second program, and wait until it is sent.
-
-        A late signal would hit the next command, where one process runs all of them.
-        """
+        """Send SIGTERM from a second program, and wait: a late one would hit the next command."""
         killer = self._login.open(f"exec kill -TERM {pid}", STALL + self._relogin_s)
         try:
             until = time.monotonic() + KILL_GRACE + self._relogin_s
@@ -326,11 +308,7 @@ class Shell:
         return ConnectionLost(f"{command_name(command.argv)} {what}{tail}", host=self.name)
 
     def _interrupt(self) -> None:
-        """End the running command from a second program, since the shell itself is waiting.
-
-        After SIGTERM `timeout` ends its whole group, with SIGKILL after KILL_GRACE. If that fails,
-        the shell is given up, and the command ends at its deadline.
-        """
+        """End the running command from a second program; else it ends at its deadline."""
         assert self._running
         talk = self._running
         try:
@@ -387,7 +365,6 @@ def greeting(
 
 
 def exit_status(word: str) -> int | None:
-    """Return the exit status in a mark, or None."""
     number = _number(word)
     return number if number is not None and number < 256 else None
 

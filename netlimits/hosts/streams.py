@@ -1,12 +1,8 @@
 """The inner interface: a program whose three standard streams we hold, wherever it runs.
 
-A `Login` opens programs, a `Stream` is one of them. SSH channels and local pipes differ only in how
-to wait for them, so the protocol above uses a single method, `Stream.exchange`: send what fits,
-receive what came, wait no longer than allowed. Both directions and both outputs move in the same
-step, so that no full pipe blocks another.
-
-`Marked` reads one output: text between marks, which are lines that start with a random word. A
-command cannot know the word and therefore cannot print it.
+SSH channels and local pipes differ only in how to wait for them (`Stream.exchange`). `Marked` reads
+one output: text between marks, which are lines that start with a random word, so that no command
+can print one.
 """
 
 from __future__ import annotations
@@ -41,11 +37,7 @@ _LINE_LIMIT = 256
 
 
 class Exchange(NamedTuple):
-    """The result of one exchange: bytes sent, bytes received, and whether the program ended.
-
-    `exited`: the program is gone, but its last output may still arrive. `ended`: nothing more can
-    arrive.
-    """
+    """Bytes sent and received; `exited`: the program is gone, `ended`: nothing more can arrive."""
 
     sent: int
     stdout: bytes
@@ -71,14 +63,14 @@ class Login(Protocol):
     """A connection that can start programs."""
 
     def open(self, program: str, seconds: float) -> Stream:
-        """Start `program` within `seconds`; it is plain words, which every login shell reads alike.
+        """Start `program` (plain words, for every login shell) within `seconds`.
 
-        Raises ConnectionLost if there is no connection or no answer, and SessionRefused if the host
-        allows no further program.
+        Raises ConnectionLost if there is no answer, SessionRefused if no further program is
+        allowed.
         """
 
     def lost(self) -> str:
-        """Return why no program can be started any more; "" while it can."""
+        """Return why no program can be started any more, or ""."""
 
     def close(self) -> None:
         """Log out."""
@@ -103,10 +95,8 @@ class Garbled(Broken):
 class Marked:
     """An output with marks; keeps OUTPUT_LIMIT bytes between the first mark and the LAST.
 
-    `marks` has the rest of each mark's line. Text outside belongs to no command (a login shell's
-    greeting, late output of an earlier command): only its start is kept, in `before`, to explain a
-    shell that never answers. More than STRAYS bytes of it, or a mark's line without an end, make
-    the output `garbled`.
+    `marks` has the rest of each mark's line. Of text outside (a greeting, late output) only the
+    start is kept, in `before`; more than STRAYS bytes, or a mark without an end, make it `garbled`.
     """
 
     def __init__(self, nonce: str, limit: int = OUTPUT_LIMIT) -> None:
@@ -121,7 +111,6 @@ class Marked:
         self._pending = b""
 
     def feed(self, data: bytes) -> None:
-        """Process the next bytes."""
         if not data:
             return
         rest = self._pending + data
@@ -183,14 +172,10 @@ class Talk:
         self._exited = False
         self._deadline = self._latest = math.inf
 
-    def until(self, marks: int, seconds: float, stretch: float = 0.0) -> None:
-        """Continue until both outputs have so many marks.
-
-        While bytes move, `seconds` is extended step by step, by `stretch` at most. Raises Overdue
-        after that, Ended when the program is gone, Garbled when its output makes no sense.
-        """
-        self.allow(seconds, stretch)
-        while not self.reached(marks, seconds + stretch):
+    def until(self, marks: int, seconds: float) -> None:
+        """Continue until both outputs have so many marks. Raises Broken."""
+        self.allow(seconds)
+        while not self.reached(marks, seconds):
             pass
 
     def allow(self, seconds: float, stretch: float = 0.0) -> None:
@@ -211,15 +196,10 @@ class Talk:
 
     @property
     def marks(self) -> int:
-        """Number of marks on both outputs."""
         return min(len(self.out.marks), len(self.err.marks))
 
     def step(self, wait: float) -> tuple[bool, bool]:
-        """Exchange once, waiting up to `wait` and TICK seconds.
-
-        Returns whether bytes were sent, and whether any moved. Raises Ended when the program is
-        gone and nothing more comes, Garbled for senseless output.
-        """
+        """Exchange once; return whether bytes were sent, and whether any moved. Raises Broken."""
         wait = max(0.0, min(wait, LINGER / 10 if self._exited else TICK))
         began = time.monotonic()
         result = self._stream.exchange(self.unsent, wait)

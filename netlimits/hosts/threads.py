@@ -1,8 +1,6 @@
 """Work on several hosts at the same time, in threads that an interrupt need not wait for.
 
-concurrent.futures joins its threads in any case, so one host that does not answer would hold up
-Ctrl-C and the end of the process. The thread that waits here can be interrupted at any time; the
-threads that it leaves behind end when their hosts are closed.
+concurrent.futures joins its threads in any case, so one silent host would hold up Ctrl-C.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from threading import Thread, current_thread, main_thread
+from threading import Lock, Thread, current_thread, main_thread
 from typing import TypeVar
 
 A = TypeVar("A")
@@ -33,11 +31,10 @@ def at_once(
     most: int = MOST,
     leave: Callable[[], None] | None = None,
 ) -> list[B]:
-    """Return `act(item)` for each item, computed by up to `most` threads.
+    """Return `act(item)` for each item, computed by up to `most` threads; raise the first error.
 
-    After all of them the first error, in the order of the items, is raised. If the wait is
-    interrupted, `leave` cuts short the calls in progress, no further item starts, and the
-    interrupt propagates.
+    If the wait is interrupted, `leave` cuts short the calls in progress, and no further item
+    starts.
     """
     queue: SimpleQueue[tuple[A, Future[B]]] = SimpleQueue()
     futures: list[Future[B]] = []
@@ -77,3 +74,49 @@ def at_once(
                     thread.join(max(0.0, limit - time.monotonic()))
         raise
     return [future.result() for future in futures]
+
+
+SOON, LATER = 0.05, 0.25
+"""Seconds until a program is polled again: it has just printed something, or nothing."""
+
+SHARE = 0.1
+"""Maximum share of the thread's time that polling may take."""
+
+
+class Drain:
+    """Polls functions until they return None; less often while all programs are silent.
+
+    It uses a bare lock: Ctrl-C inside a `threading.Condition` may leave the condition's lock taken.
+    """
+
+    def __init__(self) -> None:
+        self._polls: list[Callable[[], float | None]] = []
+        self._lock = Lock()
+        self._works = False
+
+    def add(self, poll: Callable[[], float | None]) -> None:
+        """Call `poll`, which must not block, after as many seconds as it returns; None: never."""
+        with self._lock:
+            self._polls.append(poll)
+            idle, self._works = not self._works, True
+        if idle:
+            Thread(target=self._work, name="drain", daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                polls = [*self._polls]
+                if not polls:
+                    self._works = False
+                    return
+            began = time.monotonic()
+            pauses = {poll: poll() for poll in polls}
+            if over := [poll for poll, seconds in pauses.items() if seconds is None]:
+                with self._lock:
+                    self._polls = [poll for poll in self._polls if poll not in over]
+            pause = min((seconds for seconds in pauses.values() if seconds), default=0.0)
+            time.sleep(max(pause, (time.monotonic() - began) / SHARE))
+
+
+DRAIN = Drain()
+"""The drain of this process."""

@@ -1,8 +1,4 @@
-"""Write the files of a lab: keys, configurations, accounts, and the hosts file.
-
-A namespace has the accounts of this machine, without passwords, and `engineer`. It has its own
-sudoers file, which at first lets only root use sudo.
-"""
+"""Write the files of a lab: keys, configurations, accounts (and `engineer`), and the hosts file."""
 
 from __future__ import annotations
 
@@ -62,14 +58,12 @@ Host *
 
 
 def write_record(lab: Lab) -> None:
-    """Write the lab's record, which `read_record` reads. It reserves the lab's networks."""
     guest = asdict(lab.guest) if lab.guest else None
     record = {"name": lab.name, "index": lab.index, "hosts": lab.count, "mtu": lab.mtu}
     Folder(lab.folder).write(lab.record.name, json.dumps({**record, "guest": guest}) + "\n")
 
 
 def read_record(name: str) -> Lab | None:
-    """Return the lab of a name, None if its record is missing or damaged."""
     try:
         record = decoding.typed((LABS / name / "lab.json").read_bytes(), _Record)
     except (OSError, ValueError):
@@ -85,7 +79,6 @@ class _Record(msgspec.Struct):
 
 
 def write(lab: Lab) -> None:
-    """Create the lab's folder and everything in it except its record and the hosts file."""
     _folder(lab.folder)
     _key(lab.key, f"netlimits lab {lab.name}")
     host_keys = []
@@ -97,17 +90,16 @@ def write(lab: Lab) -> None:
         kind, key, *_ = (folder / "host_key.pub").read_text().split()
         host_keys.append(f"{lab.management(host)} {kind} {key}\n")
         if lab.guest is None:
-            _daemon(lab, host)
-            _home(folder / "home", engineer)
+            _text(folder / "authorized_keys", lab.key.with_suffix(".pub").read_text())
+            sshd = _SSHD.format(address=lab.management(host), folder=folder) + SSHD_CONFIG
+            _text(folder / "sshd_config", sshd)
+            home = folder / "home"
+            _folder(home)
+            home.chmod(0o700)
+            os.chown(home, engineer, engineer)
             _accounts(lab, host, engineer)
     _text(lab.folder / "known_hosts", "".join(host_keys))
     _text(lab.ssh_config, _ssh_config(lab))
-
-
-def _daemon(lab: Lab, host: str) -> None:
-    folder, address = lab.host_folder(host), lab.management(host)
-    _text(folder / "authorized_keys", lab.key.with_suffix(".pub").read_text())
-    _text(folder / "sshd_config", _SSHD.format(address=address, folder=folder) + SSHD_CONFIG)
 
 
 def write_hosts(lab: Lab) -> None:
@@ -164,18 +156,11 @@ def _lines(path: str) -> list[str]:
 
 
 def _engineer_id() -> int:
-    """Return a user id that is not in use on this machine."""
     taken = {user.pw_uid for user in pwd.getpwall()}
     for number in _ENGINEER_IDS:
         if number not in taken:
             return number
     raise LabError(f"no user id from {_ENGINEER_IDS[0]} to {_ENGINEER_IDS[-1]} is free")
-
-
-def _home(path: Path, owner: int) -> None:
-    _folder(path)
-    path.chmod(0o700)
-    os.chown(path, owner, owner)
 
 
 def _key(path: Path, comment: str) -> None:

@@ -1,13 +1,8 @@
 """A program that forwards frames between two taps with a rate, a delay and a loss.
 
-It is run by its path in a lab's switch and imports no module of ours. It does not enable offloads
-on its taps, so the kernel passes no segments larger than a frame, and each frame is delayed, lost
-and counted individually. Each direction consists of a queue, a transmitter and a wire:
-
-- the queue holds as much as the transmitter sends in QUEUE seconds, and drops further frames;
-- the transmitter sends at the rate, counting Ethernet headers as tc does, and at most so many
-  frames/s;
-- the wire adds the delay, and drops frames at random, or because they exceed the MTU.
+It is run by its path in a lab's switch and imports no module of ours. It enables no offloads on its
+taps, so each frame is delayed, lost and counted individually. Each direction has a queue of QUEUE
+seconds, a transmitter (at the rate, with Ethernet headers as tc counts them) and a wire.
 """
 
 from __future__ import annotations
@@ -41,10 +36,7 @@ _TURNS = 64
 
 
 class Direction:
-    """The frames from one tap to the other: `rate` in bytes/s, `packets` in frames/s.
-
-    `delay` is in seconds. A value of 0 means no limit.
-    """
+    """The frames from one tap to the other: `rate` in bytes/s, `delay` in s; 0 means no limit."""
 
     def __init__(
         self,
@@ -66,7 +58,6 @@ class Direction:
         self.flight: deque[tuple[float, bytes]] = deque()
 
     def duration(self, length: int) -> float:
-        """Return the seconds that the transmitter needs for a frame of `length` bytes."""
         return max(length * self.per_byte, self.per_frame)
 
     def take(self, frame: bytes, now: float) -> None:
@@ -94,7 +85,6 @@ class Direction:
 
 
 def carry(directions: tuple[Direction, ...]) -> None:
-    """Forward frames forever."""
     sources = [direction.source for direction in directions]
     while True:
         times = [direction.flight[0][0] for direction in directions if direction.flight]

@@ -1,15 +1,9 @@
 """Build, inspect and remove labs: test hosts on this machine, joined by two links.
 
-A lab serves to try an experiment and to test netlimits itself. Its hosts are network namespaces,
-which start at once and share this machine's kernel and CPUs, or QEMU machines, which have their own
-kernels, CPUs and NICs with offloads, queues and interrupts. All of them run on the CPUs of one
-machine, so their figures say nothing about a network. Each host has `mgmt0` for SSH and `data0` for
-experiments: no change of the data link cuts SSH.
-
-Everything that belongs to a lab carries its name, and its folder is created first and removed last.
-So `down` can remove what an `up` left that was killed at any moment, even without its record.
-Modules: layout (names and addresses); files, network, sshd, guests (building); link (shaping);
-removal; lock; programs.
+Hosts are network namespaces, which share this machine's kernel and CPUs, or QEMU machines. Each has
+`mgmt0` for SSH and `data0` for experiments. Everything that belongs to a lab carries its name, and
+its folder is created first and removed last: `down` removes what a killed `up` left, even without
+its record.
 """
 
 from __future__ import annotations
@@ -29,18 +23,7 @@ from netlimits.lab.lock import locked
 from netlimits.lab.programs import need_root
 from netlimits.lab.removal import leftovers, remove
 
-__all__ = [
-    "DEFAULT_MTU",
-    "DEFAULT_NAME",
-    "Guest",
-    "HostState",
-    "Lab",
-    "LinkState",
-    "Shape",
-    "down",
-    "find",
-]
-__all__ += ["hosts_file", "links", "names", "shape_link", "status", "up"]
+__all__ = ["Guest", "Lab", "Shape"]
 
 DEFAULT_NAME = "lab"
 DEFAULT_MTU = 8896
@@ -52,11 +35,7 @@ _MTU = (576, 65535)  # what every IPv4 host must accept, and the limit of a veth
 
 @dataclass(frozen=True, slots=True)
 class HostState:
-    """The current state of one host; `mtu` is the data link's, None if that is missing.
-
-    `kind` is `namespace`, or a machine's accelerator, number of CPUs and NIC. `sshd` is True if it
-    runs (namespace) or answers (machine). The `mtu` of a machine is the one that it was built with.
-    """
+    """The current state of one host; `kind` is `namespace`, or accelerator, CPUs and NIC."""
 
     host: str
     kind: str
@@ -69,11 +48,7 @@ class HostState:
 
 @dataclass(frozen=True, slots=True)
 class LinkState:
-    """The current state of a host's data link.
-
-    `shape` is None for a link that is not shaped. `works` is False if the forwarder of a shaped
-    link is gone. `traffic` is from the host and to it.
-    """
+    """A host's data link: its shape, if the forwarder `works`, traffic from and to the host."""
 
     host: str
     shape: Shape | None
@@ -90,10 +65,9 @@ def up(
 ) -> Lab:
     """Build a lab, of machines if `guest` is given, and wait until every host accepts a login.
 
-    Leftovers of an earlier `up` of this name are removed first; on failure and interruption
-    everything is removed again. `say` is called with a line before a one-time task that takes long.
-    Raises InputError for an invalid name, number of hosts or MTU, and LabError without root, if the
-    lab is already up, and if it cannot be built.
+    Leftovers of an earlier `up` are removed first; on failure and interruption everything is
+    removed again. `say` gets a line before a one-time task that takes long. Raises InputError,
+    LabError.
     """
     _check(name, hosts, mtu, guest)
     need_root("building a lab")
@@ -103,7 +77,11 @@ def up(
             raise LabError(f"lab {name} is already up: {existing.hosts_file}")
         try:
             remove(name, keep_folder=True)
-            _refuse_others(name)
+            for interface in network.interfaces():
+                if lab_of_interface(interface) == name:
+                    raise LabError(
+                        f"interface {interface} exists outside of a lab; choose another --name"
+                    )
             source = None
             if guest:
                 guest, source = guests.prepared(hosts, guest, say)
@@ -124,10 +102,7 @@ def up(
 
 
 def down(name: str = DEFAULT_NAME) -> bool:
-    """Remove a lab, complete or not, with every process in it; return True if there was one.
-
-    Raises InputError for an invalid name, LabError without root and if something cannot be removed.
-    """
+    """Remove a lab, complete or not, with every process in it; return True if there was one."""
     _check(name)
     need_root("taking a lab down")
     with locked(name):
@@ -135,20 +110,15 @@ def down(name: str = DEFAULT_NAME) -> bool:
 
 
 def names() -> list[str]:
-    """Return the names of all labs on this machine, complete or not."""
     return sorted(leftovers())
 
 
 def find(name: str) -> Lab | None:
-    """Return the lab of a name, None if its record is missing or damaged."""
     return files.read_record(name)
 
 
 def hosts_file(name: str | None = None) -> Path | None:
-    """Return the hosts file of a lab that is up; without `name` the default lab or the only one.
-
-    Returns None if there is none. Raises InputError if there are several and none is the default.
-    """
+    """Return the hosts file of a lab that is up: the named, the default or the only one."""
     running = [lab for lab in map(find, [name] if name else names()) if lab and _stands(lab)]
     chosen = [lab for lab in running if lab.name == DEFAULT_NAME] or running
     if len(chosen) > 1:
@@ -158,10 +128,7 @@ def hosts_file(name: str | None = None) -> Path | None:
 
 
 def status(name: str) -> tuple[HostState, ...]:
-    """Return the current state of every host of a lab.
-
-    Raises LabError without root, and for a lab that does not exist or is incomplete.
-    """
+    """Return the current state of every host of a lab. Raises LabError."""
     lab = _standing(name)
     return tuple(
         HostState(
@@ -178,10 +145,7 @@ def status(name: str) -> tuple[HostState, ...]:
 
 
 def shape_link(name: str, host: str, shape: Shape | None) -> None:
-    """Shape the link of a host, or with None undo it; `host` may be "" if there is one link.
-
-    Raises LabError without root, and if there is no such lab or no link that can be shaped.
-    """
+    """Shape the link of a host ("": the only one), or with None undo it. Raises LabError."""
     with locked(name):
         lab = _standing(name)
         host = link.chosen(lab, host)
@@ -192,7 +156,6 @@ def shape_link(name: str, host: str, shape: Shape | None) -> None:
 
 
 def links(name: str) -> tuple[LinkState, ...]:
-    """Return the current states of all data links. Raises as `status` does."""
     lab = _standing(name)
     states = []
     for host in lab.hosts:
@@ -204,7 +167,6 @@ def links(name: str) -> tuple[LinkState, ...]:
 
 
 def _standing(name: str) -> Lab:
-    """Return the lab of a name. Raises LabError without root and if it is not complete."""
     _check(name)
     need_root("looking into a lab")
     lab = find(name)
@@ -237,7 +199,6 @@ def _answers(lab: Lab, host: str) -> bool:
 
 
 def _check(name: str, hosts: int = 2, mtu: int = DEFAULT_MTU, guest: Guest | None = None) -> None:
-    """Raise InputError for an invalid name, number of hosts or MTU."""
     if not _NAME.fullmatch(name):
         raise InputError(
             f"lab {name!r}: a lab's name has 1 to 9 of a-z, 0-9 and -, starts with a letter "
@@ -252,7 +213,6 @@ def _check(name: str, hosts: int = 2, mtu: int = DEFAULT_MTU, guest: Guest | Non
 
 
 def _finished(lab: Lab) -> bool:
-    """Return True if its `up` completed, which writes the hosts file last."""
     return lab.hosts_file.is_file()
 
 
@@ -262,19 +222,11 @@ def _stands(lab: Lab) -> bool:
 
 
 def _healthy(lab: Lab) -> bool:
-    """Return True if a lab exists and all its hosts run."""
     return (
         _stands(lab)
         and lab.bridge in network.interfaces()
         and all((qemu if lab.guest else sshd).alive(lab, host) for host in lab.hosts)
     )
-
-
-def _refuse_others(name: str) -> None:
-    """Raise LabError for an existing interface that has the name of one of ours."""
-    for interface in network.interfaces():
-        if lab_of_interface(interface) == name:
-            raise LabError(f"interface {interface} exists outside of a lab; choose another --name")
 
 
 def _free_index() -> int:

@@ -1,8 +1,7 @@
 """Names and addresses of a lab, which follow from its name, index and number of hosts.
 
-Addresses are from 198.18.0.0/15, reserved for benchmarks (RFC 2544, section C.2.2):
-198.18.INDEX.0/24 for management, 198.19.INDEX.0/24 for data. A lab's name has at most 9 characters
-because an interface name has at most 15.
+Addresses are from 198.18.0.0/15, reserved for benchmarks (RFC 2544, section C.2.2). A lab's name
+has at most 9 characters because an interface name has at most 15.
 """
 
 from __future__ import annotations
@@ -54,16 +53,13 @@ Subsystem sftp internal-sftp
 
 @dataclass(frozen=True, slots=True)
 class Guest:
-    """The configuration of a lab's machines; `memory` in MiB, `nodes` of NUMA.
-
-    Memory 0 and accelerator "" mean that they are still to be chosen.
-    """
+    """The configuration of a lab's machines; memory (MiB) 0 and accelerator "" are chosen later."""
 
     cpus: int = 1
     memory: int = 0
     nic: str = "virtio"
     accelerator: str = ""
-    nodes: int = 1
+    nodes: int = 1  # of NUMA
 
     @property
     def queues(self) -> int:
@@ -73,10 +69,7 @@ class Guest:
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """A lab: `index` selects its networks, `mtu` is the data link's in bytes.
-
-    `guest` configures its machines; None means that its hosts are namespaces.
-    """
+    """A lab: `index` selects its networks; hosts are namespaces without a `guest`."""
 
     name: str
     index: int
@@ -86,12 +79,10 @@ class Lab:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The hosts' names: sender, receiver, host3, host4 and so on."""
         return ("sender", "receiver", *(f"host{n}" for n in range(3, self.count + 1)))
 
     @property
     def folder(self) -> Path:
-        """The folder of all files of the lab, including its keys."""
         return LABS / self.name
 
     @property
@@ -105,22 +96,18 @@ class Lab:
 
     @property
     def ssh_config(self) -> Path:
-        """OpenSSH's configuration for logins: `ssh -F FILE nl-LAB-HOST`."""
         return self.folder / "ssh_config"
 
     @property
     def key(self) -> Path:
-        """The private key that every host accepts."""
         return self.folder / "key"
 
     @property
     def bridge(self) -> str:
-        """The management bridge, on this machine."""
         return f"nl-{self.name}"
 
     @property
     def gateway(self) -> str:
-        """The address of this machine on the management link."""
         return f"198.18.{self.index}.254"
 
     @property
@@ -130,14 +117,12 @@ class Lab:
 
     @property
     def spaces(self) -> tuple[str, ...]:
-        """All network namespaces of the lab."""
         if self.guest:
             return (self.switch,)
         hosts = tuple(self.namespace(host) for host in self.hosts)
         return (*hosts, self.switch) if self.count > 2 else hosts
 
     def number(self, host: str) -> int:
-        """Return the host's number, from 1."""
         return self.hosts.index(host) + 1
 
     def namespace(self, host: str) -> str:
@@ -157,7 +142,7 @@ class Lab:
         return f"mgmt{self.number(host)}"
 
     def data_port(self, host: str) -> str:
-        """Return the interface in the switch that leads to the host's `data0`."""
+        """Return the switch's port to the host's `data0`."""
         return f"port{self.number(host)}"
 
     def link_address(self, host: str, link: int) -> str:
@@ -165,11 +150,9 @@ class Lab:
         return f"02:4e:4c:{self.index:02x}:{link:02x}:{self.number(host):02x}"
 
     def management(self, host: str) -> str:
-        """Return the address of the host's sshd."""
         return f"198.18.{self.index}.{self.number(host)}"
 
     def data(self, host: str) -> str:
-        """Return the address that experiments send to."""
         return f"198.19.{self.index}.{self.number(host)}"
 
     def host_folder(self, host: str) -> Path:
@@ -180,7 +163,6 @@ class Lab:
         return NAMESPACE_FILES / self.namespace(host)
 
     def etc_hosts(self, host: str) -> list[str]:
-        """Return the lines of the host's /etc/hosts."""
         return [
             "127.0.0.1 localhost",
             f"127.0.1.1 {self.namespace(host)}",

@@ -1,8 +1,7 @@
 """Shape a host's data link outside of the host: a rate, a delay, a loss, or an MTU.
 
-A host's port belongs to the switch's bridge. To shape the link, the port is moved to a new bridge,
-and a forwarder carries frames between that and the switch. To undo it, the port is moved back, so a
-link that is not shaped costs nothing.
+The host's port is moved to a new bridge, and a forwarder carries frames between that and the
+switch: a link that is not shaped costs nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from pathlib import Path
 from netlimits.errors import InputError, LabError
 from netlimits.lab import forwarder
 from netlimits.lab.layout import DATA_BRIDGE, Lab
-from netlimits.lab.network import batch, listed_links, quiet
+from netlimits.lab.network import batch, listed, raised
 from netlimits.lab.programs import output, running
 from netlimits.model import decoding
 
@@ -35,8 +34,8 @@ _DEADLINE = 20.0
 class Shape:
     """The properties of a link in each direction; 0 means no limit.
 
-    `rate` in bit/s of Ethernet frames, `delay` in seconds, `loss` from 0 to 1, `mtu` in bytes,
-    `packets` in frames/s of any size.
+    `rate` in bit/s of Ethernet frames, `delay` in seconds, `loss` from 0 to 1, `packets` in
+    frames/s.
     """
 
     rate: int = 0
@@ -46,7 +45,6 @@ class Shape:
     packets: int = 0
 
     def check(self) -> None:
-        """Raise InputError for values out of range."""
         if self.rate and not _RATE[0] <= self.rate <= _RATE[1]:
             raise InputError(f"rate of {self.rate} bit/s: a link has 8kbit to 100gbit")
         if not _DELAY[0] <= self.delay <= _DELAY[1]:
@@ -70,10 +68,7 @@ class Traffic:
 
 
 def chosen(lab: Lab, host: str) -> str:
-    """Return the host whose link to shape: `host`, else the first of two hosts.
-
-    Raises InputError if there are several links, LabError if links cannot be shaped.
-    """
+    """Return the host whose link to shape: `host`, else the first of two. Raises LabError."""
     if lab.guest is None and lab.count == 2:
         raise LabError(
             f"lab {lab.name} has two namespaces, joined by a pair of interfaces without a link "
@@ -85,7 +80,6 @@ def chosen(lab: Lab, host: str) -> str:
 
 
 def shaped(lab: Lab, host: str, shape: Shape) -> None:
-    """Replace the shape of the host's link. Raises LabError."""
     shape.check()
     clear(lab, host)
     _record(lab, host).write_text(json.dumps(asdict(shape)) + "\n")
@@ -99,10 +93,7 @@ def shaped(lab: Lab, host: str, shape: Shape) -> None:
 
 
 def clear(lab: Lab, host: str) -> bool:
-    """Remove the shape of the host's link, whatever its state; return True if it had one.
-
-    Raises LabError if its process or an interface of it cannot be removed.
-    """
+    """Remove the shape of the host's link, if any. Raises LabError."""
     record = _record(lab, host)
     if not record.exists():
         return False
@@ -116,7 +107,8 @@ def clear(lab: Lab, host: str) -> bool:
         time.sleep(0.01)
     for link in (*_taps(lab, host), _bridge(lab, host)):
         output("ip", "-n", lab.switch, "link", "delete", link, may_fail=True)
-    left = _links(lab) & {*_taps(lab, host), _bridge(lab, host)}
+    links = {link["ifname"] for link in listed("-n", lab.switch, "link", "show")}
+    left = links & {*_taps(lab, host), _bridge(lab, host)}
     if left:
         raise LabError(f"{host}: {', '.join(sorted(left))} of its link cannot be removed")
     _pid_file(lab, host).unlink(missing_ok=True)
@@ -125,7 +117,6 @@ def clear(lab: Lab, host: str) -> bool:
 
 
 def shape(lab: Lab, host: str) -> Shape | None:
-    """Return the shape of the host's link, None without one. Raises LabError if damaged."""
     record = _record(lab, host)
     try:
         return decoding.typed(record.read_bytes(), Shape)
@@ -138,41 +129,33 @@ def shape(lab: Lab, host: str) -> Shape | None:
 
 
 def works(lab: Lab, host: str) -> bool:
-    """Return True if the forwarder of a shaped link runs."""
     return running(_pid_file(lab, host), lab.switch) is not None
 
 
 def traffic(lab: Lab, host: str) -> tuple[Traffic, Traffic]:
-    """Return the frames of a shaped link from the host and to it.
-
-    Raises LabError if `ip` shows no counters.
-    """
-    shown = listed_links(output("ip", "-n", lab.switch, "-s", "-j", "link", "show"))
-    counters = {link.ifname: link.stats64 for link in shown}
-    near, far = (counters.get(tap) for tap in _taps(lab, host))
-    if near is None or far is None:
-        raise LabError(f"{host}: `ip -s -j link` shows no counters of its link's taps")
+    """Return the frames of a shaped link from the host and to it. Raises LabError."""
+    shown = listed("-n", lab.switch, "-s", "link", "show")
+    counters = {link["ifname"]: link["stats64"] for link in shown}
+    near, far = (counters[tap] for tap in _taps(lab, host))
     # the forwarder receives what the switch transmits on a tap
     return (
-        Traffic(near.tx.packets, far.rx.packets),
-        Traffic(far.tx.packets, near.rx.packets),
+        Traffic(near["tx"]["packets"], far["rx"]["packets"]),
+        Traffic(far["tx"]["packets"], near["rx"]["packets"]),
     )
 
 
 def _insertion(lab: Lab, host: str) -> list[str]:
-    """Return `ip` commands for the port's new bridge, and for the taps on it and on the switch."""
     near, far = _taps(lab, host)
     bridge = _bridge(lab, host)
     mtu = min(max(lab.mtu, 9000), _MTU[1])
-    lines = [f"link add {bridge} mtu {mtu} type bridge", *quiet(bridge)]
+    lines = [f"link add {bridge} mtu {mtu} type bridge"]
     for tap, master in ((near, bridge), (far, DATA_BRIDGE)):
         lines += [
             f"tuntap add dev {tap} mode tap",
             f"link set {tap} mtu {mtu} master {master}",
-            *quiet(tap),
-            f"link set {tap} up",
+            *raised(tap),
         ]
-    return [*lines, f"link set {bridge} up"]
+    return [*lines, *raised(bridge)]
 
 
 def _start(lab: Lab, host: str, shape: Shape) -> None:
@@ -198,17 +181,11 @@ def _start(lab: Lab, host: str, shape: Shape) -> None:
 
 
 def _taps(lab: Lab, host: str) -> tuple[str, str]:
-    """Return the taps on the host's side and on the switch's side."""
     return f"near{lab.number(host)}", f"far{lab.number(host)}"
 
 
 def _bridge(lab: Lab, host: str) -> str:
     return f"link{lab.number(host)}"
-
-
-def _links(lab: Lab) -> set[str]:
-    shown = output("ip", "-n", lab.switch, "-j", "link", "show")
-    return {link.ifname for link in listed_links(shown)}
 
 
 def _record(lab: Lab, host: str) -> Path:

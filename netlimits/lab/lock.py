@@ -19,10 +19,7 @@ _LAB_PATIENCE = 600.0
 
 @contextmanager
 def locked(name: str = "") -> Iterator[None]:
-    """Hold the lock of a lab, or without `name` the common lock. Raises LabError after a timeout.
-
-    Folders are created if necessary, and removed if empty.
-    """
+    """Hold the lock of a lab, or the common lock. Raises LabError after a timeout."""
     folder = LABS / name
     descriptor = _held(folder, name)
     try:

@@ -1,20 +1,16 @@
 """Build the links of a lab with iproute2.
 
-Management is a bridge on this machine with a port for each host. Data never crosses this machine's
-own network: two hosts are the ends of one veth pair, more are joined by a bridge in a separate
-namespace. MAC addresses follow from the lab's index, so a rebuilt lab has the same ones. Interfaces
+Data never crosses this machine's own network. MAC addresses follow from the lab's index. Interfaces
 have no IPv6 addresses of their own, so idle links carry no packets.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import json
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
-import msgspec
-
-from netlimits.errors import LabError
 from netlimits.lab.layout import (
     DATA,
     DATA_BRIDGE,
@@ -25,55 +21,17 @@ from netlimits.lab.layout import (
     Lab,
 )
 from netlimits.lab.programs import output
-from netlimits.model import decoding
 
 _IPV6 = Path("/proc/sys/net/ipv6")
 
-Listing = TypeVar("Listing")
 
-
-class ListedCount(msgspec.Struct):
-    packets: int
-
-
-class ListedCounters(msgspec.Struct):
-    rx: ListedCount
-    tx: ListedCount
-
-
-class ListedAddress(msgspec.Struct):
-    local: str
-
-
-class ListedLink(msgspec.Struct):
-    """An interface in the output of `ip -j link` or `ip -j address`."""
-
-    ifname: str
-    mtu: int = 0
-    stats64: ListedCounters | None = None
-    addr_info: tuple[ListedAddress, ...] = ()
-
-
-class ListedRoute(msgspec.Struct):
-    """A route in the output of `ip -j route`."""
-
-    dst: str = "default"
-
-
-def listed_links(printed: str) -> list[ListedLink]:
-    """Parse the output of `ip -j link` or `ip -j address`. Raises LabError."""
-    return _listed(printed, list[ListedLink])
-
-
-def _listed(printed: str, kind: type[list[Listing]]) -> list[Listing]:
-    try:
-        return decoding.typed(printed or "[]", kind)
-    except ValueError as error:
-        raise LabError(f"the output of `ip -j` is not understood: {error}") from None
+def listed(*argv: str, may_fail: bool = False) -> list[dict[str, Any]]:
+    """Return what `ip -j ARGV` prints."""
+    rows: list[dict[str, Any]] = json.loads(output("ip", "-j", *argv, may_fail=may_fail) or "[]")
+    return rows
 
 
 def build(lab: Lab) -> None:
-    """Create namespaces, links and addresses, all up. Raises LabError."""
     switched = lab.count > 2
     for space in lab.spaces:
         output("ip", "netns", "add", space)
@@ -87,42 +45,34 @@ def build(lab: Lab) -> None:
 
 
 def data_mtu(lab: Lab, host: str) -> int | None:
-    """Return the MTU of the host's data link in bytes, None if there is no such link."""
-    printed = output("ip", "-n", lab.namespace(host), "-j", "link", "show", DATA, may_fail=True)
-    return next((link.mtu for link in listed_links(printed)), None)
+    links = listed("-n", lab.namespace(host), "link", "show", DATA, may_fail=True)
+    return next((link["mtu"] for link in links), None)
 
 
 def namespaces() -> list[str]:
-    """Return the named network namespaces of this machine, including incomplete ones."""
     return sorted(path.name for path in NAMESPACES.glob("*"))
 
 
 def interfaces() -> list[str]:
-    """Return the interfaces of this machine's own network."""
     return sorted(path.name for path in Path("/sys/class/net").iterdir())
 
 
 def known_networks() -> list[ipaddress.IPv4Network]:
-    """Return the networks of this machine's addresses and routes, up to the size of a /24.
-
-    A wider route, such as a VPN's to all of 198.18.0.0/15, does not conflict with a narrower one.
-    """
+    """Return this machine's networks up to the size of a /24: wider routes do not conflict."""
     networks = []
-    for link in listed_links(output("ip", "-j", "-4", "address")):
-        networks += [ipaddress.ip_network(address.local) for address in link.addr_info]
-    routes = output("ip", "-j", "-4", "route", "show", "table", "all")
-    for route in _listed(routes, list[ListedRoute]):
-        if route.dst != "default":
-            networks.append(ipaddress.ip_network(route.dst, strict=False))
+    for link in listed("-4", "address"):
+        networks += [ipaddress.ip_network(a["local"]) for a in link.get("addr_info", ())]
+    for route in listed("-4", "route", "show", "table", "all"):
+        if route["dst"] != "default":
+            networks.append(ipaddress.ip_network(route["dst"], strict=False))
     return [n for n in networks if isinstance(n, ipaddress.IPv4Network) and n.prefixlen >= 24]
 
 
 def _management(lab: Lab) -> list[str]:
     lines = [
         f"link add {lab.bridge} type bridge",
-        *quiet(lab.bridge),
         f"address add {lab.gateway}/24 dev {lab.bridge}",
-        f"link set {lab.bridge} up",
+        *raised(lab.bridge),
     ]
     for host in lab.hosts:
         port = lab.port(host)
@@ -130,14 +80,12 @@ def _management(lab: Lab) -> list[str]:
             f"link add {port} type veth peer name {MANAGEMENT} "
             f"address {lab.link_address(host, MANAGEMENT_LINK)} netns {lab.namespace(host)}",
             f"link set {port} master {lab.bridge}",
-            *quiet(port),
-            f"link set {port} up",
+            *raised(port),
         ]
     return lines
 
 
 def _pair(lab: Lab) -> list[str]:
-    """Return `ip` commands for the data link of two hosts, for the first host."""
     near, far = lab.hosts
     return [
         f"link add {DATA} mtu {lab.mtu} address {lab.link_address(near, DATA_LINK)} type veth "
@@ -147,7 +95,6 @@ def _pair(lab: Lab) -> list[str]:
 
 
 def _switch(lab: Lab) -> list[str]:
-    """Return `ip` commands for the data links' bridge and its ports, for the switch."""
     lines = [f"link add {DATA_BRIDGE} mtu {lab.mtu} type bridge"]
     for host in lab.hosts:
         port = lab.data_port(host)
@@ -155,30 +102,27 @@ def _switch(lab: Lab) -> list[str]:
             f"link add {port} mtu {lab.mtu} type veth peer name {DATA} mtu {lab.mtu} "
             f"address {lab.link_address(host, DATA_LINK)} netns {lab.namespace(host)}",
             f"link set {port} master {DATA_BRIDGE}",
-            *quiet(port),
-            f"link set {port} up",
+            *raised(port),
         ]
-    return [*lines, *quiet(DATA_BRIDGE), f"link set {DATA_BRIDGE} up"]
+    return [*lines, *raised(DATA_BRIDGE)]
 
 
 def _addresses(lab: Lab, host: str) -> list[str]:
-    """Return `ip` commands for a host's interfaces, for the host."""
     lines = ["link set lo up"]
     for interface, address in ((MANAGEMENT, lab.management(host)), (DATA, lab.data(host))):
         lines += [
-            *quiet(interface),
             f"address add {address}/24 dev {interface}",
-            f"link set {interface} up",
+            *raised(interface),
         ]
     return lines
 
 
-def quiet(interface: str) -> list[str]:
-    """Return `ip` commands that prevent a link-local address; none if the kernel has no IPv6."""
-    return [f"link set {interface} addrgenmode none"] if _IPV6.exists() else []
+def raised(interface: str) -> list[str]:
+    """Return `ip` commands that bring up an interface, without an IPv6 address of its own."""
+    quiet = [f"link set {interface} addrgenmode none"] if _IPV6.exists() else []
+    return [*quiet, f"link set {interface} up"]
 
 
 def batch(lines: list[str], space: str = "") -> None:
-    """Run commands in one `ip`, in a namespace if `space` is given."""
     where = ("-n", space) if space else ()
     output("ip", *where, "-batch", "-", stdin="\n".join(lines) + "\n")

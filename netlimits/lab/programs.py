@@ -16,23 +16,13 @@ _PACKAGES = {
     "ssh": "openssh-client",
     "ssh-keygen": "openssh-client",
     "unshare": "util-linux",
-    "mount": "mount",
-    "nice": "coreutils",
     "qemu-system-x86_64": "qemu-system-x86",
     "mksquashfs": "squashfs-tools",
     "busybox": "busybox-static",
     "depmod": "kmod",
     "modprobe": "kmod",
-    "apt-get": "apt",
-    "apt-cache": "apt",
-    "dpkg-deb": "dpkg",
-    "dpkg-query": "dpkg",
-    "sh": "dash",
-    "ldd": "libc-bin",
-    "setpriv": "util-linux",
-    "zstd": "zstd",
 }
-"""Program -> its Debian package."""
+"""Program -> its Debian package, where that has another name."""
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """A user's PATH may lack the sbin folders, also under sudo."""
@@ -41,7 +31,6 @@ _DEADLINE = 20.0
 
 
 def need_root(doing: str) -> None:
-    """Raise LabError unless we are root, outside of a lab's host."""
     if os.geteuid() != 0:
         raise LabError(f"{doing} needs root; run it again with sudo")
     if IN_A_LAB.exists():
@@ -49,20 +38,14 @@ def need_root(doing: str) -> None:
 
 
 def program(name: str) -> str:
-    """Return the program's path. Raises LabError, which names its package."""
-    path = shutil.which(name, path=PATH)
-    if path is None:
-        raise LabError(
-            f"{name} is not installed; on Debian and Ubuntu: apt install {_PACKAGES[name]}"
-        )
-    return path
+    need(name)
+    return shutil.which(name, path=PATH) or name
 
 
 def need(*names: str) -> None:
-    """Raise LabError with the packages of all missing programs."""
     missing = [name for name in names if shutil.which(name, path=PATH) is None]
     if missing:
-        packages = " ".join(sorted({_PACKAGES[name] for name in missing}))
+        packages = " ".join(sorted({_PACKAGES.get(name, name) for name in missing}))
         raise LabError(
             f"not installed: {', '.join(missing)}; on Debian and Ubuntu: apt install {packages}"
         )
@@ -75,11 +58,10 @@ def output(
     deadline: float = _DEADLINE,
     label: str = "",
 ) -> str:
-    """Run a program and return its output. Raises LabError with its error output.
+    """Run a program and return its output. Raises LabError; `label` replaces a long command.
 
-    `label` replaces a long command in the error. The program inherits the lock, so no other command
-    touches the lab before it has ended, even if we are killed. It runs in a new session, so that
-    only we receive Ctrl-C.
+    The program inherits the lock, so no other command touches the lab before it has ended, even if
+    we are killed. It runs in a new session, so that only we receive Ctrl-C.
     """
     command = [program(argv[0]), *argv[1:]]
     name = label or f"`{' '.join(argv)}`"

@@ -1,8 +1,4 @@
-"""Remove a lab, complete or not, by its name.
-
-Processes are ended first; then the links on this machine, the namespaces and their files in /etc
-are removed, and the lab's folder last: an interrupted removal can be repeated.
-"""
+"""Remove a lab, complete or not, by its name; its folder goes last, so it can be repeated."""
 
 from __future__ import annotations
 
@@ -24,7 +20,6 @@ _DEADLINE = 60.0
 
 
 def leftovers() -> set[str]:
-    """Return the names of all labs of which anything exists."""
     names = {lab_of_namespace(space) for space in namespaces()}
     names |= {lab_of_namespace(folder.name) for folder in _entries(NAMESPACE_FILES)}
     names |= {folder.name for folder in _entries(LABS)}
@@ -32,10 +27,7 @@ def leftovers() -> set[str]:
 
 
 def remove(name: str, keep_folder: bool = False) -> bool:
-    """Remove everything of a lab; return True if there was anything. Raises LabError.
-
-    `keep_folder` keeps the lab's folder, empty, for the holder of its lock.
-    """
+    """Remove everything of a lab (`keep_folder`: empty it); return True if there was anything."""
     spaces = [space for space in namespaces() if lab_of_namespace(space) == name]
     folders = [LABS / name]
     folders += [f for f in _entries(NAMESPACE_FILES) if lab_of_namespace(f.name) == name]
@@ -92,5 +84,4 @@ def _end_processes(spaces: Iterable[str]) -> None:
 
 
 def _processes(space: str) -> list[int]:
-    """Return the processes in a namespace, none if the namespace is incomplete."""
     return [int(pid) for pid in output("ip", "netns", "pids", space, may_fail=True).split()]

@@ -1,7 +1,6 @@
 """Start an sshd for each namespace.
 
-`ip netns exec` runs a process in a new mount namespace. There we mount a private /run: sshd needs
-/run/sshd, and hosts keep their notes under /run, which must not be this machine's. Start-up files
+It gets a private /run: sshd needs /run/sshd, and hosts keep their notes under /run. Start-up files
 of root's shell are masked, since they would use CPU time during measurements.
 """
 
@@ -41,14 +40,12 @@ exec "$@"
 
 
 def start(lab: Lab) -> None:
-    """Start every host's sshd and wait until it accepts a login. Raises LabError with its log."""
     daemon = program("sshd")
     with ThreadPoolExecutor(min(lab.count, AT_ONCE)) as pool:
         list(pool.map(lambda host: _start(lab, host, daemon), lab.hosts))
 
 
 def alive(lab: Lab, host: str) -> bool:
-    """Return True if the host's sshd runs in the host's namespace."""
     return running(lab.host_folder(host) / "sshd.pid", lab.namespace(host)) is not None
 
 
@@ -74,10 +71,7 @@ def ssh(lab: Lab, host: str) -> tuple[str, ...]:
 
 
 def speaks(address: str, patience: float = 1.0) -> bool:
-    """Return True if an SSH server answers at the address within `patience` seconds.
-
-    Use a long timeout for repeated calls: a slow host starts a process for each connection.
-    """
+    """Return True if an SSH server answers within `patience` seconds."""
     try:
         with socket.create_connection((address, 22), max(1.0, patience)) as sock:
             sock.settimeout(patience)

@@ -1,12 +1,9 @@
 """Settings on real hosts: the original state is recorded before any change.
 
-`Changes` is the only class that changes a host. It reads a setting before it writes it, records the
-original state (`UndoLog`) before the first write, reads back after every write, and restores all in
-reverse order. The same code restores the states in a killed campaign's journal.
-
-The state read back after one change is the basis of the next one, which saves a round trip. If
-somebody else changed the setting meanwhile, the reading after the change shows it, and the setting
-is read and changed again. A setting that seems to need no change is read in any case.
+`Changes` is the only class that changes a host: it records the original state before the first
+write, reads back after every write, and restores all in reverse order. The state read back after
+one change is the basis of the next one, which saves a round trip; a reading that shows another
+user's change starts the change again.
 """
 
 from __future__ import annotations
@@ -35,12 +32,10 @@ from netlimits.settings import setting as setting_of
 class Changes:
     """The changes made on hosts, and how to undo them.
 
-    `host` returns the host of a role, reconnecting if need be; `log` records the changes.
-    `originals` were recorded by an earlier process: they must pass `states.fault`. If they are not
-    `ours`, another user recorded them: then only what settings can have made is restored.
-
-    The state of one place belongs to the thread that has its host. `changed` and `restore` go
-    through all places: one thread calls them while no run is in progress.
+    `originals` were recorded by an earlier process and must pass `states.fault`; if they are not
+    `ours`, only what settings can have made is restored, and nothing of notes (`noted`) that no
+    setting can have removed. The state of one place belongs to the thread that has its host;
+    `changed` and `restore` are called while no run is in progress.
     """
 
     def __init__(
@@ -50,6 +45,7 @@ class Changes:
         originals: tuple[Original, ...] = (),
         *,
         ours: bool = True,
+        noted: bool = False,
     ) -> None:
         self._host = host
         self._log = log
@@ -57,6 +53,7 @@ class Changes:
         self._seen: dict[tuple[str, str, str], State] = {}
         self._handed = frozenset(self._originals)
         self._foreign = frozenset() if ours else self._handed
+        self._noted = noted
         self._durable: dict[tuple[str, str, str], frozenset[str]] = {}
         self._read_back: dict[tuple[str, str, str], tuple[Command, State]] = {}
 
@@ -72,11 +69,7 @@ class Changes:
             self._seen[place] = current(self._host(role), name, interface, wanted)
 
     def reach(self, role: str, interface: str, name: str, wanted: Any) -> State:
-        """Bring a setting to `wanted` and return the state that was read back.
-
-        Writes nothing if the last reading equals it already. Raises SettingError if the host
-        refuses.
-        """
+        """Bring a setting to `wanted` and return the state read back. Raises SettingError."""
         setting, place = setting_of(name), (role, interface, name)
         read = setting.read(interface, wanted)
         if known := self._known(place, wanted):
@@ -101,10 +94,9 @@ class Changes:
     def begin(
         self, role: str, interface: str, name: str, wanted: Any
     ) -> Callable[[], State] | None:
-        """Start what `reach` does, if the last reading determines the change; else return None.
+        """Start what `reach` does if the last reading determines one command; else return None.
 
-        So several hosts can change at the same time. Call the returned function: it waits, as
-        `reach` does. Several commands, or one that needs sudo, are not started here.
+        So several hosts can change at the same time. The returned function waits.
         """
         place = (role, interface, name)
         known = self._known(place, wanted)
@@ -130,7 +122,6 @@ class Changes:
     def _begin_known(
         self, place: tuple[str, str, str], wanted: Any, known: tuple[Command, ...]
     ) -> Callable[[], State]:
-        """Start a known change; the returned function waits, as `reach` does."""
         setting = setting_of(place[2])
         read, _ = self._read_back.pop(place)
         changed = self._begin_change(*place, known, wanted)
@@ -155,11 +146,7 @@ class Changes:
         linger: bool = True,
         guarded: bool = True,
     ) -> Callable[[], tuple[Changed, State]]:
-        """Start commands that change a setting; only while it is `guarded`, unless they restore it.
-
-        Call the returned function: it waits for their output and the state after them. It raises
-        SettingError if the link should be up again after them and is not.
-        """
+        """Start a change; the returned function waits, also until the link is up again."""
         setting = setting_of(name)
         for other in MADE_ANEW.get(name, ()):
             self._read_back.pop((role, interface, other), None)
@@ -188,10 +175,7 @@ class Changes:
         return (*waits, setting_of(name).read(interface, about))
 
     def restore_for_now(self, place: tuple[str, str, str]) -> None:
-        """Restore a setting for now; `restore` still handles it in the end.
-
-        Does nothing if it was never changed. Raises SettingError if the host refuses.
-        """
+        """Restore a setting until the next change; `restore` still handles it in the end."""
         original = self._originals.get(place)
         self._read_back.pop(place, None)
         if original and (problem := self._restore_one(original, linger=True)):
@@ -202,10 +186,7 @@ class Changes:
             )
 
     def _remember(self, original: Original) -> None:
-        """Record the original state if it is new; of each part the first state counts.
-
-        A partly recorded state is restored too, which removes the record.
-        """
+        """Record the original state if it is new; of each part the first state counts."""
         earlier = self._originals.get(original.place)
         if earlier:
             original = replace(original, state={**original.state, **earlier.state})
@@ -215,12 +196,10 @@ class Changes:
             self._durable[original.place] = frozenset(original.state)
 
     def restore(self) -> None:
-        """Restore all changes, last one first, and verify each leaf.
+        """Restore and verify all changes, last one first; try failures again after the others.
 
-        A failure does not stop the others, and is tried once more after them: IPv6, and a route
-        with it, returns only once the MTU has. Raises RestoreError with what is left and the
-        commands that restore it by hand; ArchiveError if all is restored but the journal could not
-        record it.
+        Raises RestoreError with the commands that restore the rest by hand; ArchiveError if all is
+        restored and the journal could not record it.
         """
         every = self.changed
         problems, unwritten = self._restore_each(restore_order(every))
@@ -263,10 +242,7 @@ class Changes:
         return problems, unwritten
 
     def _try_to_restore(self, original: Original) -> str:
-        """Return why an original is not restored; "" if it is, and that is recorded.
-
-        Raises ArchiveError if it is, and the journal could not record it: `resume` will.
-        """
+        """Return why an original is not restored, or "". Raises ArchiveError for the record."""
         try:
             self._log.begin_restore(original)
             problem = self._restore_one(original)
@@ -294,10 +270,7 @@ class Changes:
         self._durable.pop(original.place, None)
 
     def _restore_one(self, original: Original, linger: bool = False) -> str:
-        """Return what still differs, with the commands to fix it, or "".
-
-        With `linger`, wait until the link is up again, for the measurement that follows.
-        """
+        """Return what still differs, with the commands to fix it, or ""."""
         if original.place in self._handed and (
             fault := states.fault(original.setting, original.state)
         ):
@@ -310,7 +283,7 @@ class Changes:
         commands: tuple[Any, ...] = ()
         state = current(host, original.setting, original.interface, original.state)
         for _ in range(2):  # a feature that another one blocked needs a second attempt
-            if foreign and (why := notes.beyond(original, state)):
+            if (foreign or self._noted) and (why := notes.beyond(original, state)):
                 return why
             if not (commands := setting.undo(original.interface, target, state)):
                 break
@@ -329,7 +302,6 @@ class Changes:
 
 
 def _by_hand(problem: str, commands: Iterable[Command]) -> str:
-    """Return the problem with the commands that fix it by hand, if any can be typed."""
     by_hand = typed(commands)
     return f"{problem}; by hand: {by_hand}" if by_hand else problem
 

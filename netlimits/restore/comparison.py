@@ -1,14 +1,9 @@
 """A host's whole network state, compared before the first change and after the last restore.
 
-Each setting restores its own state; this comparison finds the rest. The first reading stays in
-`state/ROLE.json` of the results folder until it is compared, so `netlimits restore RESULTS`
-compares too after the campaign was killed. A difference that the campaign's settings can have
-caused (`side_effects` has the rule) is restored if there is a command for it (`undo_commands`);
-what remains of those is an error. Other users caused every other difference: it is reported and
-left.
-
-Such an error does not keep a host claimed: its settings are restored, so notes, guard and claim go.
-The first reading stays, and `restore` compares again until all is restored or forgotten.
+Settings restore their own states; this finds the rest. The first reading stays in `state/ROLE.json`
+of the results until it is compared. Differences that the campaign can have caused (`side_effects`)
+are restored (`undo_commands`) or an error, which keeps no host claimed; all others are only
+reported.
 """
 
 from __future__ import annotations
@@ -50,8 +45,8 @@ Sets = Mapping[str, Collection[str]]
 def sets_of(experiment: Experiment, roles: Collection[str]) -> dict[str, Sets]:
     """Return the settings that an experiment may change on each role.
 
-    A role in `settings:` that is not in `roles` stands for all of them: hosts of a mesh are senders
-    and receivers in turn, and a duet's second side has roles of its own.
+    A role that is not in `roles` stands for all: hosts of a mesh play both ends, a duet's side has
+    its own.
     """
     sets: dict[str, dict[str, set[str]]] = {}
     for side in (experiment, *experiment.sides.values()):
@@ -78,7 +73,6 @@ class ComparisonResult:
     turn: Lock = field(default_factory=Lock)
 
     def problem(self) -> str:
-        """Return the error about our remaining differences, a line each, or ""."""
         lines = [f"{role}: {line}" for role, some in self.ours.items() for line in _few(some)]
         return "these side effects were not restored:\n  " + "\n  ".join(lines) if lines else ""
 
@@ -95,10 +89,7 @@ class StateComparison:
         self.result = ComparisonResult()
 
     def take(self) -> None:
-        """Read and keep the state of every host on which something will be set.
-
-        Raises HostError, and ArchiveUnwritable if it cannot be kept.
-        """
+        """Read and keep the state of each host that will change. Raises ArchiveUnwritable."""
 
         def take(role: str) -> None:
             state = self._read(role, self._sets[role])
@@ -115,10 +106,7 @@ class StateComparison:
     def compare(
         self, run: Callable[[str, Command], Completed], skipped: Collection[str] = ()
     ) -> ComparisonResult:
-        """Compare the kept states with the hosts now, and restore our differences.
-
-        Hosts of the roles `skipped` are not compared. `run` changes a host that we have claimed.
-        """
+        """Compare hosts with their kept states, except `skipped`; restore ours by `run`."""
         self.result = ComparisonResult()
         roles = [role for role in self._archive.machines if role not in skipped]
         at_once(lambda role: self._compare(role, run), [r for r in roles if self._kept(r)])
@@ -132,14 +120,12 @@ class StateComparison:
         return self.result
 
     def forget(self, roles: Iterable[str]) -> None:
-        """Remove the kept states of these roles."""
         with suppress(OSError):
             for role in roles:
                 self._archive.folder.remove(_file(role))
             (self._archive.path / FOLDER).rmdir()
 
     def kept(self) -> tuple[str, ...]:
-        """Return the roles whose state was not compared yet, or was not restored completely."""
         return tuple(role for role in self._archive.machines if self._kept(role))
 
     def _read(self, role: str, sets: Sets) -> NetworkState:
@@ -228,6 +214,5 @@ def _few(lines: list[str]) -> list[str]:
 
 
 def _by_hand(difference: Difference) -> str:
-    """Return a difference with the commands that undo it by hand."""
     by_hand = typed(undo_commands.commands([difference]))
     return f"{difference}; by hand: {by_hand}" if by_hand else str(difference)

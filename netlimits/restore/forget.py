@@ -1,9 +1,4 @@
-"""Give up what a dead campaign left changed: restore nothing and free the hosts.
-
-It is for settings that cannot be restored or shall stay: a damaged note, a setting that the host no
-longer accepts. Notes, guards and claims are removed, and the journal records that nothing is to be
-restored. A running campaign keeps its hosts unless `force` takes them.
-"""
+"""Give up what a dead campaign left changed: restore nothing and free the hosts."""
 
 from __future__ import annotations
 
@@ -38,11 +33,7 @@ _REMOVE = FOLDER + 'for n; do rm -rf "$d/$n"; done; rmdir "$d" 2>/dev/null || tr
 def forget_journal(
     archive: Archive, hosts: Mapping[str, Host], force: bool, tell: Callable[[str], object]
 ) -> None:
-    """Give up what a campaign left changed according to its locked journal.
-
-    Notes, guards and claims on the reachable `hosts` go too; `tell` gets a line for each. Raises
-    HostError if another campaign is using a host or left it changed too.
-    """
+    """Give up what a campaign left changed on its reachable hosts; `tell` gets a line for each."""
     this_process = holder(archive.path.name, identity(archive))
     left = {role: _left(role, host) for role, host in hosts.items()}
     for role, notes in left.items():
@@ -66,10 +57,7 @@ def forget_journal(
 
 
 def forget_notes(hosts: Mapping[str, Host], force: bool, tell: Callable[[str], object]) -> None:
-    """Give up what the notes on hosts list, whoever left them, and end guards and claims there.
-
-    Raises HostError, before any change, if a campaign is using one of the hosts.
-    """
+    """Give up what the notes on hosts list, unless a campaign is using one of them (HostError)."""
     left = {role: _left(role, host) for role, host in hosts.items()}
     claims = {role: [*snapshot(hosts.__getitem__, role).claimed()] for role in hosts}
     _remove(Guards(hosts.__getitem__, hosts, holder("", secrets.token_hex(8)), None), left, force)
@@ -96,7 +84,6 @@ def _left(role: str, host: Host) -> dict[str, dict[str, Any] | None]:
 def _remove(
     guarding: Guards, left: Mapping[str, Mapping[str, dict[str, Any] | None]], force: bool
 ) -> None:
-    """Claim the hosts, remove these notes, and end guards and claims. Raises HostError."""
     guarding.claim(forced(FROM_NOTES, force))
     for role, notes in left.items():
         if notes:
@@ -106,7 +93,6 @@ def _remove(
 
 
 def _notes(printed: str) -> Iterator[tuple[str, dict[str, Any] | None]]:
-    """Yield each note's file and its contents; None for a damaged note."""
     for line in printed.splitlines():
         name, _, text = line.partition("/")
         if not re.fullmatch(r"[^/\0]+\.json", name):
@@ -119,7 +105,6 @@ def _notes(printed: str) -> Iterator[tuple[str, dict[str, Any] | None]]:
 
 
 def _given_up(original: Original) -> str:
-    """Return a line about a setting, with the commands that restore it by hand."""
     where = f"given up: {original.role}: {original.interface}: {original.setting}"
     try:
         commands = script.commands(original)

@@ -1,10 +1,9 @@
 """Notes on the host itself about its settings before the first change.
 
-The journal can undo what a killed campaign left, but it is on the controller. With a note on the
-host, `netlimits restore --hosts FILE` can do it from any machine. A note is one JSON file for each
-setting of a role's interface, written before the first change and removed after its restore. It is
-in /run/netlimits for root, since offloads do not survive a boot either, and otherwise in the
-login's state folder. The scripts are constants; variable parts are passed as arguments.
+With them `netlimits restore --hosts FILE` can restore a host from any machine. A note is one JSON
+file for each setting, written before the first change and removed after its restore: in
+/run/netlimits for root, since settings do not survive a boot either, else in the login's state
+folder.
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ from netlimits.settings import State
 
 
 class Note(Place):
-    """The content of a host's note about a setting that was changed."""
-
     state: dict[str, Any]
     link_address: str
     order: NotRequired[int]
@@ -53,10 +50,7 @@ _REMOVE = FOLDER + 'rm -rf "$d/$1" && { rmdir "$d" 2>/dev/null || true; }'
 def note_file(
     original: Original, link_address: str, campaign: str, identity: str, since: float, order: int
 ) -> NoteFile:
-    """Return the note about `original`, the `order`-th change.
-
-    `link_address` is the interface's MAC address, `identity` distinguishes campaigns.
-    """
+    """Return the note about `original`, the `order`-th change."""
     note = {
         "role": original.role,
         "interface": original.interface,
@@ -72,17 +66,14 @@ def note_file(
 
 
 def write(note: NoteFile) -> Command:
-    """Return the command that writes a note."""
     return Command(("sh", "-c", _WRITE, "sh", note.name), stdin=note.text, deadline=10)
 
 
 def read() -> Command:
-    """Return the command that prints every note, one per line."""
     return Command(("sh", "-c", _READ), deadline=10)
 
 
 def remove(original: Original, link_address: str) -> Command:
-    """Return the command that removes the note about `original`."""
     return Command(("sh", "-c", _REMOVE, "sh", _file_name(original, link_address)), deadline=10)
 
 
@@ -106,11 +97,7 @@ def notes(completed: Completed) -> tuple[list[dict[str, Any]], str]:
 
 
 def beyond(original: Original, now: State) -> str:
-    """Return what a note would restore although no setting removes it, or "".
-
-    Another user may have written the note: then something in it is missing from the host's present
-    state `now` without a campaign having removed it. A person has to decide.
-    """
+    """Return what of a note no setting can have removed, or "": another user may write notes."""
     if original.setting == "route":
         routes = original.state["routes"]
         gone = [r for r, metrics in routes.items() if "?" not in metrics and r not in now["routes"]]

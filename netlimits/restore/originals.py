@@ -22,12 +22,11 @@ class Original:
 
     @property
     def place(self) -> tuple[str, str, str]:
-        """Its key: (role, interface, setting)."""
         return (self.role, self.interface, self.setting)
 
 
 class Changed(NamedTuple):
-    """The results of commands that changed a host, and of the commands right after the last one."""
+    """The results of commands that changed a host, and of those right after the last one."""
 
     answers: tuple[Completed, ...]
     then: tuple[Completed, ...]
@@ -36,8 +35,7 @@ class Changed(NamedTuple):
 class UndoLog(Protocol):
     """Where `Changes` records what it found, and through which it changes hosts.
 
-    Each method raises a NetlimitsError if it fails. A change is then not made, and a restored
-    setting counts as not restored.
+    If a method raises, the change is not made, or a restored setting counts as not restored.
     """
 
     def keep(self, original: Original) -> None:
@@ -49,11 +47,7 @@ class UndoLog(Protocol):
     def begin_change(
         self, role: str, commands: Sequence[Command], then: Sequence[Command], guarded: bool
     ) -> Callable[[], Changed]:
-        """Start commands that change a host, in order, and then some that read it.
-
-        If `guarded`, only while something on the host would undo them. Call the returned function;
-        it waits for their results.
-        """
+        """Start changes, only under a guard if `guarded`, and then commands that read."""
 
     def begin_restore(self, original: Original) -> None:
         """Record that the restore of an original begins."""
@@ -65,8 +59,7 @@ class UndoLog(Protocol):
 def restore_order(changed: Iterable[Original]) -> tuple[Original, ...]:
     """Return changes in the order of their restore: last first, MTU and channels before dependants.
 
-    A dependent setting that was restored earlier would be lost with the queues, and a default qdisc
-    that returns while there are fewer queues, or another MTU, would differ from the original.
+    A dependent setting that was restored earlier would be lost with the queues.
     """
     back = [*changed][::-1]
     for name, later in MADE_ANEW.items():
@@ -83,15 +76,11 @@ def restore_order(changed: Iterable[Original]) -> tuple[Original, ...]:
 
 
 def from_event(event: Mapping[str, Any]) -> Original:
-    """Return the Original in a journal's event."""
     return Original(event["role"], event["interface"], event["setting"], event["state"])
 
 
 def typed(commands: Iterable[Command]) -> str:
-    """Return commands as a person would type them, each in backquotes; "" for none.
-
-    Scripts without commands `by_hand` only wait or clean up; they are left out.
-    """
+    """Return commands as a person would type them, in backquotes; "" for none."""
     return "; ".join(f"`{line}`" for command in commands for line in in_words(command))
 
 

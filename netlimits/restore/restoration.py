@@ -1,9 +1,8 @@
 """Restore hosts, from a campaign's journal or from the notes on the hosts.
 
-A setting's original state is recorded in the journal first, on the host second and in its guard
-third, all before the first change. After its restore the note on the host goes first, then the
-journal records it. So a kill at any point leaves at most something to restore twice, which does no
-harm. Guards and claims go last, once every restore is confirmed.
+An original state is recorded in the journal, on the host and in its guard before the first change.
+After its restore the note goes first, then the journal records it: a kill leaves at most something
+to restore twice. Guards and claims go last.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import itertools
 import secrets
 import socket
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from netlimits.archive.records import unfinished
@@ -23,27 +22,23 @@ from netlimits.evidence import facts
 from netlimits.hosts.base import Host, must
 from netlimits.model import Command
 from netlimits.restore import notes
-from netlimits.restore.changes import Changes, current
+from netlimits.restore.changes import Changes
 from netlimits.restore.comparison import StateComparison
 from netlimits.restore.guard.claim import holder
 from netlimits.restore.guard.guards import PATIENCE, Guards
 from netlimits.restore.guard.terms import FROM_NOTES, RESTORE, forced
-from netlimits.restore.originals import Original, from_event, restore_order
+from netlimits.restore.originals import Original, from_event
 
 
 def guards(
     archive: Archive, host: Callable[[str], Host], patience: float | None = PATIENCE
 ) -> Guards:
-    """Return the guards and claims of a campaign's hosts; `patience` in seconds."""
     this_process = holder(archive.path.name, identity(archive))
     return Guards(host, archive.machines, this_process, patience)
 
 
 def identity(archive: Archive) -> str:
-    """Return a campaign's identity: its folder on this machine, and when it was created.
-
-    So `resume` recognizes its own claim, and a copy of the folder elsewhere is another campaign.
-    """
+    """Return a campaign's identity: its folder on this machine and when it was created."""
     if lease := archive.meta.get("lease"):  # a shard's, whichever machine continues it
         return str(lease)
     folder = archive.path.stat()
@@ -66,7 +61,6 @@ class CampaignLog:
         self.begin_restore = guards.begin_restore
 
     def keep(self, original: Original) -> None:
-        """Record it in the journal first, on the host second, in its guard third."""
         self._archive.append("found", **_place(original), state=original.state)
         name, campaign = self._archive.path.name, identity(self._archive)
         address = self._link_address(original)
@@ -75,7 +69,6 @@ class CampaignLog:
         self._guards.arm(original, note)
 
     def end_restore(self, original: Original) -> None:
-        """Remove the note from the host, then record the restore in the journal."""
         must(self.run(original.role, notes.remove(original, self._link_address(original))))
         self._archive.append("put_back", **_place(original))
 
@@ -85,11 +78,12 @@ class CampaignLog:
 
 
 class NoteLog:
-    """The undo log for a restore from a host's note: the note itself, removed in the end."""
+    """The undo log for a restore from a host's notes; `removals` remove the notes of each place."""
 
-    def __init__(self, guards: Guards, noted: Original, link_address: str) -> None:
-        self._noted = noted
-        self._link_address = link_address
+    def __init__(
+        self, guards: Guards, removals: Mapping[tuple[str, str, str], list[Command]]
+    ) -> None:
+        self._removals = removals
         self.run = guards.run
         self.begin_change = guards.begin_change
         self.begin_restore = guards.begin_restore
@@ -98,8 +92,8 @@ class NoteLog:
         """Do nothing: the note is there already."""
 
     def end_restore(self, original: Original) -> None:
-        """Remove the note, which has the role it was written for."""
-        must(self.run(original.role, notes.remove(self._noted, self._link_address)))
+        for removal in self._removals[original.place]:
+            must(self.run(original.role, removal))
 
 
 def _place(original: Original) -> dict[str, str]:
@@ -112,12 +106,7 @@ def restore_all(
     states: StateComparison | None = None,
     beyond: Collection[str] = (),
 ) -> None:
-    """Restore everything, compare, and end guards and claims of hosts where nothing is left.
-
-    Raises RestoreError for what is left, also if it was found by the comparison. The guard of a
-    host with settings left stays, and tries again at its time; a difference keeps no guard. The
-    hosts of the roles `beyond` are not compared.
-    """
+    """Restore all, compare (not the roles `beyond`), and free the hosts where nothing is left."""
     problems = []
     try:
         try:
@@ -142,23 +131,11 @@ def restore_from_journal(
     unreached: Collection[str] = (),
     tell: Callable[[str], object] = lambda _: None,
 ) -> tuple[Original, ...]:
-    """Restore what a killed process left changed, according to its journal.
+    """Restore what a killed process left changed, by its locked journal, and return it.
 
-    Args:
-        archive: The campaign's results, locked.
-        hosts: Its reachable hosts by role.
-        force: Take hosts from another campaign that is using them.
-        ours: The user's own netlimits wrote the journal on this machine. Only then the hosts' whole
-            state is compared too.
-        unreached: Roles whose changes are left for a later restore.
-        tell: Called with a line for each difference that other users caused.
-
-    Returns:
-        The originals that were restored.
-
-    Raises:
-        HostError: If another campaign is using a host.
-        RestoreError: If something could not be restored.
+    If the journal is not `ours`, the hosts' whole state is not compared. `tell` gets a line for
+    each difference that other users caused. Raises HostError if another campaign is using a host,
+    RestoreError for what is left.
     """
     left = tuple(from_event(event) for event in unfinished(archive))
     originals = tuple(original for original in left if original.role not in unreached)
@@ -182,21 +159,7 @@ def restore_from_journal(
 
 
 def restore_from_notes(hosts: Mapping[str, Host], force: bool = False) -> tuple[Original, ...]:
-    """Restore what the notes on the hosts list, and end guards and claims of lost campaigns.
-
-    Every host is claimed meanwhile, so that no other campaign changes it.
-
-    Args:
-        hosts: The hosts by role.
-        force: Take hosts from a campaign that is using them.
-
-    Returns:
-        The originals that were restored.
-
-    Raises:
-        HostError: If a campaign is using one of the hosts; nothing is changed then.
-        RestoreError: If something is left after every host was tried; its note and guard stay.
-    """
+    """Restore what the notes on the hosts list and return it. Raises RestoreError."""
     done: list[Original] = []
     left = dict.fromkeys(hosts, "")
     this_process = holder("", secrets.token_hex(8))
@@ -216,67 +179,29 @@ def restore_from_notes(hosts: Mapping[str, Host], force: bool = False) -> tuple[
     return tuple(done)
 
 
-def _from_notes(role: str, host: Host, guarding: Guards) -> Iterator[Original]:
-    """Restore what one host's notes list, last change first, and yield what was restored.
-
-    Failures are tried once more after the others: a route that IPv6 lost with the MTU can return
-    once the MTU has. Raises RestoreError in the end for failures and for damaged notes.
-    """
-    notes_here = []
+def _from_notes(role: str, host: Host, guarding: Guards) -> tuple[Original, ...]:
+    """Restore what one host's notes list. Raises RestoreError, also for damaged notes."""
+    originals: dict[tuple[str, str, str], Original] = {}
+    removals: dict[tuple[str, str, str], list[Command]] = {}
     readable, wrong = notes.notes(must(host.run(notes.read())))
-    for note in readable:
-        original = Original(role, note["interface"], note["setting"], note["state"])
-        mac = _link_address(host, original.interface)
-        if mac == note["link_address"]:  # else another host's note, in a shared home folder
-            notes_here.append(
-                (original, Original(str(note["role"]), *original.place[1:], original.state), mac)
-            )
-    noted_by = {id(note[0]): note for note in notes_here}
-    order = restore_order(original for original, *_ in reversed(notes_here))
-    notes_here = [noted_by[id(original)] for original in order]
-    count = len(notes_here)
-    for last in (False, True):
-        problems: list[str] = []
-        left = []
-        for original, noted, mac in notes_here:
-            try:
-                _one_from_notes(host, guarding, original, noted, mac)
-                yield original
-            except RestoreError as error:
-                problems.append(str(error))
-                left.append((original, noted, mac))
-        if problems and (last or len(left) == count):
-            raise RestoreError("\n".join(filter(None, (*problems, wrong))))
-        notes_here = left
-    if wrong:
-        raise RestoreError(wrong)
-
-
-def _one_from_notes(
-    host: Host, guarding: Guards, original: Original, noted: Original, mac: str
-) -> None:
-    """Restore one setting and remove its note, which has the role it was `noted` for."""
-    _refuse_beyond(host, original)
-    Changes(lambda _: host, NoteLog(guarding, noted, mac), (original,)).restore()
-
-
-def _refuse_beyond(host: Host, original: Original) -> None:
-    """Raise RestoreError for a note about something that no setting can have changed."""
-    place = f"{host.name}: {original.interface}: {original.setting}"
+    for note in readable:  # last change first
+        noted = Original(str(note["role"]), note["interface"], note["setting"], note["state"])
+        mac = _link_address(host, noted.interface)
+        if mac != note["link_address"]:  # another host's note, in a shared home folder
+            continue
+        place = (role, *noted.place[1:])
+        later = originals[place].state if place in originals else {}
+        originals[place] = Original(*place, {**later, **noted.state})
+        removals.setdefault(place, []).append(notes.remove(noted, mac))
+    left = tuple(originals.values())[::-1]
+    problems = [wrong] if wrong else []
     try:
-        why = notes.beyond(
-            original, current(host, original.setting, original.interface, original.state)
-        )
-    except (LookupError, TypeError, AttributeError) as error:
-        raise RestoreError(
-            f"{place}: its note is damaged ({error!r}); restore from its campaign's results: "
-            "`netlimits restore RESULTS`"
-        ) from None
-    if why:
-        raise RestoreError(
-            f"{place}: its note is not restored: {why}; restore it by hand, then remove the note "
-            "(in /run/netlimits for root, else ~/.local/state/netlimits)"
-        )
+        Changes(lambda _: host, NoteLog(guarding, removals), left, noted=True).restore()
+    except RestoreError as error:
+        problems.insert(0, str(error))
+    if problems:
+        raise RestoreError("\n".join(problems))
+    return left[::-1]
 
 
 def _link_address(host: Host, interface: str) -> str:

@@ -1,25 +1,12 @@
 """Which differences of a host's network state the settings of a campaign can have caused.
 
-The rule that separates a campaign's own differences between two readings from those of other users.
-It depends on place and kind only, so its answer is always the same:
-
-- The *stack* is the data interface, every interface stacked on it at any height (VLANs, macvlans, a
-  bridge or bond that it is a port of), and the ports of a bond.
-- A setting that may restart an interface (`mtu`, `channels`, `ring`, `link`, `switch`) reaches what
-  a restart can remove from an interface of the stack, and every route whose destination a route of
-  the stack has too: IPv6 moves such routes from one interface to another. A restart does not remove
-  an IPv4 address, the length of the transmit queue, a name or an administrator's qdisc. Only
-  `switch`, whose modules create interfaces anew, reaches these too, and `channels` all queues.
-- Any other setting reaches what it sets, on the stack: `offload` features, `qdisc` and a pace
-  qdiscs, classes and filters, and so on. `route` reaches routes as above.
-- `sysctl` reaches the names that the experiment sets, the same names of other interfaces, and those
-  that differ only in their endings (`base_reachable_time`, `base_reachable_time_ms`).
-
-New leaves are ours only if the kernel makes them by itself: a route that moved or that belongs to
-an address that was there before, link-local addresses, default qdiscs.
-
-Everything else belongs to other users: it is reported and left. Rules, other interfaces, and whole
-interfaces that appeared or vanished are never ours, except for `switch`, whose modules create them.
+The *stack* is the data interface, every interface stacked on it, and the ports of a bond. Settings
+that restart an interface reach what a restart can remove from the stack, and every route whose
+destination a route of the stack has too, since IPv6 moves such routes. No restart removes an IPv4
+address, a name or an administrator's qdisc; only `switch` (interfaces made anew) and `channels`
+(queues) reach more. Any other setting reaches what it sets, on the stack; `sysctl` also the same
+names of other interfaces. New leaves are ours only if the kernel makes them by itself. All else is
+other users': reported and left.
 """
 
 from __future__ import annotations
@@ -133,7 +120,6 @@ class SideEffects:
         return any(leaf.kind in KINDS.get(name, ()) for name in self._sets)
 
     def _restarts(self, difference: Difference) -> bool:
-        """Return True if a restart of the interface can have caused the difference."""
         leaf = difference.leaf
         if leaf.kind == "qdisc" and _is_default(leaf) and difference.after is None:
             return leaf.interface not in self._with_qdisc  # else that one replaced it
@@ -165,10 +151,7 @@ class SideEffects:
         return leaf.kind.endswith((" neighbour", " nexthop"))
 
     def _went_with_address(self, leaf: Leaf) -> bool:
-        """Return True for an IPv4 route that the kernel removed with another user's address.
-
-        The last address of an interface takes all of its routes with it.
-        """
+        """Return True for an IPv4 route that went with an address that another user removed."""
         if leaf.kind != "IPv4 route" or "switch" in self._sets:
             return False
         had, has = (
@@ -208,7 +191,6 @@ def _closure(interface: str, lies_on: Mapping[str, Collection[str]]) -> Iterator
 
 
 def _destination(leaf: Leaf) -> str:
-    """Return a route's family, type, destination and table."""
     words = leaf.name.split()
     table = re.search(r" table (\S+)", leaf.name)
     first = (

@@ -1,9 +1,4 @@
-"""Check that a recorded state may be restored, by the rules of its setting.
-
-A journal may come from somebody else, and other users may write to the host of a note. So a state
-needs more than the right shape: its names and values must fit the setting's own schema, the grammar
-of `ip`, `tc` and `ethtool`, and must not be ones that `settings:` refuses.
-"""
+"""Check that a recorded state may be restored: anybody may have written it."""
 
 from __future__ import annotations
 
@@ -21,7 +16,6 @@ def fault(name: str, state: State) -> str:
 
 
 def owner_only(name: str) -> str:
-    """Return why a stranger's results folder must not restore a setting, or ""."""
     if name not in OF_COMMANDS:
         return ""
     return (
@@ -33,16 +27,13 @@ def owner_only(name: str) -> str:
 def settable(name: str, state: State) -> State:
     """Return the parts of another user's state that may be restored: none that `settings:` refuses.
 
-    A change of the MTU resets sysctls of the interface's IPv6 that no experiment may set: they
-    change addresses, routes or other sysctls. They are restored only for the user who recorded
-    them.
+    An MTU's state has IPv6 sysctls that no experiment may set: they change addresses or routes.
     """
     if name != "mtu":
         return state
-    conf = {n: v for n, v in state["ipv6"]["conf"].items() if not _moves_more(n)}
+    conf = {
+        n: v
+        for n, v in state["ipv6"]["conf"].items()
+        if n.endswith("/mtu") or not MOVES_MORE.search(f".{n.rpartition('/')[2]}")
+    }
     return {**state, "ipv6": {**state["ipv6"], "conf": conf}}
-
-
-def _moves_more(name: str) -> bool:
-    leaf = name.rpartition("/")[2]
-    return leaf != "mtu" and bool(MOVES_MORE.search(f".{leaf}"))

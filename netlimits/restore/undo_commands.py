@@ -1,10 +1,4 @@
-"""The commands that restore single leaves of a host's network state.
-
-A setting restores its own state. These commands restore what a comparison of the whole state finds
-besides: a sysctl that changed with another one, a route that IPv6 moved to another interface, the
-MTU of a stacked interface. Some kinds of leaf have no command; a reading afterwards checks them
-all.
-"""
+"""The commands that restore single leaves of a network state, beside those of settings."""
 
 from __future__ import annotations
 

@@ -15,17 +15,16 @@ from guests import Guests
 
 from netlimits.lab import labs
 
-_OURS = re.compile(r"f[gr]?([0-9]+)")
+_OURS = re.compile(r"fg?([0-9]+)")
 
 
-def _lab(letter: str, hosts: int = 2) -> Iterator[labs.Lab]:
+def _lab(letter: str) -> Iterator[labs.Lab]:
     if os.geteuid() != 0:
         pytest.skip("the lab needs root")
     name = f"{letter}{os.getpid()}"
     try:
-        lab = labs.up(name, hosts)
-        if hosts == 2:
-            narrow_path.build(lab)
+        lab = labs.up(name)
+        narrow_path.build(lab)
         yield lab
     finally:
         labs.down(name)
@@ -52,12 +51,6 @@ def second_lab(_swept: None) -> Iterator[labs.Lab]:
     yield from _lab("fg")
 
 
-@pytest.fixture
-def rebooted_lab(_swept: None) -> Iterator[labs.Lab]:
-    """Three hosts on a switch: one of them can go without taking another's link with it."""
-    yield from _lab("fr", 3)
-
-
 def _ground(lab: labs.Lab, folder: Path) -> Iterator[Ground]:
     folder.mkdir(exist_ok=True)
     place = Ground(lab, folder)
@@ -77,12 +70,6 @@ def ground(broken_lab: labs.Lab, tmp_path: Path) -> Iterator[Ground]:
 def second(second_lab: labs.Lab, tmp_path: Path) -> Iterator[Ground]:
     """Another one, for what runs at the same time."""
     yield from _ground(second_lab, tmp_path / "second")
-
-
-@pytest.fixture
-def switched(rebooted_lab: labs.Lab, tmp_path: Path) -> Iterator[Ground]:
-    """Three hosts on a switch, of which the experiment uses two."""
-    yield from _ground(rebooted_lab, tmp_path / "switched")
 
 
 def _guest_ground(lab: labs.Lab, guests: Guests, folder: Path) -> Iterator[GuestGround]:

@@ -14,7 +14,7 @@ from faults.attacks.base import Family, Held, Needs
 
 pytestmark = pytest.mark.long
 
-SAMPLE = 240
+SAMPLE = 120
 """How many the run of the tests makes, shared out among the families."""
 
 ALONE = [family for family in attacks.FAMILIES if family.needs is Needs.NOTHING]
@@ -72,12 +72,8 @@ BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "attacks.py"
 
 
 def test_the_benchmark_makes_those_asked_for_and_prints_the_table():
-    def ran(*argv: str) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            [sys.executable, BENCHMARK, *argv], capture_output=True, text=True, check=False
-        )
-
-    first = ran("--family", "hosts files", "--family", "planted", "--count", "6", "--seed", "4")
+    words = ("--family", "hosts files", "--family", "planted", "--count", "6", "--seed", "4")
+    first = subprocess.run([sys.executable, BENCHMARK, *words], capture_output=True, text=True)
     assert first.returncode == 0, first.stdout + first.stderr
     rows = [line.split() for line in first.stdout.splitlines()]
     assert rows[:4] == [
@@ -86,12 +82,6 @@ def test_the_benchmark_makes_those_asked_for_and_prints_the_table():
         ["hosts", "files", "2", "0"],
         ["all", "6", "0"],
     ]
-    none = ran("--family", "planted", "--minutes", "0")
-    assert none.returncode == 0
-    assert none.stdout.splitlines()[1].split() == ["all", "0", "0"]
-    strange = ran("--family", "nosuch")
-    assert strange.returncode == 1
-    assert "no family nosuch; there are archives, " in strange.stderr
 
 
 def test_the_benchmark_shares_its_time_and_turns():
@@ -111,5 +101,7 @@ def test_the_benchmark_shares_its_time_and_turns():
     again = [*benchmark._jobs(some, Needs.NAMESPACES, given, float("inf"))]
     assert len(again) == 5 * len(jobs)
     assert {seed for *_, seed in again} == {*range(7, 12)}
+    with pytest.raises(SystemExit, match="no family nosuch; there are archives, "):
+        benchmark._chosen(["nosuch"])
     on_machines = benchmark._chosen(["kills", "races", "machines"], "machines")
     assert {family.needs for family in on_machines} == {Needs.MACHINES}

@@ -12,7 +12,6 @@ from faults.attacks import (
     MEDDLING,
     NEIGHBOURS,
     RACES,
-    SSH_PATH,
     SYSCTLS,
     kills,
 )
@@ -23,7 +22,7 @@ pytestmark = pytest.mark.lab
 
 FOUND_QDISCS_TRIED = (0,)
 NEIGHBOURS_TRIED = (6, 8, 13)
-SYSCTLS_TRIED = 4
+SYSCTLS_TRIED = 2
 
 MEDDLED = 1
 
@@ -58,12 +57,6 @@ def test_a_connection_lost_at_a_command_costs_its_run_an_attempt_and_no_more(
     outcome = attacks.attempt(CUT_CONNECTIONS, number, hosts=ground)
     assert not outcome.through, attacks.table([outcome])
     assert outcome.what.startswith("cut "), outcome.what
-
-
-def test_a_connection_that_is_cut_leaves_hosts_as_found(ground: Ground):
-    outcome = attacks.attempt(SSH_PATH, 4, hosts=ground)
-    assert not outcome.through, attacks.table([outcome])
-    assert "cut" in outcome.what
 
 
 def test_a_found_qdisc_comes_back_exactly(small_ground: GuestGround):

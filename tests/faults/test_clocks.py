@@ -1,4 +1,4 @@
-"""Clocks step by an hour, on the controller and on a host, in the middle of runs.
+"""The controller's clock steps by an hour in the middle of runs; `test_machines` has a host's.
 
 The lab's hosts share this machine's clock, which is not ours to change. `clock.c` steps the
 real-time clock of a program and leaves its monotonic one alone, as a step of the real one does.
@@ -8,12 +8,11 @@ real-time clock of a program and leaves its monotonic one alone, as a step of th
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from faults.ground import Ground, statuses, wait
+from faults.ground import statuses, wait
 
 import netlimits as nl
 
@@ -66,29 +65,3 @@ def test_the_controllers_clock_steps(ground):
     assert all(1 <= record.duration_s < HOUR / 2 for record in (first, second, third))
     frame = nl.open(out).frame()
     assert list(frame["run"]) == [1, 2, 3], "in the order in which they were, not by the clock"
-
-
-def test_a_hosts_clock_steps(ground):
-    """Forward under run 1, back under run 2: netperf measures its length by that clock."""
-    clock, out = Clock(ground.folder), ground.folder / "out"
-    with stepped(ground, "sender", clock):
-        process = ground.campaign(TEXT, out)
-        for number, to in enumerate((HOUR, -HOUR), 1):
-            # it takes the time when its connections stand
-            with ground.held(process, out, f"{ground.folder}/netperf.real -P 0"):
-                clock.step(to)
-            wait(lambda n=number: len(ground.ends(out)) >= n, f"run {number} has ended")
-        ground.ended(process, 1)
-    rows = ground.settled(out)
-    assert statuses(rows) == [(1, 1, "invalid"), (2, 1, "invalid"), (3, 1, "ok")], rows
-    assert "clock" in rows[0][3]
-
-
-def stepped(ground: Ground, host: str, clock: Clock):
-    """netperf on a host, with that clock."""
-    real = shutil.copy(shutil.which("netperf"), ground.folder / "netperf.real")
-    words = " ".join(f"{name}={value}" for name, value in clock.environment.items())
-    script = ground.folder / "netperf"
-    script.write_text(f'#!/bin/sh\nexec env {words} {real} "$@"\n')
-    script.chmod(0o755)
-    return ground.mounted(host, "--bind", str(script), shutil.which("netperf"))

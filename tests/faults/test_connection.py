@@ -153,7 +153,7 @@ def refused(ground: Ground, host: str) -> int:
 def test_a_connection_that_does_not_come_back_within_the_budget(ground):
     out = ground.folder / "out"
     text = CHANGING.replace("replicates: 9", "replicates: 2")
-    process = ground.campaign(text, out, "--patience", "10s")
+    process = ground.campaign(text, out, "--patience", "5s")
     with ExitStack() as stack:
         with ground.held(process, out):
             before = refused(ground, "receiver")

@@ -51,6 +51,9 @@ def test_clocks_are_set_and_a_host_reboots_in_mid_campaign(on, guests):
         assert "netlimits resume --accept-changed-hosts" in printed
         on.as_found()
 
+        refused = on("resume", on.out, status=2)
+        assert "not the same hosts" in refused
+        assert "receiver: boot_id was" in refused
         on("resume", on.out, "--accept-changed-hosts", status=1)
         on.as_found()
     finally:

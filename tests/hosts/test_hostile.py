@@ -217,7 +217,7 @@ def test_an_agent_that_does_not_answer_is_left_alone(lab, monkeypatch, tmp_path)
         agent.bind(str(tmp_path / "agent"))
         agent.listen()
         monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "agent"))
-        host = ssh_host(lab.machine(), Patience(15))
+        host = ssh_host(lab.machine(), Patience(5))
         host.close()
 
 
@@ -256,7 +256,7 @@ def test_a_program_that_is_never_started_is_given_up(lab):
         machine = lab.machine("far", f"Host far\n Port {port}\n", known_hosts)
         try:
             with pytest.raises(ConnectionLost, match="sender: no session for `exec sh`"):
-                ssh_host(machine, Patience(15))
+                ssh_host(machine, Patience(5))
         finally:
             mute.over.set()
 
@@ -270,14 +270,14 @@ def test_a_host_that_is_only_slow_is_a_host(lab, start_up, tmp_path):
     """A login of several seconds, and every command of ours seconds later than it should be."""
     slow = lab.far.home / "slow"
     slow.mkdir(exist_ok=True)
-    (slow / "timeout").write_text('#!/bin/sh\nsleep 4\nexec /usr/bin/timeout "$@"\n')
+    (slow / "timeout").write_text('#!/bin/sh\nsleep 2\nexec /usr/bin/timeout "$@"\n')
     (slow / "timeout").chmod(0o755)
     start_up("PATH=/root/slow:$PATH\nsleep 3\n")
     assert "did not answer within 2 s" in refusal(lab.machine(), SHORT)
     host = ssh_host(lab.machine())
     try:
         look = host.background(Command(("sleep", "332.125"), deadline=400))
-        assert host.run(Command(("echo", "hi"), deadline=3)).stdout == "hi\n"
+        assert host.run(Command(("echo", "hi"), deadline=1)).stdout == "hi\n"
         ended = look.stop()
         assert ended.status != 0
         assert not ended.timed_out

@@ -86,7 +86,7 @@ def test_what_hangs_ends_at_its_deadline_and_perl_goes_on(host, tmp_path, ps, ki
     argv = tuple(word.replace("FIFO", str(tmp_path / "fifo")) for word in command.argv)
     command = Command(argv, deadline=command.deadline, perl=command.perl)
     perl = perl_of(host)
-    prints = reading("print 1; 0;", deadline=5)
+    prints = reading("print 1; 0;", deadline=1)
     first, hung, never = host.run_in_turn([prints, command, prints])
     assert (first.stdout, first.status, first.timed_out) == ("1", 0, False)
     assert never.stdout == ""

@@ -304,7 +304,7 @@ def test_a_connection_that_breaks_under_a_command_is_told(lab, ps):
     )
     thread.start()
     with pytest.raises(ConnectionLost, match="cut off: the SSH connection is gone"):
-        host.run(Command(("sh", "-c", "echo hi; sleep 320.125"), deadline=20))
+        host.run(Command(("sh", "-c", "echo hi; sleep 320.125"), deadline=5))
     thread.join()
     with pytest.raises(ConnectionLost, match="sender: the SSH connection is gone"):
         host.run(Command(("true",)))

@@ -16,7 +16,7 @@ import warm
 
 from netlimits.lab import labs, layout
 from netlimits.lab.guests import contents, images, kernels, qemu
-from netlimits.lab.guests.cpio import Entry, archive
+from netlimits.lab.guests.seed import Entry, archive
 
 pytestmark = pytest.mark.lab
 ROOT = Path(__file__).parents[2]

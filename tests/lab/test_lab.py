@@ -204,7 +204,7 @@ def test_a_killed_up_leaves_nothing_once_taken_down(name):
     labs.down(name)
     moments = random.Random(20210401)
     ruins = 0
-    for step in range(10):
+    for step in range(6):
         with subprocess.Popen(
             [*NETLIMITS, "lab", "up", "--name", name], stdout=subprocess.DEVNULL
         ) as up:
@@ -214,7 +214,7 @@ def test_a_killed_up_leaves_nothing_once_taken_down(name):
             up.kill()
         ruins += labs.down(name)
         assert traces(name) == []
-    assert ruins >= 5, "each of those was killed when there was something"
+    assert ruins >= 3, "each of those was killed when there was something"
 
 
 @pytest.mark.lab
@@ -286,7 +286,7 @@ def test_an_up_that_fails_clears_up_behind_itself(name, tmp_path, monkeypatch):
     for program in ("ip", "ssh", "ssh-keygen"):
         (tmp_path / program).symlink_to(programs.program(program))
     monkeypatch.setattr(programs, "PATH", str(tmp_path))
-    with pytest.raises(LabError, match=r"sshd is not installed; .* apt install openssh-server"):
+    with pytest.raises(LabError, match=r"not installed: sshd; .* apt install openssh-server"):
         labs.up(name)
     assert traces(name) == []
 

@@ -72,19 +72,6 @@ def test_what_files_take_of_a_group_is_free(machine: Path) -> None:
     assert not fits(1, 1025 - OVERHEAD)
 
 
-def test_groups_of_the_first_version_are_known(machine: Path) -> None:
-    memory._OWN_GROUP.write_text("3:cpu,cpuacct:/other\n2:memory:/job\n")
-    group = machine / "memory" / "job"
-    group.mkdir(parents=True)
-    (group / "memory.usage_in_bytes").write_text(f"{1536 * MIB}\n")
-    (group / "memory.stat").write_text(f"total_inactive_file {512 * MIB}\ninactive_file 0\n")
-    (group / "memory.limit_in_bytes").write_text(f"{2**63 - 4096}\n")
-    assert fits(1, 4096)
-    (group / "memory.limit_in_bytes").write_text(f"{2048 * MIB}\n")
-    assert fits(1, 1024 - OVERHEAD)
-    assert not fits(1, 1025 - OVERHEAD)
-
-
 def test_what_cannot_be_is_refused_before_an_image_is_made(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -181,7 +181,7 @@ def test_forced_at_every_moment_of_a_living_campaign_and_paused_at_every_moment(
     """The campaign to its i-th command, the put-back to its j-th, the campaign on, both out."""
     campaign, forced = long
     pairs = [(i, forced + 1) for i in range(campaign + 1)]
-    pairs += [(i, j) for i in range(0, campaign, 6) for j in range(i % 5, forced, 5)]
+    pairs += [(i, j) for i in range(0, campaign, 9) for j in range(i % 5, forced, 5)]
     taken = 0
     for i, j in pairs:
         scene = Scene(tmp_path / f"{i}-{j}")

@@ -105,7 +105,6 @@ class SshLogin:
     def __init__(
         self, machine: Machine, patience: Patience | None = None, abort: Abort | None = None
     ) -> None:
-        """Log in. Raises ConnectError in one line that says what to do."""
         assert machine.ssh
         self._stack = ExitStack()
         self._role = machine.role
@@ -152,7 +151,6 @@ class SshLogin:
         return "" if self.transport.is_active() else "the SSH connection is gone"
 
     def close(self) -> None:
-        """Log out, here and on the jump hosts."""
         self._closed = True
         with contextlib.suppress(paramiko.SSHException, OSError, EOFError):
             self._stack.close()
@@ -161,5 +159,4 @@ class SshLogin:
 def ssh_host(
     machine: Machine, patience: Patience | None = None, abort: Abort | None = None
 ) -> LoginHost:
-    """Return the machine as a host, over SSH. Raises ConnectError or HostError."""
     return LoginHost(machine.role, SshLogin(machine, patience, abort), patience)

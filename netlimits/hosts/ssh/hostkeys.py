@@ -1,7 +1,6 @@
 """The host's key: known, or refused with its fingerprint and the command that adds it.
 
-paramiko's reader of known_hosts takes no wildcards and fails on `@cert-authority` and `@revoked`,
-so the lines are matched here; paramiko's types hold the keys and its client compares them.
+paramiko's reader of known_hosts takes no wildcards and fails on `@cert-authority` and `@revoked`.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ class KnownOnly(paramiko.MissingHostKeyPolicy):
     def missing_host_key(
         self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey
     ) -> NoReturn:
-        """Raise ConnectError with the fingerprint and what to do about it."""
         where = self._endpoint.where
         if key.asbytes() in set(_revoked(self._endpoint)):
             raise ConnectError(
@@ -47,7 +45,6 @@ class KnownOnly(paramiko.MissingHostKeyPolicy):
 
 
 def changed(endpoint: Endpoint, error: paramiko.BadHostKeyException) -> ConnectError:
-    """Return the error for a host whose key differs from the known one."""
     file = next((f for f in endpoint.known_hosts if f.is_file()), Path("~/.ssh/known_hosts"))
     return ConnectError(
         f"the host key of {endpoint.where} has changed: {_shown(error.key)} now, "

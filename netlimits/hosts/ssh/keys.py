@@ -1,7 +1,4 @@
-"""Our keys: the configured ones first, then the agent's others. Never a password.
-
-If the agent holds a configured key, it signs with it, since the file may be encrypted.
-"""
+"""Our keys: the configured ones first, then the agent's others. Never a password."""
 
 from __future__ import annotations
 
@@ -20,11 +17,7 @@ from netlimits.model.named_file import read_at_most
 
 
 class OurKeys(AuthStrategy):
-    """The keys to log in with, in order.
-
-    `encrypted` lists key files that need an agent, `unfit` those that OpenSSH would not use either,
-    with the reason.
-    """
+    """The keys to log in with, in order; `unfit` lists files that OpenSSH would not use either."""
 
     def __init__(self, endpoint: Endpoint, seconds: float) -> None:
         """Connect to the agent, which may take `seconds` for each answer."""
@@ -40,7 +33,6 @@ class OurKeys(AuthStrategy):
             self._agent.close()
 
     def get_sources(self) -> Iterator[AuthSource]:
-        """Yield each key once."""
         held = {key.asbytes(): key for key in self._agent.get_keys()} if self._agent else {}
         only = self._endpoint.identities_only
         for file in self._endpoint.identities:
@@ -86,7 +78,6 @@ class OurKeys(AuthStrategy):
         return any("timeout" in str(attempt.result).lower() for attempt in results)
 
     def refused(self) -> str:
-        """Return why none of our keys was accepted."""
         who = f"{self._endpoint.user}@{self._endpoint.where}"
         if self.encrypted:
             return (
@@ -123,7 +114,6 @@ class _Agent(paramiko.Agent):
 
 
 def _agent(seconds: float) -> paramiko.Agent | None:
-    """Return the agent if one answers."""
     try:
         return _Agent(seconds)
     except (paramiko.SSHException, OSError):
@@ -131,7 +121,6 @@ def _agent(seconds: float) -> paramiko.Agent | None:
 
 
 def _public(file: Path) -> bytes | None:
-    """Return the public half from the file beside a key file."""
     public_file = Path(f"{file}.pub")
     try:
         return (
@@ -144,10 +133,7 @@ def _public(file: Path) -> bytes | None:
 
 
 def _too_open(file: Path) -> str:
-    """Return why OpenSSH ignores a private key that others may read, or "" if it uses the key.
-
-    OpenSSH checks only files of the current user. Raises OSError.
-    """
+    """Return why OpenSSH ignores a private key of this user that others may read, or ""."""
     about = file.stat()
     if about.st_uid != os.getuid() or not about.st_mode & 0o077:
         return ""

@@ -1,9 +1,7 @@
 """The way to a login: our sockets, through jump hosts or a ProxyCommand, within our deadlines.
 
-The socket is ours, with TCP_NODELAY (without it a round trip costs 40 ms more) and with keep-alives
-that notice a dead peer. paramiko's own keep-alives expect no answer, so TCP's user timeout ends a
-connection whose bytes stay unacknowledged. Jump hosts are logins like any other, each inside the
-previous one.
+The socket is ours, with TCP_NODELAY (without it a round trip costs 40 ms more). paramiko's keep-
+alives expect no answer, so TCP's user timeout ends a connection whose bytes stay unacknowledged.
 """
 
 from __future__ import annotations
@@ -39,10 +37,7 @@ _LONGER = "; if it is only slow, give it longer: --patience"
 
 
 def _transport(sock: Any, **options: Any) -> paramiko.Transport:
-    """Return a transport that asks for AES-GCM first, which needs no separate MAC.
-
-    paramiko computes and compares a MAC in Python for each packet.
-    """
+    """Return a transport that asks for AES-GCM first: paramiko computes MACs in Python."""
     transport = paramiko.Transport(sock, **options)
     security = transport.get_security_options()
     security.ciphers = sorted(security.ciphers, key=lambda name: "-gcm@" not in name)
@@ -51,10 +46,7 @@ def _transport(sock: Any, **options: Any) -> paramiko.Transport:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Everything for a login: configuration, the stack that closes it, time limits.
-
-    Calling `abort` from another thread ends a login in progress.
-    """
+    """Everything for a login: configuration, the stack that closes it, time limits."""
 
     config: SshConfig
     stack: ExitStack
@@ -62,10 +54,7 @@ class Reach:
     abort: Abort
 
     def client(self, name: str, jump: str | None = None, depth: int = 0) -> paramiko.SSHClient:
-        """Log in on `name`, through `jump` if given, else as configured; return the client.
-
-        Raises ConnectError if the login fails or the jump hosts form a loop.
-        """
+        """Log in on `name`, through `jump` if given, else as configured. Raises ConnectError."""
         endpoint = self.config.endpoint(name)
         if depth > _JUMPS:
             raise ConnectError(
@@ -98,10 +87,7 @@ class Reach:
         return self.abort.cuts(Wire(sock, until))
 
     def _connected(self, endpoint: Endpoint, seconds: float, until: float) -> Wire:
-        """Open a TCP connection that sends at once and notices a dead peer.
-
-        The addresses of a name share the time, so that a silent one leaves some to the next.
-        """
+        """Open a TCP connection; the addresses of a name share the time."""
         limit = time.monotonic() + seconds
         places = socket.getaddrinfo(endpoint.hostname, endpoint.port, type=socket.SOCK_STREAM)
         for left, (family, kind, number, _, address) in zip(
@@ -122,7 +108,6 @@ class Reach:
         raise OSError("the name has no address")
 
     def _proxied(self, command: str, until: float) -> Wire:
-        """Start a ProxyCommand and return a socket to it."""
         ours, theirs = socket.socketpair()
         with theirs:
             process = subprocess.Popen(

@@ -1,16 +1,10 @@
 """OpenSSH's configuration for a name: paramiko's reader, and what it lacks.
 
-paramiko knows Host, Match and the percent tokens. Before it reads, included files are inserted,
-comments after values are removed, and a Match criterion that paramiko would hold for true
-(`tagged`) is refused. The user's file comes before the system's, as in ssh(1), unless one file was
-chosen (`ssh -F`).
-
-This was compared with `ssh -G` (OpenSSH 9.2) on 29 configurations. `ssh -G` itself is not used: it
-prints two paths and one path with a blank alike, leaves `%r`, `%h`, `~` and `${NAME}` unexpanded,
-reads another home than $HOME, refuses a whole file for one option that is newer than itself, and
-costs a client and a process (4.7 ms instead of 0.2 ms). Both run the command of any `Match exec`
-they reach, so a file in a directory of another user is not even read (SECURITY.md). A name that
-contains a blank or a shell's special characters is refused first, as ssh does: `Match exec` and
+Before paramiko reads, included files are inserted, comments after values are removed, and a Match
+criterion that paramiko would hold for true (`tagged`) is refused. `ssh -G` is not used: it prints
+paths ambiguously, reads another home than $HOME, and refuses a whole file for one option newer than
+itself. A file in a directory of another user is not read, since `Match exec` runs commands
+(SECURITY.md). A name with blanks or a shell's special characters is refused first: `Match exec` and
 ProxyCommand put it into a command line.
 """
 
@@ -53,15 +47,7 @@ _DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a name leads and how to log in there.
-
-    Attributes:
-        jump: The value of `ProxyJump`; only one of `jump` and `proxy` is set.
-        proxy: The value of `ProxyCommand`.
-        timeout: ConnectTimeout in seconds, or None.
-        login: The command that logs in there by hand.
-        add_key: The command that adds the host's key to known_hosts.
-    """
+    """Where a name leads and how to log in there; only one of `jump` and `proxy` is set."""
 
     name: str
     hostname: str
@@ -80,14 +66,12 @@ class Endpoint:
 
     @property
     def key_name(self) -> str:
-        """The name in known_hosts."""
         if self.key_alias:
             return self.key_alias
         return self.hostname if self.port == 22 else f"[{self.hostname}]:{self.port}"
 
     @property
     def where(self) -> str:
-        """The address for messages."""
         via = f" (through {self.jump})" if self.jump else ""
         return f"{self.hostname} port {self.port}{via}"
 
@@ -113,7 +97,6 @@ class SshConfig:
 
     @property
     def source(self) -> str:
-        """The file's name for messages."""
         return str(self.file or "~/.ssh/config")
 
     def endpoint(self, name: str) -> Endpoint:
@@ -152,7 +135,6 @@ class SshConfig:
             ) from None
 
     def _command(self, user: str, name: str, port: int, *options: str) -> str:
-        """Return the `ssh` command that logs in by this configuration."""
         words = ["ssh", *(["-F", str(self.file)] if self.file else []), *options]
         words += ["-p", str(port)] if port else []
         return shlex.join([*words, f"{user}@{name}" if user else name, "true"])
@@ -224,7 +206,6 @@ def _way(options: paramiko.SSHConfigDict) -> tuple[str, str]:
 
 
 def _identities(options: paramiko.SSHConfigDict) -> Iterator[Path]:
-    """Yield the key files to try; OpenSSH's usual ones if none is named."""
     named: list[str] = list(options.get("identityfile", []))
     for name in named or [f"~/.ssh/{key}" for key in _DEFAULT_KEYS]:
         if name.lower() != "none":
@@ -237,7 +218,6 @@ def _environment(text: str) -> str:
 
 
 def _known_hosts(options: paramiko.SSHConfigDict, tokens: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the files of known host keys, the user's before the system's."""
     own = options.get("userknownhostsfile", "~/.ssh/known_hosts ~/.ssh/known_hosts2")
     every = options.get(
         "globalknownhostsfile", "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2"

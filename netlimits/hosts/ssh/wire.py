@@ -1,12 +1,9 @@
 """The socket under an SSH login: bounded until the login is done, and cut from outside at any time.
 
-The other end may send without end, in lines or not, before there is any SSH, and paramiko reads on.
-So the bytes and seconds of a login are counted here; at a limit the socket looks to paramiko like a
-closed connection.
-
-paramiko reads each packet in two pieces and wakes ten times a second to see whether it was closed;
-with forty hosts that is most of an idle controller's work. Here all available bytes are taken at
-once. After the login, whose limits need the waking, paramiko wakes once a second and at the close.
+The other end may send without end before there is any SSH, so the bytes and seconds of a login are
+counted here; at a limit the socket looks closed to paramiko. paramiko reads each packet in two
+pieces and wakes ten times a second: here all available bytes are taken at once, and it wakes once a
+second.
 """
 
 from __future__ import annotations
@@ -42,7 +39,6 @@ class Wire:
         self.why = ""
 
     def recv(self, size: int) -> bytes:
-        """Return the next bytes; none once it is cut."""
         self._check()
         if not self._kept and not self.why:
             self._kept = self._sock.recv(max(size, CHUNK))
@@ -57,12 +53,10 @@ class Wire:
         return self._sock.send(data)
 
     def login_done(self) -> None:
-        """Lift the login's limits: commands have limits of their own."""
         self._until = None
         self._sock.settimeout(IDLE)
 
     def cut(self, why: str) -> None:
-        """End the connection, whichever thread waits for it."""
         self.why = self.why or why
         self._wake()
 
@@ -97,7 +91,6 @@ class Abort:
         self._called = False
 
     def __call__(self) -> None:
-        """Cut all logins in progress."""
         with self._lock:
             self._called = True
             wires, self._wires = self._wires, []
@@ -109,7 +102,6 @@ class Abort:
         return self._called
 
     def cuts(self, wire: Wire) -> Wire:
-        """Return `wire`, which a call of this object will cut."""
         with self._lock:
             self._wires.append(wire)
         if self._called:

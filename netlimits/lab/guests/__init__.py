@@ -1,24 +1,18 @@
-"""Lab hosts that are QEMU machines with their own kernels, NICs, qdiscs and CPUs.
-
-They boot the distribution's stock kernel, with KVM if it works, else by translation (TCG). Modules:
-kernels (download), contents and images (file systems that all machines share), cpio and seed (files
-of each machine), network, qemu, acceleration, memory.
-"""
+"""Lab hosts that are QEMU machines with their own kernels, NICs, qdiscs and CPUs."""
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from netlimits.errors import InputError, LabError, one_line
+from netlimits.errors import InputError, LabError
 from netlimits.lab.guests import memory, network, qemu, seed
-from netlimits.lab.guests.acceleration import ACCELERATORS, accelerator
 from netlimits.lab.guests.images import Image, image
 from netlimits.lab.guests.kernels import PACKAGES
+from netlimits.lab.guests.qemu import ACCELERATORS, accelerator
 from netlimits.lab.layout import Guest, Lab
-from netlimits.lab.programs import PATH
+from netlimits.lab.programs import output
 from netlimits.lab.sshd import speaks, ssh
 
 __all__ = ["ACCELERATORS", "NICS", "boot", "check", "image", "prepared"]
@@ -38,7 +32,6 @@ _PATIENCE = 30.0
 
 
 def check(mtu: int, guest: Guest) -> None:
-    """Raise InputError for machines that cannot be built."""
     for quantity, value, (least, most) in (
         ("CPUs", guest.cpus, _CPUS),
         *([("MiB of memory", guest.memory, _MEMORY)] if guest.memory else []),
@@ -52,10 +45,7 @@ def check(mtu: int, guest: Guest) -> None:
 
 
 def prepared(hosts: int, guest: Guest, say: Callable[[str], None]) -> tuple[Guest, Image]:
-    """Choose the guest's memory and accelerator, and create its image. Raises LabError.
-
-    An image serves all labs and is kept.
-    """
+    """Choose the guest's memory and accelerator, and create its image. Raises LabError."""
     network.check()
     guest = replace(guest, memory=guest.memory or _DEFAULT_MEMORY[guest.nic])
     memory.check(hosts, guest)
@@ -64,10 +54,7 @@ def prepared(hosts: int, guest: Guest, say: Callable[[str], None]) -> tuple[Gues
 
 
 def boot(lab: Lab, source: Image) -> None:
-    """Build the network, start the machines, and wait until each accepts a login.
-
-    Raises LabError with the end of a machine's console.
-    """
+    """Build the network, start the machines, and wait until each accepts a login."""
     network.build(lab)
     for host in lab.hosts:
         seed.write(lab, host, source.initial)
@@ -82,33 +69,8 @@ def boot(lab: Lab, source: Image) -> None:
             if time.monotonic() > deadline:
                 raise LabError(f"{host}: no sshd within {_DEADLINE:g} s: {_last_words(lab, host)}")
         time.sleep(0.05)
-    _log_in(lab)
-
-
-def _log_in(lab: Lab) -> None:
-    """Log in to all machines at the same time."""
-    logins = {
-        host: subprocess.Popen(
-            ssh(lab, host),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={"PATH": PATH, "LC_ALL": "C"},
-        )
-        for host in lab.hosts
-    }
-    try:
-        for host, login in logins.items():
-            _, words = login.communicate(timeout=_DEADLINE)
-            if login.returncode:
-                raise LabError(f"{host}: no login: {one_line(words)[:300]}")
-    except subprocess.TimeoutExpired:
-        raise LabError(f"{host}: no login within {_DEADLINE:g} s") from None
-    finally:
-        for login in logins.values():
-            login.kill()
-            login.communicate()
+    for host in lab.hosts:
+        output(*ssh(lab, host), deadline=_DEADLINE, label=f"{host}: the first login")
 
 
 def _last_words(lab: Lab, host: str) -> str:

@@ -1,7 +1,6 @@
 """The contents of a machine's root file system: programs and libraries of this machine, accounts.
 
-It holds only what hosts of an experiment need. Programs have the same paths as on this machine, to
-match the rules of sudo. No account of this machine is copied.
+Programs have the same paths as on this machine, to match the rules of sudo.
 """
 
 from __future__ import annotations
@@ -122,7 +121,6 @@ _SHELL_FILES = {
 
 
 def check() -> None:
-    """Raise LabError with the packages of all required programs that are missing."""
     need(*_NEEDED.split())
 
 

@@ -1,8 +1,7 @@
 """Create the root file system of machines and the initial file system that mounts it.
 
-The root file system is a read-only squashfs that all machines share; their changes go to an overlay
-in memory. It is not compressed, since decompression costs each boot more than it saves. Its folder
-is named after the kernel and a hash of all files in it, and is reused until these change.
+The root is a squashfs that all machines share, not compressed, since decompression costs each boot
+more than it saves. It is reused until the kernel or a file in it changes.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from pathlib import Path
 import msgspec
 
 from netlimits.lab.guests import contents
-from netlimits.lab.guests.cpio import Entry, archive
 from netlimits.lab.guests.kernels import KEPT, Kernel, kernel
+from netlimits.lab.guests.seed import Entry, archive
 from netlimits.lab.layout import ENGINEER, IMAGES
 from netlimits.lab.programs import PATH, need, output
 from netlimits.model import decoding
@@ -60,18 +59,13 @@ exec $b switch_root /root /usr/sbin/init
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A kernel, its initial file system and the root file system."""
-
     kernel: Path
     initial: Path
     root: Path
 
 
 def image(nic: str, say: Callable[[str], None]) -> Image:
-    """Return the image for machines with a NIC, creating it if necessary. Raises LabError.
-
-    `say` is called with a line before a step that takes long.
-    """
+    """Return the image for machines with a NIC, creating it if necessary. Raises LabError."""
     need("qemu-system-x86_64", "mksquashfs", "busybox", "depmod")
     contents.check()
     with _locked():
@@ -87,7 +81,6 @@ def image(nic: str, say: Callable[[str], None]) -> Image:
 
 @contextmanager
 def _locked() -> Iterator[None]:
-    """Hold the lock of all images, which may take as long as a download."""
     IMAGES.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(IMAGES, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -128,7 +121,6 @@ def _build(chosen: Kernel, texts: str) -> Image:
 
 
 def _root(work: Path, chosen: Kernel, files: dict[Path, Path]) -> None:
-    """Create `work`/root.squashfs."""
     root = work / "root"
     for path, mode in contents.folders().items():
         (root / path).mkdir(parents=True)
@@ -165,7 +157,6 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _initial(chosen: Kernel) -> Iterator[Entry]:
-    """Yield the files of the initial file system: busybox, the modules for the root, /init."""
     busybox = shutil.which("busybox", path=PATH)
     assert busybox
     names = ("bin", "dev", "host", "lower", "modules", "proc", "root", "sys", "upper")
@@ -181,7 +172,6 @@ def _initial(chosen: Kernel) -> Iterator[Entry]:
 
 
 def _current(folder: Path, texts: str) -> bool:
-    """Return True if the image is up to date, judged by sizes and times of its files."""
     try:
         record = decoding.typed((folder / "record.json").read_bytes(), _Record)
     except (OSError, ValueError):

@@ -1,9 +1,4 @@
-"""Download the kernel of machines: the distribution's package, unpacked but not installed.
-
-apt uses package lists in a temporary folder, so that this machine's lists do not change. The kernel
-and the modules that hosts need are kept. A kernel is downloaded once; delete its folder to get a
-newer one.
-"""
+"""Download the kernel of machines: the distribution's package, unpacked but not installed."""
 
 from __future__ import annotations
 
@@ -79,7 +74,6 @@ class Kernel:
 
     @property
     def image(self) -> Path:
-        """The file that QEMU boots."""
         plain = self.folder / "vmlinux"
         return plain if plain.exists() else self.folder / "vmlinuz"
 
@@ -103,10 +97,7 @@ class Kernel:
 
 
 def kernel(nic: str, say: Callable[[str], None]) -> Kernel:
-    """Return the kernel for machines with a NIC, downloading it if necessary. Raises LabError.
-
-    `say` is called with a line before a step that takes long.
-    """
+    """Return the kernel for machines with a NIC, downloading it if necessary. Raises LabError."""
     if platform.machine() != "x86_64":
         raise LabError(f"machines need an x86-64 computer, and this one is {platform.machine()}")
     folder = IMAGES / f"kernel-{nic}-{KEPT}"
@@ -124,7 +115,6 @@ def kernel(nic: str, say: Callable[[str], None]) -> Kernel:
 
 
 def _fetch(nic: str, work: Path, say: Callable[[str], None]) -> None:
-    """Create `work`/kernel from the distribution's package."""
     work.chmod(0o755)  # apt downloads as an unprivileged user
     for name in ("lists/partial", "cache/archives/partial"):
         (work / name).mkdir(parents=True)

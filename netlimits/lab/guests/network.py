@@ -1,8 +1,6 @@
 """Build the network of a lab's machines in the lab's switch, a network namespace.
 
-It has a bridge for management and one for data, each with a tap for every machine. A veth pair
-connects the management bridge to this machine, which does not forward its packets: none leaves the
-lab.
+A veth pair connects the management bridge to this machine, which does not forward its packets.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from pathlib import Path
 
 from netlimits.errors import LabError
 from netlimits.lab.layout import DATA_BRIDGE, Lab
-from netlimits.lab.network import batch, quiet
+from netlimits.lab.network import batch, raised
 from netlimits.lab.programs import output
 
 MTU_LIMIT = 9000
@@ -21,7 +19,6 @@ _TUN = Path("/dev/net/tun")
 
 
 def check() -> None:
-    """Raise LabError if taps cannot be created."""
     try:
         _TUN.open("rb").close()
     except OSError as error:
@@ -32,12 +29,11 @@ def check() -> None:
 
 
 def build(lab: Lab) -> None:
-    """Create the switch, its bridges and taps, all up. Raises LabError."""
     output("ip", "netns", "add", lab.switch)
     bridges = (("mgmt", 1500), (DATA_BRIDGE, MTU_LIMIT))
     lines = []
     for bridge, mtu in bridges:
-        lines += [f"link add {bridge} mtu {mtu} type bridge", *quiet(bridge)]
+        lines.append(f"link add {bridge} mtu {mtu} type bridge")
     for host in lab.hosts:
         for tap, bridge, mtu, queues in (
             (lab.management_port(host), "mgmt", 1500, 1),
@@ -47,18 +43,16 @@ def build(lab: Lab) -> None:
             lines += [
                 f"tuntap add dev {tap} mode tap vnet_hdr{several}",
                 f"link set {tap} mtu {mtu} master {bridge}",
-                *quiet(tap),
-                f"link set {tap} up",
+                *raised(tap),
             ]
-    batch([*lines, *(f"link set {bridge} up" for bridge, _ in bridges)], lab.switch)
+    batch([*lines, *(line for bridge, _ in bridges for line in raised(bridge))], lab.switch)
     batch(
         [
             f"link add {lab.bridge} type veth peer name uplink netns {lab.switch}",
-            *quiet(lab.bridge),
             f"address add {lab.gateway}/24 dev {lab.bridge}",
         ]
     )
     forwarding = Path("/proc/sys/net/ipv4/conf", lab.bridge, "forwarding")
     forwarding.write_text("0\n")
-    batch([*quiet("uplink"), "link set uplink master mgmt", "link set uplink up"], lab.switch)
-    batch([f"link set {lab.bridge} up"])
+    batch(["link set uplink master mgmt", *raised("uplink")], lab.switch)
+    batch(raised(lab.bridge))

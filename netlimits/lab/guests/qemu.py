@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
+import subprocess
 import sys
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from netlimits.lab.guests.images import Image
+from netlimits.lab.guests.images import BOOTED, PROBE, Image
 from netlimits.lab.guests.network import MTU_LIMIT
 from netlimits.lab.guests.seed import INITIAL
-from netlimits.lab.layout import DATA_LINK, MANAGEMENT_LINK, Guest, Lab
-from netlimits.lab.programs import output, program, running
+from netlimits.lab.layout import DATA_LINK, IMAGES, MANAGEMENT_LINK, Guest, Lab
+from netlimits.lab.programs import PATH, output, program, running
 
 QEMU = "qemu-system-x86_64"
 
@@ -54,45 +58,27 @@ five-level page tables. A machine takes a third less CPU time without them."""
 
 _START = 60.0
 
+ACCELERATORS = ("auto", "kvm", "tcg")
+
+_KVM = Path("/dev/kvm")
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_PROBING = 15.0
+"""Seconds for a machine without devices to boot with KVM, which takes one."""
+
 
 def accelerated(accelerator: str) -> tuple[str, ...]:
-    """Return QEMU's options for `kvm` or `tcg`."""
     if accelerator == "kvm":
         return ("-accel", "kvm", "-cpu", "host")
     return ("-accel", f"tcg,thread=multi,tb-size={TRANSLATED}", "-cpu", _TRANSLATED_CPU)
 
 
 def bare(guest: Guest) -> tuple[str, ...]:
-    """Return the command for a machine without devices."""
     return (
         *(QEMU, "-nodefaults", "-no-user-config", "-machine", "q35", "-display", "none"),
         *("-sandbox", "on,obsolete=deny,resourcecontrol=deny"),
         *("-m", str(guest.memory)),
         *("-smp", f"cpus={guest.cpus},maxcpus={max(guest.cpus, _ORDERED)}"),
         *_nodes(guest),
-    )
-
-
-def command(lab: Lab, host: str, image: Image) -> tuple[str, ...]:
-    """Return the command that starts a machine of the lab."""
-    assert lab.guest
-    guest, folder = lab.guest, lab.host_folder(host)
-    kernel = f"{_KERNEL} nr_cpus={guest.cpus}"
-    if guest.accelerator != "kvm":
-        kernel += _TRANSLATED_KERNEL
-        if _clocksource() == "tsc":
-            kernel += _TRUSTED_TSC
-    return (
-        *bare(guest),
-        *accelerated(guest.accelerator),
-        *("-daemonize", "-pidfile", str(folder / "qemu.pid"), "-name", lab.namespace(host)),
-        *("-kernel", str(image.kernel), "-initrd", str(folder / INITIAL), "-append", kernel),
-        *("-drive", f"file={image.root},format=raw,if=none,id=root,readonly=on"),
-        *("-device", "virtio-blk-pci,drive=root"),
-        *("-chardev", "ringbuf,id=console,size=65536", "-serial", "chardev:console"),
-        *("-qmp", f"unix:{folder / 'qmp'},server=on,wait=off"),
-        *_nic("mgmt", lab.management_port(host), lab.link_address(host, MANAGEMENT_LINK)),
-        *_nic("data", lab.data_port(host), lab.link_address(host, DATA_LINK), guest),
     )
 
 
@@ -109,8 +95,29 @@ def _nodes(guest: Guest) -> tuple[str, ...]:
     return tuple(words)
 
 
+def command(lab: Lab, host: str, image: Image) -> tuple[str, ...]:
+    assert lab.guest
+    guest, folder = lab.guest, lab.host_folder(host)
+    kernel = f"{_KERNEL} nr_cpus={guest.cpus}"
+    if guest.accelerator != "kvm":
+        kernel += _TRANSLATED_KERNEL
+        if CLOCKSOURCE.exists() and CLOCKSOURCE.read_text().strip() == "tsc":
+            kernel += _TRUSTED_TSC
+    return (
+        *bare(guest),
+        *accelerated(guest.accelerator),
+        *("-daemonize", "-pidfile", str(folder / "qemu.pid"), "-name", lab.namespace(host)),
+        *("-kernel", str(image.kernel), "-initrd", str(folder / INITIAL), "-append", kernel),
+        *("-drive", f"file={image.root},format=raw,if=none,id=root,readonly=on"),
+        *("-device", "virtio-blk-pci,drive=root"),
+        *("-chardev", "ringbuf,id=console,size=65536", "-serial", "chardev:console"),
+        *("-qmp", f"unix:{folder / 'qmp'},server=on,wait=off"),
+        *_nic("mgmt", lab.management_port(host), lab.link_address(host, MANAGEMENT_LINK)),
+        *_nic("data", lab.data_port(host), lab.link_address(host, DATA_LINK), guest),
+    )
+
+
 def start(lab: Lab, host: str, image: Image) -> None:
-    """Start a machine. Raises LabError with QEMU's error."""
     _, *words = command(lab, host, image)
     output(
         *("ip", "netns", "exec", lab.switch, sys.executable, "-ISc", _WITHOUT_LOCK),
@@ -120,21 +127,11 @@ def start(lab: Lab, host: str, image: Image) -> None:
     )
 
 
-def _clocksource() -> str:
-    """Return the clock source of this machine's kernel, "" if unknown."""
-    try:
-        return CLOCKSOURCE.read_text(encoding="ascii").strip()
-    except OSError:
-        return ""
-
-
 def alive(lab: Lab, host: str) -> bool:
-    """Return True if the machine's QEMU runs in the lab's switch."""
     return running(lab.host_folder(host) / "qemu.pid", lab.switch) is not None
 
 
 def console(lab: Lab, host: str) -> list[str]:
-    """Return the last lines of the machine's console, none if its QEMU does not answer."""
     ask = {"device": "console", "size": 65536}
     try:
         text = str(_monitor(lab.host_folder(host) / "qmp", "ringbuf-read", ask))
@@ -145,7 +142,6 @@ def console(lab: Lab, host: str) -> list[str]:
 
 
 def _monitor(path: Path, name: str, arguments: dict[str, Any]) -> Any:
-    """Execute one command of QEMU's monitor (QMP) and return its result."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(5)
         connection.connect(str(path))
@@ -172,3 +168,42 @@ def _nic(name: str, tap: str, address: str, guest: Guest | None = None) -> tuple
         backend += f",queues={guest.queues}"
         device += f",mq=on,rss=on,vectors={2 * guest.queues + 2}"
     return ("-netdev", backend, "-device", f"virtio-net-pci,{device}")
+
+
+def accelerator(chosen: str, image: Image) -> str:
+    """Return `kvm` or `tcg`; `auto` tries KVM, which may exist and not run, once a boot."""
+    if chosen != "auto":
+        return chosen
+    if not os.access(_KVM, os.R_OK | os.W_OK):
+        return "tcg"
+    cache = IMAGES / f"accelerator-{_BOOT.read_text().strip()}"
+    with suppress(OSError):
+        if (name := cache.read_text().strip()) in ACCELERATORS:
+            return name
+    name = "kvm" if _boots(image) else "tcg"
+    for old in IMAGES.glob("accelerator-*"):
+        old.unlink(missing_ok=True)
+    part = cache.with_name(f".{cache.name}")
+    part.write_text(f"{name}\n")
+    part.rename(cache)
+    return name
+
+
+def _boots(image: Image) -> bool:
+    """Return True if a machine without devices boots with KVM."""
+    guest, arguments = Guest(memory=128), f"console=ttyS0 edd=off {PROBE}"
+    options = [*bare(guest), *accelerated("kvm"), "-no-reboot", "-serial", "stdio"]
+    boot = ["-kernel", str(image.kernel), "-initrd", str(image.initial), "-append", arguments]
+    _, *words = [*options, *boot]
+    with suppress(subprocess.TimeoutExpired):
+        ran = subprocess.run(
+            [program("setpriv"), "--pdeathsig", "KILL", program(QEMU), *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PROBING,
+            cwd=tempfile.gettempdir(),
+            env={"PATH": PATH, "LC_ALL": "C"},
+            check=False,
+        )
+        return BOOTED.encode() in ran.stdout
+    return False

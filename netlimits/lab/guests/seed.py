@@ -1,22 +1,60 @@
-"""Add a machine's own name, addresses and keys to its initial file system, as files below /etc.
+"""Initial file systems of machines: cpio archives, and each machine's own name, addresses and keys.
 
-They are part of the initial file system so that a machine still has them after a reboot.
+Documentation/driver-api/early-userspace/buffer-format.rst of the kernel specifies the format. A
+file may contain several archives. Files of a machine's own are moved below /etc; they are in it so
+that a machine still has them after a reboot.
 """
 
 from __future__ import annotations
 
 import shlex
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
-from netlimits.lab.guests.cpio import Entry, archive
 from netlimits.lab.layout import DATA_LINK, MANAGEMENT_LINK, Lab
 
 INITIAL = "initrd"
 """The machine's own initial file system, in its folder."""
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file of root, or a folder if `content` is None."""
+
+    path: str
+    content: bytes | None = None
+    mode: int = 0o755
+
+
+def archive(entries: Iterable[Entry]) -> bytes:
+    """Return an archive, padded to a multiple of 512 bytes. A folder must precede its content."""
+    parts = [_member(number, entry) for number, entry in enumerate(entries, 1)]
+    parts.append(_padded(_head(0, 0, 0, "TRAILER!!!")))
+    data = b"".join(parts)
+    return data + bytes(-len(data) % 512)
+
+
+def _member(number: int, entry: Entry) -> bytes:
+    kind = stat.S_IFDIR if entry.content is None else stat.S_IFREG
+    content = entry.content or b""
+    head = _head(number, kind | entry.mode, len(content), entry.path)
+    return _padded(head) + _padded(content)
+
+
+def _head(number: int, mode: int, size: int, path: str) -> bytes:
+    name = path.encode() + b"\0"
+    # inode, mode, uid, gid, links, time, size, device (2), special device (2), name's length, sum
+    fields = (number, mode, 0, 0, 1, 0, size, 0, 0, 0, 0, len(name), 0)
+    return b"070701" + "".join(f"{field:08X}" for field in fields).encode() + name
+
+
+def _padded(part: bytes) -> bytes:
+    return part + bytes(-len(part) % 4)
+
+
 def write(lab: Lab, host: str, initial: Path) -> None:
-    """Write the machine's initial file system: the image's files and its own."""
     own = archive(_entries(lab, host))
     target = lab.host_folder(host) / INITIAL
     target.touch(0o600)  # it holds the host's key

@@ -1,14 +1,9 @@
 """The text of a claim: who is using a host. One campaign at a time; others are told who it is.
 
-A claim is a symbolic link whose target is the text, so that it is created completely or not at all,
-and any login may read it. It is where every login may write: in /run/lock, or else in /tmp; both
-are read. Its name holds the boot and the network namespace, which identify a host even if home
-folders are shared or one machine plays several hosts. A claim has an end (of /proc/uptime) unless
-it is renewed, so a dead campaign's claim runs out.
-
-Beside it is a file, KEY.alive, which a process of the campaign's own connection keeps locked. So
-the host itself knows at once whether that connection is open: a restore may take over a claim that
-nobody holds. A new campaign waits for its time to be over, or for the restore.
+A claim is a symbolic link whose target is the text: it is created completely or not at all, and any
+login may read it. Its name holds the boot and the network namespace, which identify a host. It has
+an end (of /proc/uptime) unless it is renewed. Beside it is KEY.alive, which a process of the
+campaign's own connection keeps locked: a restore may take over a claim that nobody holds.
 """
 
 from __future__ import annotations
@@ -31,10 +26,7 @@ LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A campaign that claims hosts. `id` is its permanent identity, `since` is in epoch seconds.
-
-    A restore from notes has no `campaign`.
-    """
+    """A campaign that claims hosts, since epoch seconds; a restore from notes has no `campaign`."""
 
     campaign: str
     id: str
@@ -45,16 +37,12 @@ class Holder:
 
     @property
     def text(self) -> str:
-        """The claim as JSON, without its end."""
         return json.dumps(asdict(self))
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim on a host; `left` is its remaining seconds, negative when over.
-
-    `held`: its campaign's connection to the host is open.
-    """
+    """A claim with `left` seconds; `held`: its campaign's connection to the host is open."""
 
     holder: Holder
     left: float
@@ -65,11 +53,6 @@ class Claim:
         """True if its time is over: its campaign died, or lost the host."""
         return self.left < 0
 
-    @property
-    def alive(self) -> bool:
-        """True if its campaign is running, as far as the host can know."""
-        return self.held and not self.stale
-
     def __str__(self) -> str:
         owner = self.holder
         since = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(owner.since))
@@ -78,7 +61,6 @@ class Claim:
 
 
 def holder(campaign: str, identity: str) -> Holder:
-    """Return this process as the holder for a campaign of that name and identity."""
     return Holder(
         campaign=printable(campaign)[:LONGEST],
         id=identity[:LONGEST],

@@ -1,8 +1,4 @@
-"""A campaign's claims on its hosts: created, held and read.
-
-A claim is a file on the host (`claim`), held while a process of our connection lives there. Each
-login of a campaign on a host is a place of its own; one of them leads and has the claim.
-"""
+"""A campaign's claims on its hosts; of several logins on a host, one leads and has the claim."""
 
 from __future__ import annotations
 
@@ -38,9 +34,9 @@ class NotOurs(HostError):
 class ClaimedLogin:
     """A login on a host, which one or several roles use; `claim` is a path.
 
-    If it `leads`, its `hold` keeps the claim alive. Claim and guard are to last `seconds` and end
-    at `until`, in seconds of this machine's clock; 0 if unknown. `turn` is locked to arm the guard,
-    which found that it had `fired`.
+    If it `leads`, its `hold` keeps the claim alive. Claim and guard last `seconds` and end at
+    `until`, by this machine's clock (0: unknown). `turn` is locked to arm the guard, which found
+    that it had `fired`.
     """
 
     roles: list[str]
@@ -54,14 +50,12 @@ class ClaimedLogin:
     fired: bool = False
 
     def kept(self) -> bool:
-        """Return True if the process that keeps the claim lives, or none is needed."""
         return not self.leads or bool(self.hold and self.hold.alive())
 
 
 class Claims:
-    """The claims of one campaign on the hosts of its roles.
+    """The claims of one campaign on the hosts of its roles; `seconds` is a claim's first length.
 
-    `host` returns the host of a role, reconnecting if need be; `seconds` is a claim's first length.
     `_lock` guards which logins are claimed, and who has the turn at a host; the state of a login
     belongs to the thread that has its host.
     """
@@ -80,7 +74,6 @@ class Claims:
 
     @property
     def places(self) -> list[ClaimedLogin]:
-        """Every claimed login, in the order of the claims."""
         with self._lock:
             return [*self._places.values()]
 
@@ -88,15 +81,10 @@ class Claims:
         return role in self._by_role
 
     def at(self, role: str) -> ClaimedLogin:
-        """Return the place of a claimed role."""
         return self._by_role[role]
 
     def claim(self, terms: Terms = RUN) -> None:
-        """Claim every host, or none.
-
-        The first one is claimed alone: of two campaigns that want the same hosts one gets all.
-        Raises HostError that names who is using a host since when, or who left it changed.
-        """
+        """Claim every host, or none; the first alone, so that of two campaigns one gets all."""
         try:
             for role in self._roles[:1]:
                 self._claim(role, terms)
@@ -110,7 +98,6 @@ class Claims:
             raise
 
     def release(self, place: ClaimedLogin) -> None:
-        """End the guard and the claim of a place. Raises HostError."""
         self.must(place, commands.release(self.holder, place.claim, place.leads), hold=False)
         if place.hold:
             place.hold.stop()
@@ -129,7 +116,6 @@ class Claims:
             }
 
     def place(self, role: str) -> ClaimedLogin:
-        """Return the place of a role, claimed and held."""
         if role not in self._by_role:  # a reboot removed the claim
             self._claim(role, RUN)
         place = self._by_role[role]
@@ -152,10 +138,7 @@ class Claims:
     def must(
         self, place: ClaimedLogin, command: Command, role: str = "", hold: bool = True
     ) -> Completed:
-        """Return the result of a command that must succeed, retried once over a new connection.
-
-        The host of `role` runs it, if several share the place.
-        """
+        """Return the result of a command that must succeed, retried once over a new connection."""
 
         def act() -> Completed:
             if hold:
@@ -238,11 +221,7 @@ class Claims:
 
 
 def snapshot(host: Callable[[str], Host], role: str) -> HostStatus:
-    """Return who claims the host of a role and what guards it. Raises HostError."""
-    try:
-        return parsed(host(role).run(look()))
-    except HostError:
-        return parsed(host(role).run(look()))
+    return _twice(lambda: parsed(host(role).run(look())))
 
 
 def settled(host: Callable[[str], Host], role: str, holder: Holder, terms: Terms) -> HostStatus:
@@ -251,15 +230,12 @@ def settled(host: Callable[[str], Host], role: str, holder: Holder, terms: Terms
     while True:
         now = snapshot(host, role)
         refused = not terms.living and refusal(now, holder, terms)
-        passing = now.held if terms.dead else _about_to_be_held(now)
+        # nobody holds a claim for a moment after its creation
+        young = any(c and not c.stale and not c.held for *_, c in now.claimed())
+        passing = now.held if terms.dead else young
         if not (refused and passing) or time.monotonic() > until:
             return now
         time.sleep(0.2)
-
-
-def _about_to_be_held(now: HostStatus) -> bool:
-    """Return True for a claim that nobody holds yet, as for a moment after its creation."""
-    return any(claim and not claim.stale and not claim.held for *_, claim in now.claimed())
 
 
 def refuse_claimed(hosts: Mapping[str, Host]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from netlimits.errors import HostError
 from netlimits.model import Command, Completed
-from netlimits.restore.guard import in_perl, scripts
+from netlimits.restore.guard import scripts
 from netlimits.restore.guard.claim import Claim, Holder, parse, printable
 from netlimits.restore.notes import NoteFile
 
@@ -47,19 +47,16 @@ class HostStatus:
     log: list[str] = field(default_factory=list)
 
     def claimed(self) -> Iterator[tuple[str, str, Claim | None]]:
-        """Yield path, text and content of each claim."""
         for path, text in self.claims:
             claim = parse(text, self.uptime)
             yield path, text, claim and replace(claim, held=path in self.held)
 
 
 def look() -> Command:
-    """Return the command that prints who claims a host and what guards it, without a change."""
     return Command(("sh", "-c", scripts.LOOK, "look"), deadline=10)
 
 
 def parsed(completed: Completed) -> HostStatus:
-    """Parse what `look` printed. Raises HostError for any other output."""
     snapshot = HostStatus()
     try:
         for line in completed.stdout.splitlines():
@@ -77,7 +74,6 @@ def parsed(completed: Completed) -> HostStatus:
 
 
 def _take_in(snapshot: HostStatus, word: str, rest: str) -> None:
-    """Add one line of `look`'s output to the snapshot. Raises ValueError."""
     first, _, second = rest.partition(" ")
     match word:
         case "key":
@@ -105,81 +101,58 @@ def _take_in(snapshot: HostStatus, word: str, rest: str) -> None:
 
 
 def take(holder: Holder, seconds: float, old: tuple[str, str] | None, dead: bool) -> Command:
-    """Return the command that claims a host for so long; it prints the claim's path.
-
-    `old` is the (path, text) of the claim to replace; only that very one is replaced and, if it
-    has to be `dead`, only if its campaign's connection is gone. Exit status 3: it has changed.
-    """
+    """Return the command that claims a host, replacing `old`, if need be only a `dead` one."""
     path, text = old or ("", "")
     words = (holder.text, str(_whole_seconds(seconds)), text, path, "dead" if dead else "any")
     return _command(scripts.TAKE, "take", *words)
 
 
 def hold(holder: Holder, claim: str) -> Command:
-    """Return the command that holds our claim while it lives, for `Host.serve`."""
     return _command(scripts.HOLD, "hold", holder.text, claim)
 
 
 def await_hold(holder: Holder, claim: str) -> Command:
-    """Return the command that waits until `hold` holds it; see `answered`."""
     return _command(scripts.AWAIT, "await", holder.text, claim)
 
 
 def within(holder: Holder, claim: str, command: Command, guarded: bool = False) -> Command:
-    """Return a command that the host runs only while the claim is ours; see `answered`.
-
-    If `guarded`, it runs only while a guard is at work as well; see `unguarded`.
-    """
+    """Return a command that runs only while the claim is ours and, if `guarded`, under a guard."""
     how = "guarded" if guarded else "any"
     words = ("sh", "-c", scripts.WITHIN, "claimed", holder.text, claim, how)
     deadline = command.deadline + scripts.LOCK_WAIT
-    return replace(command, within=words, deadline=deadline, perl=in_perl.WITHIN)
+    return replace(command, within=words, deadline=deadline, perl="")
 
 
 def renew(holder: Holder, claim: str, seconds: float, guard: float | None) -> Command:
-    """Return the command that extends the claim's time, and the guard's if given.
-
-    See `answered` for its output.
-    """
+    """Return the command that extends the claim's time, and the guard's; see `answered`."""
     words = (str(_whole_seconds(seconds)), "" if guard is None else str(_whole_seconds(guard)))
     return _command(scripts.RENEW, "renew", holder.text, claim, *words)
 
 
 def postpone(holder: Holder, claim: str, seconds: float) -> Command:
-    """Return the command that extends only the guard's time; see `answered`."""
     return _command(scripts.POSTPONE, "postpone", holder.text, claim, str(_whole_seconds(seconds)))
 
 
 def arm(
     holder: Holder, claim: str, seconds: float, script: str, note: NoteFile | None = None
 ) -> Command:
-    """Return the command that installs a guard's script and makes sure that its process runs.
-
-    It writes a `note` on the host before that.
-    """
+    """Return the command that writes a note, installs a guard's script and starts its process."""
     words = (holder.text, claim, str(_whole_seconds(seconds)), note.name if note else "")
     return _command(scripts.ARM, "arm", *words, stdin=(note.text if note else "") + script)
 
 
 def fired(holder: Holder, claim: str) -> Command:
-    """Return the command that prints `fired` if the guard restored something since it was armed.
-
-    It prints `dead` if no guard is there, its process is gone, or somebody stopped it.
-    """
-    return replace(_command(scripts.FIRED, "fired", holder.text, claim), perl=in_perl.FIRED)
+    """Return the command that prints `fired` if the guard restored, `dead` if none is at work."""
+    return replace(_command(scripts.FIRED, "fired", holder.text, claim), perl=scripts.FIRED_IN_PERL)
 
 
 def release(holder: Holder, claim: str, leads: bool) -> Command:
-    """Return the command that ends the login's guard and, if it `leads`, removes our claim."""
     words = (holder.text, claim, "all" if leads else "")
     return _command(scripts.RELEASE, "release", *words)
 
 
 def answered(completed: Completed) -> tuple[bool, str | None]:
-    """Return (the guard had fired, text of the claim that replaced ours or None).
-
-    A command `within` a lost claim was not run.
-    """
+    """Return (the guard had fired, text of the claim that replaced ours or None)."""
     if completed.command.within and completed.status != scripts.LOST:
         return False, None
     for line in completed.stdout.splitlines():
@@ -194,12 +167,10 @@ def unguarded(completed: Completed) -> bool:
 
 
 def dead(completed: Completed) -> bool:
-    """Return True if `fired` found no working guard."""
     return "dead" in completed.stdout.splitlines()
 
 
 def unarmed(completed: Completed) -> bool:
-    """Return True if `renew` or `postpone` found no guard's script."""
     return "unarmed" in completed.stdout.splitlines()
 
 

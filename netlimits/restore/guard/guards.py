@@ -22,7 +22,6 @@ from netlimits.restore.guard import commands
 from netlimits.restore.guard.claim import Holder, printable
 from netlimits.restore.guard.claims import ClaimedLogin, Claims, NotOurs
 from netlimits.restore.guard.script import render
-from netlimits.restore.guard.terms import RUN, Terms
 from netlimits.restore.notes import NoteFile
 from netlimits.restore.originals import Changed, Original
 from netlimits.units import durations
@@ -49,12 +48,7 @@ No guard fires while the claim is held; a controller that dies holds it no more.
 
 
 class Guards:
-    """The claims and guards of one campaign's hosts.
-
-    `host` returns the host of a role, reconnecting if need be. `patience` is in seconds; with None
-    there are no guards, but the same claims, which last PATIENCE beyond a run. Only the claims are
-    mutable; they have a lock of their own.
-    """
+    """The claims and guards of a campaign's hosts; without `patience` (seconds) no guards."""
 
     def __init__(
         self,
@@ -68,6 +62,8 @@ class Guards:
         self._patience = patience
         self._roles = tuple(roles)
         self._claims = Claims(host, self._roles, holder, patience or PATIENCE)
+        self.claim = self._claims.claim
+        self.forget = self._claims.forget
 
     @property
     def patience(self) -> float:
@@ -75,10 +71,7 @@ class Guards:
         return self._patience or PATIENCE
 
     def for_roles(self, roles: Collection[str]) -> Guards:
-        """Return the claims and guards of some roles' hosts, to renew them and to ask which fired.
-
-        Both share what is claimed, armed or released.
-        """
+        """Return a view of some roles' hosts; both share what is claimed, armed or released."""
         part = copy.copy(self)
         part._roles = tuple(roles)
         return part
@@ -88,30 +81,20 @@ class Guards:
         return [place for place in self._claims.places if {*self._roles} & {*place.roles}]
 
     def _role(self, place: ClaimedLogin) -> str:
-        """Return the role whose host is asked, of those that share the place."""
         return next(role for role in place.roles if role in self._roles)
-
-    def claim(self, terms: Terms = RUN) -> None:
-        """Claim every host, or none.
-
-        Raises HostError that names who is using a host since when, or who left it changed.
-        """
-        self._claims.claim(terms)
 
     def renew(self, seconds: float) -> tuple[str, ...]:
         """Extend claims and guards to `seconds` from now plus the patience and a little more.
 
-        Returns the roles whose guard had restored settings since the last renewal: their settings
-        have to be read again. Missing guards are started again. Raises HostError if a host is no
-        longer ours, or cannot store the time.
+        Returns the roles whose guard had restored settings since: they have to be read again.
+        Missing guards are started again. Raises HostError.
         """
         return self._renewed(self._places, seconds)
 
     def keep(self, seconds: float) -> tuple[str, ...]:
         """Renew only the hosts that need it; call it as each run starts.
 
-        A host needs none while its time is long enough, and not much too long: after a long run a
-        controller's death must still be noticed soon.
+        One whose time is much too long is renewed too: a dead controller must be noticed soon.
         """
         needed = _now() + seconds + self.patience
 
@@ -131,7 +114,6 @@ class Guards:
         """Return the roles whose guard has restored settings since `renew`; their run is invalid.
 
         `answers` are the results of `questions` by role; hosts without a complete one are asked.
-        Raises HostError if a host is no longer ours, which invalidates the run as well.
         """
 
         def fired(place: ClaimedLogin) -> bool:
@@ -155,10 +137,7 @@ class Guards:
         }
 
     def run(self, role: str, command: Command) -> Completed:
-        """Run a command that changes the host, if the host is still ours when it starts.
-
-        Raises HostError otherwise; the command was not run then.
-        """
+        """Run a command that changes the host, unless the host is no longer ours (HostError)."""
         return self.begin_change(role, [command], ())().answers[0]
 
     def begin_change(
@@ -168,11 +147,11 @@ class Guards:
         then: Sequence[Command],
         guarded: bool = False,
     ) -> Callable[[], Changed]:
-        """Start commands that change the host, as `run`, and some that read it right after.
+        """Start commands that change the host, as `run`, and some that read it after the last.
 
         If `guarded`, each is run only while the host's guard would restore it. Call the returned
-        function: it waits for them. The last change and the reads share a round trip; with all
-        changes in it their deadlines would add up.
+        function: it waits. Only the last change and the reads share a round trip: with all changes
+        in it their deadlines would add up.
         """
         guarded = guarded and self._patience is not None
         *first, last = changes
@@ -188,10 +167,7 @@ class Guards:
     def _begin(
         self, role: str, change: Command, then: Sequence[Command], guarded: bool
     ) -> Callable[[], Sequence[Completed]]:
-        """Start one change and what reads the host after it; the returned function waits.
-
-        A guard whose time passed before the change is armed again.
-        """
+        """Start a change and its reads; a guard whose time passed before is armed again."""
         place = self._claims.place(role)
         every = [commands.within(self._holder, place.claim, change, guarded), *then]
         wait = self._host(role).begin_in_turn(every)
@@ -215,11 +191,7 @@ class Guards:
         return changed
 
     def arm(self, original: Original, note: NoteFile | None = None) -> None:
-        """Make sure that a guard on the host would restore this setting as well.
-
-        A `note` is written there first. Call it before the change. Raises HostError if no guard can
-        be started.
-        """
+        """Make sure that a guard would restore this setting; write a `note` before that."""
         if self._patience is None:
             if note:
                 self._leave(original.role, note)
@@ -244,7 +216,6 @@ class Guards:
             place.fired = True
 
     def _leave(self, role: str, note: NoteFile) -> None:
-        """Write a note on a host. Raises HostError if that fails."""
         try:
             must(self.run(role, notes.write(note)))
         except CommandFailed as error:
@@ -254,11 +225,10 @@ class Guards:
             ) from None
 
     def begin_restore(self, original: Original) -> None:
-        """Extend claim and guard while a setting is restored; the guard stays until that is done.
+        """Extend claim and guard while a setting is restored. Raises HostError if not ours.
 
-        A host that cannot store the new time, because its disk is full, is restored all the same:
-        if its guard fires meanwhile, it restores the same. Raises HostError if the host is not
-        ours.
+        A host whose full disk cannot store the new time is restored all the same: if its guard
+        fires meanwhile, it restores the same.
         """
         if original.role not in self._claims:
             return
@@ -271,10 +241,7 @@ class Guards:
             return
 
     def release(self, left: Collection[str] = ()) -> None:
-        """End guards and claims, except on the hosts of the roles in `left`.
-
-        Raises RestoreError if a guard cannot be ended: it would restore again later.
-        """
+        """End guards and claims, except on the roles in `left`. Raises RestoreError."""
         problems = []
         for place in reversed(self._places):
             if set(place.roles) & set(left):
@@ -289,10 +256,6 @@ class Guards:
                 + "\n  ".join(problems)
                 + "\nthe host is restored; run `netlimits restore` again to remove the guard"
             )
-
-    def forget(self, role: str) -> None:
-        """Drop the host of a role: it rebooted, which removed claim and guard."""
-        self._claims.forget(role)
 
     def _renew(self, place: ClaimedLogin, seconds: float, guard: float | None) -> bool:
         """Renew claim and, unless `guard` is None, guard; return True if the guard had fired."""

@@ -18,15 +18,7 @@ _DAMAGED = "damaged note"
 
 
 def report(now: HostStatus) -> dict[str, Any]:
-    """Report who claims a host, what its guard is doing, and what it would restore.
-
-    Returns:
-        {"claims": [{"campaign", "controller", "user", "pid", "since", "seconds_left", "held"}],
-        "guard": none, waiting, restoring, trying again, fired or dead, "pid", "seconds_left",
-        "puts_back": [command], "log": [line],
-        "changed": [{"role", "interface", "setting", "campaign"}]}. Seconds are negative once the
-        time is over; `held`: the campaign's connection is open; `changed` lists the host's notes.
-    """
+    """Report who claims a host, what its guard does and would restore, and its notes."""
     left = None if now.deadline is None else now.deadline - now.uptime
     return {
         "claims": [
@@ -44,10 +36,7 @@ def report(now: HostStatus) -> dict[str, Any]:
 
 
 def lines(role: str, answer: dict[str, Any]) -> list[str]:
-    """Return the report as lines for people; long commands are cut.
-
-    The log has no output of commands that succeeded.
-    """
+    """Return the report as lines for people, without the output of commands that succeeded."""
     shown = []
     for claim in answer["claims"]:
         since = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(claim["since"]))
@@ -97,7 +86,6 @@ def _doing(now: HostStatus) -> str:
 
 
 def _shortened(log: list[str]) -> Iterator[str]:
-    """Yield the log without the output of commands that succeeded."""
     command: list[str] = []
     for line in log:
         command.append(line)

@@ -1,18 +1,11 @@
 """The guard: a readable shell script that contains the commands of the restore.
 
-It needs `sh`, `timeout` and `sleep`, which every host has, and nothing is installed. It sleeps
-until a deadline that the controller extends at each run. If the deadline passes, the script
-restores the original settings. Times are those of /proc/uptime, which no clock step changes.
-
-For a while it waits on if somebody there holds the claim, such as a restore. It restores each
-setting under the lock that every change needs, so two changes never mix, and ending the guard
-leaves no setting half restored.
-
-If a command fails in the second of its two passes it tries again, a few times, each time after
-twice as long: the cause may go away.
-
-When another setting is changed the file is replaced, and the running process stays: at its deadline
-it starts the present file (`sh FILE now`), which a person may do as well.
+It needs `sh`, `timeout` and `sleep`. It sleeps until a deadline (of /proc/uptime, which no clock
+step changes) that the controller extends at each run; for a while longer if somebody holds the
+claim. It restores each setting under the lock that every change needs, in two passes, and tries
+again a few times if the second fails. When another setting is changed the file is replaced and the
+process stays: at its deadline it starts the present file (`sh FILE now`), which a person may do as
+well.
 """
 
 from __future__ import annotations
@@ -173,10 +166,7 @@ esac
 
 
 def render(holder: Holder, originals: Sequence[Original], patience: int) -> str:
-    """Return the script that restores `originals`, the last one first.
-
-    `patience` is in seconds: the longest sleep before the script reads its deadline again.
-    """
+    """Return the script that restores `originals`; it reads its deadline every `patience` s."""
     since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(holder.since))
     head = (
         f"#   campaign   {holder.campaign}",
@@ -209,7 +199,6 @@ def render(holder: Holder, originals: Sequence[Original], patience: int) -> str:
 
 
 def commands(original: Original) -> tuple[Command, ...]:
-    """Return the commands that restore `original` from any state."""
     return setting(original.setting).undo(original.interface, original.state, {})
 
 

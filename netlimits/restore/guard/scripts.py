@@ -1,12 +1,9 @@
 """The shell scripts that create, hold, renew, read and remove claims and guards on a host.
 
-Each is a constant; variable parts are arguments or standard input. A guard's files are in the
-folder of the notes (`restore.notes`), named after the host: KEY.guard (the script), .deadline,
-.pid, and .log once it fired.
-
-Every script that checks a claim and then acts on it does both under one lock, on the file of the
-host's network namespace: every login may open it, every host has it, and each network stack has its
-own. So a change is made while the claim holds, or not at all.
+Variable parts are arguments or standard input. A guard's files are in the folder of the notes:
+KEY.guard (the script), .deadline, .pid, and .log once it fired. A script that checks a claim and
+then acts does both under one lock, on the host's network namespace: a change is made while the
+claim holds, or not.
 """
 
 from __future__ import annotations
@@ -290,6 +287,23 @@ working || echo dead
 A guard is dead if its file is missing, or its process is gone or stopped. The script needs no lock:
 a guard logs before it restores, and a claim goes before its host is changed.
 """
+
+FIRED_IN_PERL = r"""
+my ($mine, $claim) = @_;
+$mine =~ s/}\z/,/;
+my $first = sub { open(my $file, "<", $_[0]) or return ""; <$file> // "" };
+my $key = $claim =~ s{.*/netlimits-}{}sr =~ s/\.claim\z//r;
+my $guard = ($> ? "$ENV{HOME}/.local/state/netlimits" : "/run/netlimits") . "/$key";
+my ($boot) = split /-/, $first->("/proc/sys/kernel/random/boot_id");
+$key =~ /-\Q$boot\E\z/ or print("lost\n"), return 0;
+my $holder = readlink($claim) // "";
+index($holder, $mine) == 0 or print("lost $holder\n"), return 0;
+print "fired\n" if -e "$guard.log";
+chomp(my $pid = -f "$guard.pid" ? $first->("$guard.pid") : "");
+print "dead\n" unless -f "$guard.guard" && $first->("/proc/$pid/stat") =~ /\) [^TtXZ]/;
+0;
+"""
+"""Does what `FIRED` does, which every run asks, without a process (`hosts.perl`)."""
 
 RELEASE = (
     _CLAIMED

@@ -1,9 +1,4 @@
-"""The terms on which a host is claimed: what may be taken over, and from whom.
-
-A new campaign takes free hosts, and hosts whose holder's time is over. A person asks for a restore,
-so it takes over every claim that nobody holds; it takes a running campaign's claim only with
-`--force`.
-"""
+"""The terms on which a host is claimed: what may be taken over, and from whom."""
 
 from __future__ import annotations
 
@@ -19,12 +14,7 @@ OR_FORGET = ", or leave it as it is with `netlimits restore --hosts FILE --forge
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The hosts that may be claimed beside free ones.
-
-    `dead`: those whose claim nobody holds; `living`: those whose claim is held; `noted`: those with
-    notes of other campaigns. The same campaign's own claim, and one whose time is over, may always
-    be taken over.
-    """
+    """What may be claimed beside free hosts: claims that nobody holds, held ones, noted hosts."""
 
     dead: bool = False
     living: bool = False
@@ -37,7 +27,6 @@ FROM_NOTES = Terms(dead=True, noted=True)
 
 
 def forced(terms: Terms, force: bool) -> Terms:
-    """Return the terms; with `force`, claims of running campaigns may be taken too."""
     return Terms(terms.dead, terms.living or force, terms.noted)
 
 
@@ -61,7 +50,6 @@ def _is_own(claim: Claim, holder: Holder) -> bool:
 
 
 def _in_the_way(claim: Claim, terms: Terms) -> str:
-    """Return why another campaign's current claim may not be taken, or ""."""
     if terms.living or (terms.dead and not claim.held):
         return ""
     if terms.dead:
@@ -88,10 +76,7 @@ def must_be_dead(now: HostStatus, holder: Holder, terms: Terms) -> bool:
 
 
 def _noted(now: HostStatus, holder: Holder, damaged_too: bool) -> str:
-    """Return why the notes on a host keep `holder` from claiming it, or "".
-
-    A restore from a journal needs no note, so a damaged one does not count there.
-    """
+    """Return why the notes on a host keep `holder` from claiming it, or ""."""
     for note in now.notes:
         try:
             fields = decoding.parsed(note)

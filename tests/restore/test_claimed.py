@@ -1,10 +1,8 @@
-"""What Perl says of a claim is what the shell says, and it acts under the same lock."""
+"""What a host runs only while a claim is ours, or a guard at work; Perl and shell say the same."""
 
 from __future__ import annotations
 
 import os
-import re
-import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -16,11 +14,9 @@ from waiting import wait
 
 from netlimits.hosts.local import local_host
 from netlimits.hosts.login import LoginHost
-from netlimits.model import Command, Completed
-from netlimits.restore.guard import commands, in_perl, scripts
+from netlimits.model import Command
+from netlimits.restore.guard import commands, scripts
 from netlimits.restore.guard.claim import Holder
-
-pytestmark = pytest.mark.skipif(not shutil.which("perl"), reason="needs Perl")
 
 HOLDER = Holder("small", "0123", "desk", "ada", 7, 1.8e9)
 TEXT = HOLDER.text.removesuffix("}") + ', "until": 99}'
@@ -35,13 +31,12 @@ def host() -> Iterator[LoginHost]:
     opened.close()
 
 
-def same(host: LoginHost, command: Command) -> Completed:
-    """What comes of a command by Perl, which is what comes of it by a shell."""
-    assert command.perl
-    (by_perl,), by_shell = host.run_in_turn([command]), host.run(command)
-    for answer in ("status", "stdout", "stderr"):
-        assert getattr(by_perl, answer) == getattr(by_shell, answer)
-    return by_perl
+def here(script: str, folder: Path) -> str:
+    """A script that looks for a guard's files in this folder."""
+    for usual in ("/run/netlimits", "$HOME/.local/state/netlimits",
+                  "$ENV{HOME}/.local/state/netlimits"):  # fmt: skip
+        script = script.replace(usual, str(folder))
+    return script
 
 
 ALIKE = TEXT.replace(', "until"', '0, "until"')
@@ -60,7 +55,7 @@ def test_a_command_is_run_while_the_claim_is_ours_and_under_its_lock(host, tmp_p
     if text:
         claim.symlink_to(text)
     held = "flock -n /proc/self/ns/net true || echo locked; exit 5"
-    completed = same(host, commands.within(HOLDER, str(claim), Command(("sh", "-c", held))))
+    completed = host.run(commands.within(HOLDER, str(claim), Command(("sh", "-c", held))))
     expected = (lost, scripts.LOST) if lost else ("locked\n", 5)
     assert (completed.stdout, completed.status) == expected
     assert (
@@ -100,14 +95,11 @@ def test_a_guarded_command_needs_a_guard(host, tmp_path, monkeypatch, kind):
             process.wait()
         guard.with_suffix(".pid").write_text(f"{process.pid}\n")
         command = commands.within(HOLDER, str(claim), Command(("echo", "changed")), guarded=True)
-        home = ("$HOME/.local/state/netlimits", "$ENV{HOME}/.local/state/netlimits")
-        here = [*command.within, command.perl]
-        for each in ("/run/netlimits", *home):
-            here = [words.replace(each, str(tmp_path)) for words in here]
-        *within, perl = here
-        command = replace(command, within=tuple(within), perl=perl)
-        assert same(host, command).status == status
-        assert same(host, command).stdout == ("" if status else "changed\n")
+        completed = host.run(
+            replace(command, within=tuple(here(w, tmp_path) for w in command.within))
+        )
+        assert completed.status == status
+        assert completed.stdout == ("" if status else "changed\n")
     finally:
         process.kill()
         process.wait()
@@ -118,56 +110,27 @@ def test_the_lock_is_descriptor_9_which_what_stays_behind_closes(host, tmp_path)
     claim = tmp_path / f"netlimits-1-{BOOT}.claim"
     claim.symlink_to(TEXT)
     stays = "setsid sleep 60 >/dev/null 2>&1 9<&- & echo $!; readlink /proc/self/fd/9"
-    completed = same_but_pid(
-        host, commands.within(HOLDER, str(claim), Command(("sh", "-c", stays)))
-    )
-    assert completed.startswith("net:[")
-    late = commands.within(HOLDER, str(claim), Command(("sleep", "60"), deadline=0.2))
-    late = replace(late, deadline=0.2)
-    (ended,) = host.run_in_turn([late])
-    assert ended.status == 124
+    completed = host.run(commands.within(HOLDER, str(claim), Command(("sh", "-c", stays))))
+    pid, lock = completed.stdout.splitlines()
+    free = subprocess.run(("flock", "-w", "10", "/proc/self/ns/net", "true"), check=False)
+    os.kill(int(pid), signal.SIGKILL)
+    assert free.returncode == 0
+    assert lock.startswith("net:[")
+    late = commands.within(HOLDER, str(claim), Command(("sleep", "60")))
+    assert host.run(replace(late, deadline=0.2)).status == 124
     assert (
         subprocess.run(("flock", "-w", "10", "/proc/self/ns/net", "true"), check=False).returncode
         == 0
     )
 
 
-def test_a_file_that_perl_keeps_open_as_descriptor_9_stays_open(host, tmp_path):
-    """A kept `tc` had its pipe there: each run began a new one."""
-    claim = tmp_path / f"netlimits-1-{BOOT}.claim"
-    claim.symlink_to(TEXT)
-    kept = "open(our $kept, '<', '/proc/self/status'); POSIX::dup2(fileno $kept, 9); 0"
-    at_9 = 'print readlink("/proc/$$/fd/9") // "closed"; POSIX::close(9) if $_[0]; 0'
-    answers = host.run_in_turn(
-        [
-            Command(("sh", "-c", "exit 1"), perl=kept),
-            commands.within(HOLDER, str(claim), Command(("true",))),
-            Command(("sh", "-c", "exit 1", "sh", "close"), perl=at_9),
-        ]
-    )
-    assert [answer.status for answer in answers] == [0, 0, 0]
-    assert re.fullmatch(r"/proc/\d+/status", answers[-1].stdout)
-
-
-def same_but_pid(host: LoginHost, command: Command) -> str:
-    """The second line that a command prints, either way; what its first line names is ended."""
-    lines = []
-    for completed in (*host.run_in_turn([command]), host.run(command)):
-        pid, line = completed.stdout.splitlines()
-        free = subprocess.run(("flock", "-w", "10", "/proc/self/ns/net", "true"), check=False)
-        os.kill(int(pid), 9)
-        assert free.returncode == 0
-        lines.append(line)
-    assert lines[0] == lines[1]
-    return lines[0]
-
-
 def test_whoever_has_the_lock_is_waited_for(host, tmp_path):
     claim = tmp_path / f"netlimits-1-{BOOT}.claim"
     claim.symlink_to(TEXT)
     command = commands.within(HOLDER, str(claim), Command(("date", "+%s.%N")))
-    impatient = replace(command, perl=in_perl.WITHIN.replace(f"+ {scripts.LOCK_WAIT}", "+ 0"))
-    assert impatient.perl != command.perl
+    wait = f"-w {scripts.LOCK_WAIT}"
+    assert wait in command.within[2]
+    impatient = replace(command, within=tuple(w.replace(wait, "-w 0") for w in command.within))
     script = "flock 9; echo held; read -r word; sleep 0.5; date +%s.%N"
     holder = subprocess.Popen(
         ("sh", "-c", f"exec 9</proc/self/ns/net; {script}"),
@@ -176,10 +139,10 @@ def test_whoever_has_the_lock_is_waited_for(host, tmp_path):
     assert holder.stdin
     assert holder.stdout
     assert holder.stdout.readline() == "held\n"
-    (refused,) = host.run_in_turn([impatient])
+    refused = host.run(impatient)
     holder.stdin.write("go\n")
     holder.stdin.flush()
-    (completed,) = host.run_in_turn([command])
+    completed = host.run(command)
     released = float(holder.communicate()[0])
     assert (refused.status, refused.stdout) == (75, "")
     assert refused.stderr == "another netlimits command on this host does not end\n"
@@ -206,13 +169,8 @@ def test_whether_a_guard_fired_or_is_gone(host, tmp_path, text, boot, files, pri
     if text:
         claim.symlink_to(text)
 
-    def here(script: str) -> str:
-        for folder in ("/run/netlimits", "$HOME/.local/state/netlimits",
-                       "$ENV{HOME}/.local/state/netlimits"):  # fmt: skip
-            script = script.replace(folder, str(tmp_path))
-        return script
-
     command = commands.fired(HOLDER, str(claim))
-    argv = tuple(here(word) if word == scripts.FIRED else word for word in command.argv)
-    completed = same(host, replace(command, argv=argv, perl=here(command.perl)))
-    assert (completed.stdout, completed.status) == (printed, 0)
+    argv = tuple(here(w, tmp_path) if w == scripts.FIRED else w for w in command.argv)
+    command = replace(command, argv=argv, perl=here(command.perl, tmp_path))
+    for completed in (host.run(command), *host.run_in_turn([command])):
+        assert (completed.stdout, completed.status, completed.stderr) == (printed, 0, "")
