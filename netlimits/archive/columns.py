@@ -1,16 +1,11 @@
 """Attempts and interim results in columns: Arrow tables, and the Parquet files of parts.
 
-A row equals that of results.csv, with the values of the journal's JSON. A column has one of these
-kinds:
+A row equals that of results.csv, with the values of the journal's JSON. A column has a kind:
 
     int float bool str    all values are of this type, or missing
     number                integers and fractions; in a factor no two are equal, such as 1 and 1.0
     json                  several types, or integers beyond 64 bits: each value as JSON
     null                  no values
-
-Parquet has no checksums for its footer and the headers of its pages, which readers trust. So a
-part's JSON has the CRC-32 of the footer and of each column's bytes, and bytes are verified before
-Parquet's reader gets them. Only the requested columns are read.
 """
 
 from __future__ import annotations
@@ -45,14 +40,11 @@ _TYPES = {"int": "int64", "bool": "bool", "str": "string", "json": "string"}
 
 
 class Damaged(ValueError):
-    """A part's file was damaged."""
+    pass
 
 
 class Rows:
-    """Rows, stored as one list per column; with `chosen`, only the names of other columns are kept.
-
-    `labels` are the columns of factors and derived values.
-    """
+    """Rows as one list per column; with `chosen`, only the names of other columns are kept."""
 
     def __init__(self, chosen: Collection[str] | None = None) -> None:
         self.count = 0
@@ -107,7 +99,6 @@ class JournalSection(History):
         self._places: dict[Attempt, tuple[int, range]] = {}
 
     def keep(self, event: Event) -> None:
-        """Add the rows of an attempt that is over."""
         attempts, interim = self._rows
         attempts.labels.update(event["values"])
         attempts.add(_row(event))

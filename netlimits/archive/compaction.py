@@ -1,9 +1,7 @@
 """Compact the journal of a running campaign into parts, and its raw output into packs.
 
-It only makes reading faster. If it fails, nothing is lost, the campaign continues, and compaction
-is retried a quarter of a part later. The raw output of the last part and of newer attempts stays in
-single files, since people look at the newest runs. The process that holds the journal's lock
-compacts between runs.
+It only makes reading faster: if it fails, the campaign continues, and it is retried later. The raw
+output of the last part and of newer attempts stays in files, since people look at the newest runs.
 """
 
 from __future__ import annotations
@@ -30,13 +28,7 @@ PACKS = 2
 
 
 class Compaction:
-    """The compaction of a campaign by the process that holds its journal's lock.
-
-    Attributes:
-        last: The last part. Earlier parts are not kept in memory.
-        problem: The error of the last attempt to write a part, "" if it succeeded.
-        on_part: Called with the checksum of each new part.
-    """
+    """The compaction of a campaign by the process that holds its journal's lock."""
 
     def __init__(self, journal: Journal, output: RawOutput, sync: Callable[[], int]) -> None:
         """Initialize; `sync` writes the journal to disk and returns its size, a limit of parts."""

@@ -1,8 +1,4 @@
-"""Fold the journal's events into the attempts and changes that they describe.
-
-Tables, records, counts and pending runs are all derived from a `History`. It starts at the
-journal's first line, or at the end of a part (`archive.parts`), and accepts events in order.
-"""
+"""Fold the journal's events into the attempts and changes that they describe."""
 
 from __future__ import annotations
 
@@ -23,8 +19,6 @@ CUT_OFF = "the process ended before the run did"
 
 
 class Outcome(NamedTuple):
-    """The outcome of an attempt, without figures."""
-
     status: str
     reason: str
     disturbed: bool
@@ -77,7 +71,6 @@ class History:
             self.add({**start})
 
     def add(self, event: Event) -> None:
-        """Process the next event."""
         name = event["event"]
         if name in ("start", "end", "parsed"):
             self._add_attempt(event)
@@ -120,10 +113,7 @@ class History:
         self.keep(self._open.pop(key))
 
     def keep(self, event: Event) -> None:
-        """Process the merged events of a closed attempt; subclasses override it.
-
-        Attempts arrive in the order of starts. An attempt that was parsed again arrives again.
-        """
+        """Process the merged events of a closed attempt; subclasses override it."""
 
     @property
     def running(self) -> dict[Attempt, Event]:

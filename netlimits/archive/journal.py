@@ -2,10 +2,8 @@
 
     {"n":17,"crc":"5f0c3a9e","event":"end","at":1795258333.53,…}
 
-`n` counts from 1 without gaps. `crc` is the CRC-32 of the rest of the line, seeded with the CRC of
-the previous line, so it covers the whole journal up to here. A reader detects a line that is
-missing, duplicated, moved or changed without parsing JSON. `store` detects missing lines at the end
-by other files that recorded the journal's length.
+`n` counts from 1. `crc` is the CRC-32 of the rest of the line, seeded with that of the previous
+line, so it covers the whole journal up to here. Missing lines at the end are detected by `store`.
 """
 
 from __future__ import annotations
@@ -40,12 +38,7 @@ BLOCK = 2**24
 
 
 class BlockDigest:
-    """The SHA-256 of a growing file, in blocks, so that another process can continue it.
-
-    The state of a hash function cannot be stored. So checksums are chained: of the first `BLOCK`
-    bytes, then of that checksum and the next `BLOCK` bytes, and so on. `chain` is the checksum of
-    the complete blocks. A file shorter than a block has its plain SHA-256.
-    """
+    """The SHA-256 of a growing file, in blocks, so that another process can continue it."""
 
     def __init__(self, chain: str = "", size: int = 0) -> None:
         self.size = size
@@ -59,7 +52,6 @@ class BlockDigest:
         return (self.size - 1) // BLOCK * BLOCK if self.size else 0
 
     def update(self, data: bytes) -> None:
-        """Add bytes."""
         view = memoryview(data)
         while view:
             if not self._room:
@@ -72,7 +64,6 @@ class BlockDigest:
             self.size += len(part)
 
     def hexdigest(self) -> str:
-        """Return the checksum of all bytes."""
         return self._block.hexdigest()
 
 
@@ -143,7 +134,6 @@ class Journal:
 
     @property
     def path(self) -> Path:
-        """The file's path, for errors."""
         return self.folder.path / NAME
 
     # -- reading ------------------------------------------------------------------------------
@@ -151,11 +141,7 @@ class Journal:
     def lines(
         self, begin: Head | None = None, end: int | None = None
     ) -> Iterator[tuple[int, bytes]]:
-        """Yield (number, line) of every complete line from `begin` to the byte `end`.
-
-        Checksums are verified; an incomplete last line is ignored. Raises ArchiveError with the
-        number of a damaged line.
-        """
+        """Yield (number, line) of every complete line from `begin` to the byte `end`."""
         try:
             with self.folder.reader(NAME) as file:
                 head = replace(begin or Head())
@@ -165,10 +151,7 @@ class Journal:
             raise ArchiveError(f"{self.path}: {one_line(error)}") from None
 
     def ends(self, heads: Iterable[Head]) -> Iterator[bool]:
-        """Yield True for each position at which the journal's line ends as recorded.
-
-        A line's checksum covers all lines before it, so nothing else is read.
-        """
+        """Yield True for each position at which the journal's line ends as recorded."""
         with suppress(OSError), self.folder.reader(NAME) as file:
             number = file.fileno()
             for head in heads:
@@ -231,12 +214,7 @@ class Journal:
     # -- appending ----------------------------------------------------------------------------
 
     def lock(self, begin: Head | None = None, digest: BlockDigest | None = None) -> None:
-        """Lock it for this process, and cut off an incomplete last line.
-
-        The lines after `begin` are verified, and `digest`, which may end before it, is continued.
-        Raises ArchiveInUse if another process holds the lock, and ArchiveError if it cannot be
-        written or is damaged.
-        """
+        """Lock it for this process, and cut off an incomplete last line."""
         try:
             file = os.fdopen(self.folder.open(NAME, os.O_RDWR), "r+b", buffering=0)
         except OSError as error:
@@ -266,7 +244,6 @@ class Journal:
         self._file = file
 
     def close(self) -> None:
-        """Release the lock."""
         if self._file:
             with suppress(ArchiveUnwritable):  # callers that need the error call sync
                 self.sync()
@@ -274,11 +251,7 @@ class Journal:
             self._file = None
 
     def append(self, event: dict[str, Any], *, durable: bool = True) -> None:
-        """Append an event with one write; a `durable` one is on disk when this returns.
-
-        Others reach the disk with the next durable event or `sync`. Raises ArchiveUnwritable, and
-        then nothing was appended.
-        """
+        """Append an event with one write; a `durable` one is on disk when this returns."""
         assert self._file, "lock() comes first"
         self._refuse_lost()
         body = json.dumps(event, ensure_ascii=False).encode("utf-8", "backslashreplace")

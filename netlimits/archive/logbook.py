@@ -1,7 +1,4 @@
-"""A campaign's experiment, plan, records and counts, without loading pandas or pyarrow.
-
-A running campaign needs no more; `archive.reader` adds the tables.
-"""
+"""A campaign's experiment, plan, records and counts, without loading pandas or pyarrow."""
 
 from __future__ import annotations
 
@@ -31,7 +28,6 @@ class Logbook:
 
     @property
     def path(self) -> Path:
-        """The folder of the campaign."""
         return self.archive.path
 
     @cached_property
@@ -47,11 +43,7 @@ class Logbook:
 
     @cached_property
     def experiment(self) -> Experiment:
-        """The experiment as it was run: the file with `--set` and the seed that was drawn.
-
-        Imported results only have a name and names of factors. Raises ArchiveError if the file
-        cannot be read, or contradicts campaign.json.
-        """
+        """The experiment as it was run: the file with `--set` and the seed that was drawn."""
         if self.planned:
             return self.planned.experiment
         meta = self.archive.meta
@@ -83,7 +75,6 @@ class Logbook:
         return replace(loaded, repeat=replace(loaded.repeat, seed=meta["seed"]))
 
     def _parsed(self, name: str, overrides: Iterable[Sequence[str]]) -> Experiment:
-        """Parse an experiment of the folder with its overrides."""
         self.archive.check(name)
         path = self.path / name
         try:
@@ -114,11 +105,7 @@ class Logbook:
         return plan
 
     def extend(self, replicates: int, seed: int, chosen: Sequence[int] = ()) -> Self:
-        """Add `replicates` runs of each configuration; return the extended campaign.
-
-        `chosen` are the numbers of the configurations that get them, counted from 1, if not all do.
-        The journal must be locked.
-        """
+        """Add `replicates` runs of each configuration; return the extended campaign."""
         self.plan.extended(replicates, seed, chosen)  # raises before anything is written
         only = {"configurations": [*chosen]} if chosen else {}
         self.archive.append("extended", replicates=replicates, seed=seed, **only)
@@ -167,14 +154,7 @@ class Logbook:
             )
 
     def state(self) -> dict[str, Any]:
-        """Return the progress of the campaign as JSON types.
-
-        Returns:
-            Numbers of runs by outcome (`ok`, `failed`, …), `planned` and `left`; `not_put_back`,
-            the settings that are still changed; `reasons` of failed runs with their numbers;
-            `running`, the process that runs the campaign, or None; `searches`, those that are
-            planned (0 without a search), of each of which one more trial is `left` until it ends.
-        """
+        """Return the progress of the campaign as JSON types."""
         now = standing.standing(self.archive)
         planned = len(self.runs) if self.imported else self.planned_runs()
         return {
@@ -206,10 +186,7 @@ class Logbook:
         }
 
     def planned_runs(self) -> int:
-        """Return the number of planned runs, without those that are left out.
-
-        Of a search these are the trials with an outcome, and one more until it is over.
-        """
+        """Return the number of planned runs, without those that are left out."""
         if self.experiment.searched:
             known = self.search_trials()
             trials = (r for each in known for r in each.records.values())

@@ -2,12 +2,9 @@
 
     raw/000001.runs-1-4096.zst    the pack's number, its lowest and its highest run
 
-A pack is a series of Zstandard frames. Each holds attempts of about `BLOCK` bytes: compressed
-together they take a fifth of the space, since they are similar. `zstdcat` prints them all. A last,
-skippable frame is a JSON index with the attempts and the checksum of each frame.
-
-A pack is written atomically, read back before the files that it replaces are removed, and never
-changed. Readers verify its checksums, and allocate at most `ATTEMPT_LIMIT` for a frame.
+A pack is a series of Zstandard frames, each of attempts of about `BLOCK` bytes, which are similar
+and so take a fifth of the space together; `zstdcat` prints them. A last, skippable frame is a JSON
+index with the attempts and the checksum of each frame.
 """
 
 from __future__ import annotations
@@ -45,7 +42,7 @@ _END = struct.Struct("<II")
 
 
 class DamagedPack(ValueError):
-    """A pack was damaged."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +80,6 @@ class Frame:
 
     @property
     def inflated(self) -> int:
-        """The uncompressed bytes of its attempts."""
         return sum(size for _, _, size in self.attempts)
 
 

@@ -46,12 +46,10 @@ class Part:
 
     @property
     def begin(self) -> Head:
-        """The position in the journal where it begins."""
         return Head(*self.about["begin"])
 
     @property
     def end(self) -> Head:
-        """The position in the journal where it ends."""
         return Head(*self.about["end"])
 
     @property
@@ -61,12 +59,10 @@ class Part:
 
     @property
     def name(self) -> str:
-        """The name of its Parquet file of attempts."""
         return f"{FOLDER}/{self.number:06d}.parquet"
 
     @property
     def interim_name(self) -> str:
-        """The name of its Parquet file of interim results."""
         return f"{FOLDER}/{self.number:06d}-interim.parquet"
 
 
@@ -102,10 +98,7 @@ def reach(parts: Iterable[Part]) -> tuple[Part | None, int]:
 
 
 def add_up(parts: Sequence[Part], tail: History) -> bool:
-    """Return True if the counts of the parts and of the lines after them can be added.
-
-    They can if each attempt, and each run's outcome, is in only one of them.
-    """
+    """Return True if the counts of the parts and of the lines after them can be added."""
     outcomes = tail.outcomes
     ranges = [tuple(part.about["runs"]) for part in parts if part.about["runs"]]
     ranges += [(min(outcomes), max(outcomes))] if outcomes else []

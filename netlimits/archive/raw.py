@@ -122,7 +122,6 @@ class RawOutput:
         self._last: Contents | None = None
 
     def path(self, run: int, attempt: int) -> Path:
-        """Return the path of an attempt's file."""
         return self.folder.path / _name(run, attempt)
 
     def write(self, run: int, attempt: int, entries: Iterable[RawEntry]) -> str:
@@ -135,10 +134,7 @@ class RawOutput:
         return hashlib.sha256(data).hexdigest()
 
     def read(self, run: int, attempt: int, sha256: str = "") -> list[RawEntry]:
-        """Return an attempt's entries, in order.
-
-        Raises ArchiveError if they are missing or damaged, or do not match `sha256`.
-        """
+        """Return an attempt's entries, in order."""
         path = self.path(run, attempt)
         try:
             try:
@@ -155,11 +151,7 @@ class RawOutput:
             raise ArchiveError(f"{path}: cannot be read: {one_line(error)}") from None
 
     def attempts(self, above: int = 0) -> set[Attempt]:
-        """Return the attempts that have raw output, of runs above a number.
-
-        A damaged pack counts as empty, since the journal has the figures. Raises ArchiveError if
-        the folder `raw` cannot be listed.
-        """
+        """Return the attempts that have raw output, of runs above a number."""
         names = self.names()
         kept = {attempt for attempt in files(names) if attempt[0] > above}
         for pack in packs.packs(names):

@@ -18,21 +18,14 @@ from netlimits.model import ControllerCost, Record, Run
 
 
 def records(archive: Archive) -> list[Record]:
-    """Return the last version of every attempt, in the order of starts.
-
-    Raises ArchiveError as `Archive.fold` does.
-    """
+    """Return the last version of every attempt, in the order of starts."""
     history = _Records()
     archive.fold(history).close(include_running=True)
     return [*history.latest.values()]
 
 
 def of_runs(archive: Archive, runs: Collection[int]) -> list[Record]:
-    """Return the last version of every attempt at these runs, in the order of starts.
-
-    Reads only the sections of the journal that may have one. Raises ArchiveError as `Archive.fold`
-    does.
-    """
+    """Return the last version of every attempt at these runs, in the order of starts."""
     latest: dict[Attempt, Record] = {}
     parts = archive.parts()
     for before, part in zip((None, *parts), parts, strict=False):

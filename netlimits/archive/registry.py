@@ -1,15 +1,10 @@
 """The registry of campaigns that this user started on this machine.
 
 A results folder names logins and an ssh configuration, which may run commands. In a folder from
-another user, that user chose them. So netlimits registers each campaign that it starts outside of
-the campaign's folder, in $XDG_STATE_HOME/netlimits/campaigns (mode 0700):
-
-    ID.json   the checksums of campaign.json and of each ssh_config that it names, with included
-              files; the journal's inode, length and SHA-256 when its lock was last released
-
-A folder is the user's own if campaign.json and the ssh configurations are unchanged, and its
-journal is that file (the folder may have been moved), or a copy of the same length and checksum.
-Then its logins are used. For any other folder, `--hosts FILE` names the hosts.
+another user, that user chose them. So netlimits registers each campaign that it starts in
+$XDG_STATE_HOME/netlimits/campaigns/ID.json (mode 0700). A folder is the user's own, and its logins
+are used, if campaign.json and the ssh configurations are unchanged and its journal is that file
+(the folder may have been moved) or a copy. For any other folder, `--hosts FILE` names the hosts.
 """
 
 from __future__ import annotations
@@ -59,20 +54,14 @@ def place() -> Path:
 def begun(
     identity: str, folder: Folder, campaign: str, extent: tuple[int, int, str]
 ) -> Registration:
-    """Return the entry of a new campaign; `extent` is its journal's lines, bytes and SHA-256.
-
-    `campaign` is the SHA-256 of campaign.json. Raises OSError.
-    """
+    """Return the entry of a new campaign; `extent` is its journal's lines, bytes and SHA-256."""
     with folder.reader("journal.jsonl") as journal:
         inode = os.fstat(journal.fileno()).st_ino
     return Registration(identity, str(folder.path.absolute()), campaign, {}, inode, *extent)
 
 
 def write(entry: Registration, configurations: Iterable[Path] = ()) -> None:
-    """Register a campaign with the ssh configurations of its logins.
-
-    Raises OSError, and ValueError for an invalid path.
-    """
+    """Register a campaign with the ssh configurations of its logins."""
     _keep(replace(entry, logins={str(path): _digest(path) for path in configurations}))
 
 
@@ -109,10 +98,7 @@ def entry(identity: str) -> Registration | None:
 
 
 def doubt(registration: Registration | None, folder: Folder) -> str:
-    """Return why a folder is not the registered one, "" if it is.
-
-    Raises OSError for a folder that cannot be read.
-    """
+    """Return why a folder is not the registered one, "" if it is."""
     if registration is None:
         return "you did not start it on this machine"
     if folder.digest("campaign.json") != registration.campaign:

@@ -1,8 +1,7 @@
 """Build a DuckDB relation over a campaign's parts, for more runs than memory holds.
 
-Columns, types and rows equal those of `campaign.frame()`, but the rows have no order. Damaged parts
-and the lines after the last part are read from the journal into memory. A campaign without parts,
-or with a column of values of several kinds, is read as a frame.
+Columns, types and rows equal those of `campaign.frame()`, but the rows have no order. A campaign
+without parts, or with a column of values of several kinds, is read as a frame.
 """
 
 from __future__ import annotations
@@ -61,7 +60,6 @@ def connection(memory: str = MEMORY) -> duckdb.DuckDBPyConnection:
 
 
 def of_frame(opened: duckdb.DuckDBPyConnection, frame: pd.DataFrame) -> duckdb.DuckDBPyRelation:
-    """Return a frame as a relation."""
     return opened.from_arrow(pa.Table.from_pandas(frame, preserve_index=False))
 
 
@@ -71,11 +69,7 @@ def rows(
     experiment: Experiment,
     chosen: Collection[str] | None = None,
 ) -> tuple[duckdb.DuckDBPyRelation, dict[str, Any]] | None:
-    """Return all or the `chosen` columns of a campaign, and the frame's `attrs`.
-
-    Returns None for a campaign without parts, and if a column has values of several kinds. The
-    checksums of columns are verified.
-    """
+    """Return all or the `chosen` columns of a campaign, and the frame's `attrs`."""
     if not next(archive.each_part(), None):
         return None
     of_attempts = _outlines(archive)
@@ -112,10 +106,7 @@ def rows(
 
 
 def _outlines(archive: Archive) -> list[Chunk]:
-    """Return rows and kinds of each part, without the rest of its JSON, and the tail.
-
-    Equal mappings are shared: a hundred million runs are in 24,000 parts.
-    """
+    """Return rows and kinds of each part, without the rest of its JSON, and the tail."""
     known: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
     outlines, last, highest = [], None, 0
     for last in archive.each_part():

@@ -1,7 +1,4 @@
-"""The searches of a campaign and their trials: which load is next, and what was found.
-
-A trial belongs to the search whose block and factors it has, but for the load.
-"""
+"""The searches of a campaign and their trials: which load is next, and what was found."""
 
 from __future__ import annotations
 

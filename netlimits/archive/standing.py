@@ -1,8 +1,4 @@
-"""Count a campaign's outcomes, for `status`, and find the runs that `resume` skips.
-
-The counts of the parts and of the lines after them are added. If an attempt is in several of them
-(after `netlimits parse`), the parts' columns are read instead.
-"""
+"""Count a campaign's outcomes, for `status`, and find the runs that `resume` skips."""
 
 from __future__ import annotations
 
@@ -23,15 +19,7 @@ from netlimits.model import STATUSES, Run
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The counts of a campaign's attempts: outcomes by run, everything else by attempt.
-
-    Attributes:
-        running: The process that runs the campaign now.
-        present: Its running attempts.
-        unfinished: The `found` events that are still open.
-        opened: Epoch seconds when the last process started or resumed the campaign.
-        reconnected: Role -> number of its lost connections that were restored.
-    """
+    """The counts of a campaign's attempts: outcomes by run, everything else by attempt."""
 
     running: LockHolder | None
     present: Sequence[Attempt] = ()
@@ -98,13 +86,7 @@ _CODES: Mapping[str, int] = {s: n for n, s in enumerate(STATUSES, 1) if s != "in
 
 
 class Outcomes:
-    """The outcomes of all runs, in one byte per run.
-
-    Attributes:
-        counts: Number of runs with each outcome.
-        attempts: Run without an outcome -> its last attempt.
-        configurations: The configurations of the newest runs, from the journal.
-    """
+    """The outcomes of all runs, in one byte per run."""
 
     def __init__(self, path: Path) -> None:
         self.counts: Counter[str] = Counter()
@@ -134,7 +116,6 @@ class Outcomes:
         self.attempts.pop(run, None)
 
     def count(self) -> None:
-        """Compute `counts`."""
         self.counts = Counter({s: n for s, c in _CODES.items() if (n := self._codes.count(c))})
 
     def check(self, run: Run) -> None:
@@ -180,11 +161,7 @@ class LockHolder:
 
 
 def holder(folder: Path) -> LockHolder | None:
-    """Return the process that holds the lock on a folder's journal, None if there is none.
-
-    The kernel lists locks with their process, except for locks over a network file system, and of
-    processes in another namespace.
-    """
+    """Return the process that holds the lock on a folder's journal, None if there is none."""
     try:
         journal = os.open(folder / "journal.jsonl", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:

@@ -58,12 +58,7 @@ class Archive:
         register: Register | None = None,
         against: str = "",
     ) -> Archive:
-        """Create a campaign's folder without runs; `campaign.json` is written last.
-
-        `register` is called just before that. Imported results have no experiment (`text`), hosts
-        or plan. Raises ArchiveError if the folder is not empty or cannot be written, and then
-        removes its files.
-        """
+        """Create a campaign's folder without runs; `campaign.json` is written last."""
         files = {"experiment.yaml": text, AGAINST: against}
         files |= {f"hosts/{role}.json": _pretty(facts) for role, facts in (hosts or {}).items()}
         try:
@@ -140,10 +135,7 @@ class Archive:
         self._bound = machines
 
     def facts(self, role: str) -> dict[str, Any]:
-        """Return a host's facts from the start of the campaign.
-
-        Raises ArchiveError if they cannot be read, or have changed since.
-        """
+        """Return a host's facts from the start of the campaign."""
         name = f"hosts/{role}.json"
         facts: dict[str, Any] = self._json(name)
         if not formats.facts(facts):
@@ -183,10 +175,7 @@ class Archive:
     # -- appending ----------------------------------------------------------------------------
 
     def lock(self) -> None:
-        """Lock the journal for this process, and cut off an incomplete last line.
-
-        Raises ArchiveError if another process holds it, or it cannot be written or is damaged.
-        """
+        """Lock the journal for this process, and cut off an incomplete last line."""
         known = self._known_lengths()
         last = next(iter(deque(self.each_part(), maxlen=1)), None)
         self.compaction.last = last
@@ -198,7 +187,6 @@ class Archive:
             raise
 
     def close(self) -> None:
-        """Release the journal's lock."""
         self.journal.close()
 
     def append(self, event: str, **fields: Any) -> None:
@@ -229,11 +217,7 @@ class Archive:
     # -- reading ------------------------------------------------------------------------------
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """Yield the journal's events in order, without an incomplete last line.
-
-        Raises ArchiveError with the number of a line that is damaged, changed or missing, and if
-        the journal is known to have had more lines.
-        """
+        """Yield the journal's events in order, without an incomplete last line."""
         return (event for _, event in self.numbered())
 
     def numbered(self, begin: Head | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -245,11 +229,7 @@ class Archive:
         self._check_length(known, line)
 
     def fold(self, history: History, last: Part | None = None, highest: int = 0) -> History:
-        """Add the events after the `last` part to a history; `highest` is the parts' highest run.
-
-        Raises ArchiveError as `events` does, and if there is raw output of an attempt that the
-        journal lacks.
-        """
+        """Add the events after the `last` part to a history; `highest` is the parts' last run."""
         kept = self.raw.attempts(above=highest)  # first, since the journal may grow
         for history.lines, event in self.numbered(last.end if last else None):
             history.add(event)
@@ -289,11 +269,7 @@ class Archive:
     # -- missing lines at the end -------------------------------------------------------------
 
     def _known_lengths(self) -> list[tuple[int, str]]:
-        """Return the lengths that the journal once had, each with the time in words.
-
-        results.json, the last part and the registry record them, to detect missing lines at the
-        end.
-        """
+        """Return the lengths that the journal once had, each with the time in words."""
         known = []
         if sources := formats.summed(self.folder, "results.json", formats.MadeOf):
             known.append((sources["lines"], "when results.csv was written"))
@@ -364,10 +340,8 @@ def _empty(folder: Folder, files: Mapping[str, str]) -> None:
 
 
 def _pretty(value: Any) -> str:
-    """Return indented JSON."""
     return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
 
 def _at(path: Path, error: OSError) -> Path:
-    """Return the path that an error concerns."""
     return path / "campaign.json" if error.errno in (errno.ELOOP, errno.EINVAL) else path

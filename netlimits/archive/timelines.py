@@ -50,10 +50,7 @@ def frame(campaign: Logbook, record: Record) -> pd.DataFrame:
 
 
 def _sampled(campaign: Logbook, record: Record) -> Timeline | None:
-    """Return an attempt's samples; None without them, or if they have no times.
-
-    Raises ArchiveError if the raw output is missing or damaged.
-    """
+    """Return an attempt's samples; None without them, or if they have no times."""
     if campaign.imported:
         return None
     outputs = {

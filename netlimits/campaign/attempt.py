@@ -1,8 +1,4 @@
-"""An attempt at a run: a straight line from its `start` in the journal to its `end`.
-
-Settings are applied and read back, the evidence is read, the client runs, the evidence is read
-again, everything that was printed goes to disk, and only then is it parsed and recorded.
-"""
+"""An attempt at a run: a straight line from its `start` in the journal to its `end`."""
 
 from __future__ import annotations
 
@@ -111,12 +107,7 @@ def context(
 
 
 def carry_out(context: Context) -> Record:
-    """Carry out one attempt, from its `start` in the journal to its `end`.
-
-    If a connection was lost, the attempt is `interrupted` and a new attempt may follow; the `last`
-    one counts as failed instead. Raises Interrupted after Ctrl-C, and HostError if a host is no
-    longer this campaign's.
-    """
+    """Carry out one attempt, from its `start` in the journal to its `end`."""
     context.stop.check()
     lost = _held(context)
     run, archive = context.run, context.session.archive
@@ -166,10 +157,7 @@ def carry_out(context: Context) -> Record:
 
 
 def _held(context: Context) -> ConnectionLost | None:
-    """Keep claims and guards valid during the run; return an error if a connection was lost.
-
-    Raises HostError if a host is no longer ours.
-    """
+    """Keep claims and guards valid during the run; return an error if a connection was lost."""
     try:
         context.guards.keep(context.longest)
     except ConnectionLost as error:
@@ -178,10 +166,7 @@ def _held(context: Context) -> ConnectionLost | None:
 
 
 def _failed(context: Context, error: Exception) -> tuple[Status, str]:
-    """Return the status and reason of an attempt that this error ended.
-
-    If the connection to a host was lost, that is the reason.
-    """
+    """Return the status and reason of an attempt that this error ended."""
     lost = [host for host in context.hosts.values() if host.is_lost()]
     if not lost:
         return "failed", str(error)
@@ -192,10 +177,7 @@ def _failed(context: Context, error: Exception) -> tuple[Status, str]:
 
 
 def _prepared(context: Context) -> Specification:
-    """Bring the hosts to a run's settings, and its pace; the specification with that pace.
-
-    The sender is paced by the best way that its kernel takes.
-    """
+    """Bring the hosts to a run's settings, and its pace; the specification with that pace."""
     specification, session = context.specification, context.session
     _step(context, steps.SETTINGS)
     for turn in context.turns:

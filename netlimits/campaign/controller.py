@@ -1,8 +1,4 @@
-"""The controller's own cost of a run: time and memory of this process, and load of its machine.
-
-A controller that is busy is late with what it does around a run, never with the run itself; but
-where it is a test host too, what it takes is in that host's CPU. So each run says it.
-"""
+"""The controller's own cost of a run: time and memory of this process, and load of its machine."""
 
 from __future__ import annotations
 
@@ -39,11 +35,7 @@ class Controller:
 
 
 def controller_figures(cost: ControllerCost | None) -> dict[str, Scalar]:
-    """Return `controller_cpu_pct` (of one CPU), `controller_memory_mib` and `controller_busy_pct`.
-
-    The last is wall − idle of all CPUs, as for a host. Runs of an older netlimits have none of
-    them.
-    """
+    """Return `controller_cpu_pct` (of one CPU), its memory, and how busy all CPUs are."""
     if cost is None or not (cost.seconds > 0 and cost.cpus > 0):
         return {}
     if not all(map(math.isfinite, astuple(cost))):

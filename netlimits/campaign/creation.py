@@ -25,11 +25,7 @@ def create(
     path: Path,
     register: Callable[[Folder, Registration], None] | None = None,
 ) -> Logbook:
-    """Create a new campaign's folder with its plan, and return it.
-
-    The plan's experiment has its seed; `register` records the folder as the user's own
-    (archive.registry). Raises ArchiveError if the folder cannot be created or is in use.
-    """
+    """Create a new campaign's folder with its plan, and return it."""
     experiment = plan.experiment
     meta = {
         "netlimits": __version__,

@@ -41,12 +41,7 @@ class Planned:
 
 
 class DryRun:
-    """Yields the steps of runs in order, each after what the runs before it set.
-
-    A change is sent only if the host differs. Steps that no experiment contains are left out:
-    claims, guards and notes, and checks for a running server or tcpdump. INTERFACE and ADDRESS
-    stand for what only a host knows.
-    """
+    """Yields the steps of runs in order, each after what the runs before it set."""
 
     def __init__(self, machines: Mapping[str, Machine], features: Features) -> None:
         self._features = features

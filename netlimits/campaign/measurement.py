@@ -1,8 +1,4 @@
-"""A measurement: the tool's client between two readings of the evidence on every host.
-
-Nothing of ours runs on a host during the measured seconds but the tool itself, a few looks at
-sockets and processes, and a packet trace where the experiment asks for one (`steps`).
-"""
+"""A measurement: the tool's client between two readings of the evidence on every host."""
 
 from __future__ import annotations
 
@@ -41,11 +37,7 @@ class Testbed:
     def measure(
         self, specification: Specification, features: Features, last: Mapping[str, Command]
     ) -> dict[str, Completed]:
-        """Run the client between two readings of the evidence on every host.
-
-        `last` is asked of the hosts of those roles in one go with the evidence after the client.
-        Returns the answers to it.
-        """
+        """Run the client between two readings of the evidence on every host."""
         hosts = self.hosts
         listening = {}
         for role in specification.ends["remote"]:
@@ -94,10 +86,7 @@ class Testbed:
 
 
 def _take(planned: Sequence[Step], hosts: Mapping[str, Recorder]) -> dict[str, list[Completed]]:
-    """Execute steps: a host's in order, several hosts at the same time.
-
-    Returns their results by role.
-    """
+    """Execute steps: a host's in order, several hosts at the same time."""
     by_role: dict[str, list[Step]] = {}
     for step in planned:
         by_role.setdefault(step.role, []).append(step)
@@ -139,7 +128,6 @@ def _wait_until_counted(counting: Sequence[Server]) -> None:
 
 @contextmanager
 def _profiled(step: Step, host: Recorder) -> Iterator[None]:
-    """Yield a CPU profile of a host, from before the client starts."""
     with _begun(step, host, profile.records, "perf does not record"):
         yield
 
@@ -157,7 +145,6 @@ def _folded(step: Step, host: Recorder) -> None:
 
 @contextmanager
 def _traced(step: Step, host: Recorder) -> Iterator[None]:
-    """Yield a packet trace of a host's data link, from before the client starts."""
     with _begun(step, host, trace.listens, "tcpdump does not listen"):
         yield
 

@@ -1,7 +1,4 @@
-"""The schedule of one pair: the plan's runs in their order, one after the other.
-
-`session` has the hosts and `attempt` is one run; a mesh has a schedule of its own (`mesh`).
-"""
+"""The schedule of one pair: the plan's runs in their order, one after the other."""
 
 from __future__ import annotations
 
@@ -23,11 +20,7 @@ KEPT = 1000
 
 
 def in_order(session: Session, stop: Stop, on_progress: Callable[[Progress], None]) -> Progress:
-    """Carry out every run of the plan that has no outcome yet, on the hosts of an open session.
-
-    Returns how far the campaign is at the end. Raises Interrupted after Ctrl-C, and HostError when
-    a host is gone.
-    """
+    """Carry out every run of the plan that has no outcome yet, on the hosts of an open session."""
     before = standing.outcomes(session.archive)
     runs, draw_again = cached(lambda: pending(session.plan, before))
     count, seconds = 0, 0.0
@@ -47,10 +40,7 @@ def in_order(session: Session, stop: Stop, on_progress: Callable[[Progress], Non
 
 
 def pending(plan: Plan, before: Outcomes) -> Iterator[Run]:
-    """Yield the planned runs that have no outcome yet, in their order.
-
-    Raises ArchiveError if the plan has another configuration of a run than the journal.
-    """
+    """Yield the planned runs that have no outcome yet, in their order."""
     for run in plan.runs(min([before.first_left, *before.configurations])):
         if run.number in before.configurations:
             before.check(run)
@@ -59,10 +49,7 @@ def pending(plan: Plan, before: Outcomes) -> Iterator[Run]:
 
 
 def cached(draw: Callable[[], Iterator[Run]]) -> tuple[Iterator[Run], Callable[[], Iterable[Run]]]:
-    """Return the runs that `draw` yields, and a factory that iterates over them again.
-
-    Up to KEPT runs are cached; more are drawn again. Go through the first to its end before.
-    """
+    """Return the runs that `draw` yields, and a factory that iterates over them again."""
     runs = draw()
     known = [*itertools.islice(runs, KEPT)]
     more = [*itertools.islice(runs, 1)]

@@ -1,9 +1,4 @@
-"""The schedule of searches: one after the other, one trial at a time.
-
-A trial is a run like any other, with the same settings, evidence, physics checks and journal. Its
-load follows from the trials before it (`experiment.search`), so an interrupted search continues
-with the trial that it would have made.
-"""
+"""The schedule of searches: one after the other, one trial at a time."""
 
 from __future__ import annotations
 
@@ -24,11 +19,7 @@ from netlimits.model.searches import Bounds
 
 
 def every_search(session: Session, stop: Stop, on_progress: Callable[[Progress], None]) -> Progress:
-    """Carry out every search of the plan that is not over, on the hosts of an open session.
-
-    Returns how far the campaign is at the end. Raises as `schedule.in_order`, and InputError if a
-    trial does not measure what a bound is for.
-    """
+    """Carry out every search of the plan that is not over, on the hosts of an open session."""
     known = records.records(session.archive)
     every = searches(session.plan, known)
     number = max((record.run.number for record in known), default=0)

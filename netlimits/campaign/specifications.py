@@ -54,17 +54,14 @@ class Specification:
 
     @property
     def tool(self) -> str:
-        """The tool that measures."""
         return self.setup.tool
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """Options of the tool."""
         return self.setup.options
 
     @property
     def around(self) -> Around:
-        """Options of what goes on around the tool."""
         return self.setup.around
 
     @property
@@ -87,7 +84,6 @@ class Specification:
 
     @property
     def ipv6(self) -> bool:
-        """True if the data goes over IPv6."""
         return ":" in (self.address(self.ends["remote"][0]) or "")
 
     def address(self, role: str) -> str | None:
@@ -114,16 +110,12 @@ class Specification:
 
     @property
     def counting(self) -> tuple[str, ...]:
-        """The ends that are sampled all through the run.
-
-        What arrives there counts; and of bulk streams, when the client's host saw them begin.
-        """
+        """The ends that are sampled all through the run."""
         own = (self.receiver,) if self.receiver else ()
         return (*own, *(("local", "remote") if self.around.bulk else ()))
 
     @property
     def transfer(self) -> Transfer:
-        """Kind of traffic that the tool sends."""
         return tool(self.tool).transfer(self.options)
 
     def streams_beside(self) -> list[Mapping[str, Any]]:
@@ -143,7 +135,6 @@ class Specification:
 
     @property
     def stream_tool(self) -> str:
-        """The tool of the bulk streams."""
         return str(tool(self.tool).streams_of or self.tool)
 
     @property
@@ -196,10 +187,7 @@ def specified(
 
 
 class Specifications:
-    """The specifications of a plan's runs, computed once for each configuration.
-
-    A lock guards the cache, and the plan while it resolves a setup.
-    """
+    """The specifications of a plan's runs, computed once for each configuration."""
 
     def __init__(
         self,
@@ -212,7 +200,6 @@ class Specifications:
         self._kept: dict[tuple[str, bool], Specification] = {}
 
     def of(self, run: Run) -> Specification:
-        """Return the specification of a run."""
         key = run.config, bool(run.profiled)
         with self._lock:
             if key not in self._kept:

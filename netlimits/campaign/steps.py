@@ -52,10 +52,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps of one measurement, in order; steps of one kind run on all hosts at once.
-
-    `samplers`, `drops`, `traces` and `profiles` begin before the client and run beside it.
-    """
+    """The steps of one measurement, in order; steps of one kind run on all hosts at once."""
 
     servers: tuple[Step, ...]
     samplers: tuple[Step, ...]
@@ -130,7 +127,6 @@ def measurement(
 
 
 def profiled(specification: Specification) -> tuple[str, ...]:
-    """Return the roles that record a profile in this run."""
     return specification.profiling.roles if specification.profiling else ()
 
 
@@ -150,10 +146,7 @@ def _folds(specification: Specification) -> Iterator[Step]:
 
 
 def settings(specification: Specification) -> Iterator[tuple[str, Command]]:
-    """Yield the reading of each setting of a run, by role, in the order of the experiment.
-
-    What `evidence.watch` reads before and after a run is not read twice.
-    """
+    """Yield the reading of each setting of a run, by role, in the order of the experiment."""
     watched = {role for _, role in specification.roles()}
     for use in specification.setup.settings:
         for role in use.roles:
@@ -211,10 +204,7 @@ def _traces(specification: Specification, machines: Mapping[str, Machine]) -> It
 def _look(
     specification: Specification, machines: Mapping[str, Machine], role: str, port: int
 ) -> Command:
-    """Return the command that samples a host during a run.
-
-    At a receiver whose samples show what arrives, it samples at least once for each interim result.
-    """
+    """Return the command that samples a host during a run."""
     here = "local" if role in specification.ends["local"] else "remote"
     of = tool(specification.tool)
     client, server = of.processes(specification.options)
@@ -255,7 +245,6 @@ def _look(
 
 
 def _drops(specification: Specification) -> Command:
-    """Return the command that counts what a host's kernel drops."""
     seconds = specification.seconds + LOOKS_MARGIN
     return drops.command(seconds, separate=specification.one_kernel)
 

@@ -1,8 +1,4 @@
-"""Build frames of pandas from the parts and the journal's lines after them.
-
-The order of columns is IDENTITY, factors, derived values, metrics with their units. Only requested
-columns of parts are read. `assembly` puts chunks together, `files` writes results.csv.
-"""
+"""Build frames of pandas from the parts and the journal's lines after them."""
 
 from __future__ import annotations
 
@@ -32,11 +28,7 @@ def frame(
     *,
     coded: bool = False,
 ) -> pd.DataFrame:
-    """Return one row per attempt, in the order of starts, with all or the `chosen` columns.
-
-    `attrs["columns"]` has the names of `factors`, `derived` values and `metrics`,
-    `attrs["narrowed"]` those of omitted columns. With `coded`, text is returned as categories.
-    """
+    """Return one row per attempt, in the order of starts, with all or the `chosen` columns."""
     try:
         return of_parts(archive, archive.parts(), experiment, chosen, coded)[0]
     except UnlikeKinds:
@@ -44,11 +36,7 @@ def frame(
 
 
 def pieces(archive: Archive, experiment: Experiment) -> Iterator[pd.DataFrame]:
-    """Yield the frame in pieces, one for each part, in the order of ends within a part.
-
-    It is one piece if parts have factors of different kinds. A column that other parts lack keeps
-    its integers.
-    """
+    """Yield the frame in pieces, one for each part, in the order of ends within a part."""
     chunks, _ = _chunks(archive, archive.parts())
     chunks = [chunk for chunk in chunks if chunk.rows]
     labels = frozenset((*_factors(experiment), *experiment.derive))
@@ -62,10 +50,7 @@ def pieces(archive: Archive, experiment: Experiment) -> Iterator[pd.DataFrame]:
 
 
 def of_attempts(archive: Archive, experiment: Experiment, wanted: pd.DataFrame) -> pd.DataFrame:
-    """Return all columns of some attempts; `wanted` has the columns KEY. A part is read at a time.
-
-    The rows are in the order of `wanted`, and have its index.
-    """
+    """Return all columns of the attempts that `wanted` names by KEY, in its order."""
     chunks, _ = _chunks(archive, archive.parts())
     labels = frozenset((*_factors(experiment), *experiment.derive))
     names, attrs = layout(chunks, experiment)
@@ -95,7 +80,6 @@ def _last_rows(chunks: Sequence[Chunk], wanted: pd.MultiIndex | None = None) -> 
 
 
 def _limited(chunk: Chunk, mask: np.ndarray) -> Chunk:
-    """Return a chunk with the rows of a mask."""
     if mask.all():
         return chunk
     rows = pa.array(mask)
@@ -114,10 +98,7 @@ STREAM = "stream"
 
 
 def intervals(archive: Archive, experiment: Experiment, *, streams: bool = False) -> pd.DataFrame:
-    """Return one row per interim result: `run`, `attempt`, `status`, factors and its figures.
-
-    With `streams` those of single streams that a run has beside their sums, else the others.
-    """
+    """Return one row per interim result: `run`, `attempt`, `status`, factors and its figures."""
     known_parts = archive.parts()
     labels = [*_factors(experiment), *experiment.derive]
     attempts, _ = _chunks(archive, known_parts)
@@ -161,10 +142,7 @@ def of_runs(table: pd.DataFrame, varied: Iterable[str]) -> pd.DataFrame:
 def layout(
     chunks: Sequence[Chunk], experiment: Experiment, chosen: Collection[str] | None = None
 ) -> tuple[list[str], dict[str, Any]]:
-    """Return all or the `chosen` columns of a campaign's rows, and the frame's `attrs`.
-
-    The key, the factors and the derived values are always included.
-    """
+    """Return all or the `chosen` columns of a campaign's rows, and the frame's `attrs`."""
     factors, derived = list(_factors(experiment)), list(experiment.derive)
     metrics = _metrics(columns.names(chunks), experiment)
     known = columns.names(chunks)

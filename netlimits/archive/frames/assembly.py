@@ -1,8 +1,4 @@
-"""Assembly of a frame from chunks: one column at a time, each built from all chunks.
-
-A chunk is a part of the archive or a section of its journal (`archive.columns`). The builder of a
-column depends on the kinds of its values: numbers, text, or anything else.
-"""
+"""Assembly of a frame from chunks: one column at a time, each built from all chunks."""
 
 from __future__ import annotations
 
@@ -35,11 +31,7 @@ def assembled(
     *,
     coded: bool = False,
 ) -> tuple[pd.DataFrame, np.ndarray]:
-    """Return columns of all chunks in one frame, and the number of each row's chunk.
-
-    Different values of `labels` (factors and derived values) stay different after conversion. A
-    `constant` column has one value in all rows. With `coded`, text is returned as categories.
-    """
+    """Return columns of all chunks in one frame, and the number of each row's chunk."""
     constant = constant or {}
     begins = np.cumsum([0, *(chunk.rows for chunk in chunks)]).tolist()
     builders: dict[str, _Column] = {}

@@ -1,8 +1,6 @@
-"""results.csv and results.parquet: the frame of a campaign, written beside its journal.
+"""results.csv and results.parquet: the frame of a campaign, derived from its journal.
 
-They are derived from the journal and can be deleted. `results.json` has the checksums of
-results.parquet and of its sources. results.parquet is read while all of them are valid, otherwise
-the journal.
+results.parquet is read while the checksums in `results.json`, of it and its sources, are right.
 """
 
 from __future__ import annotations
@@ -45,10 +43,7 @@ def kept(archive: Archive) -> pd.DataFrame | None:
 
 
 def write(archive: Archive, experiment: Experiment) -> tuple[Path, Path]:
-    """Write the frame of a campaign without parts as results.csv and results.parquet.
-
-    Returns their paths. Raises ArchiveUnwritable if they cannot be written.
-    """
+    """Write the frame of a campaign without parts as results.csv and results.parquet."""
     table, lines = frames.of_parts(archive, (), experiment)
     folder = archive.folder
     name = "results.json"

@@ -1,9 +1,7 @@
-"""Segments per ACK of a run, from what both ends' kernels counted.
+"""Segments per ACK of a run: the sender's OutSegs over the receiver's OutSegs.
 
-The sender's OutSegs over the receiver's OutSegs: the sender's counts segments as on the wire
-(TSO's included), and what a receiver sends is ACKs. The receiver's InSegs is of no use: it counts
-packets after GRO. The tool's control connection and an ssh login over the data link add a few
-segments to both counts; below MINIMUM they would matter, and there is no figure.
+The sender's counts segments as on the wire (TSO's included), and what a receiver sends is ACKs. The
+receiver's InSegs is of no use: it counts packets after GRO.
 """
 
 from __future__ import annotations

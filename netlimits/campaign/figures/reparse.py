@@ -36,10 +36,7 @@ Reparsed = tuple[int, list[dict[str, Any]]]
 
 
 def reparse(campaign: Logbook) -> tuple[int, int]:
-    """Parse every attempt's raw output again; return how many were parsed and how many changed.
-
-    The journal must be locked. An attempt whose tool never ran stays as it is.
-    """
+    """Parse every attempt's raw output again; return how many were parsed and how many changed."""
     read = changed = 0
     if of_parts := campaign.archive.parts():
         results = _on_all_cores(_stretches(campaign, of_parts))

@@ -1,12 +1,8 @@
 """A mesh's campaign on Dask's workers, each with one shard at a time; the plan is here.
 
-Dask (docs.dask.org) sends a shard to a worker, and to another one if the first is lost. Everything
-that must survive is in the campaign's folder, which all of them share, so a restarted scheduler and
-new workers continue where the journals end. A worker that returns after it was given up finds the
-shard's journal locked and its hosts claimed by its successor.
-
-This process writes the campaign's journal, and copies the shards' journals as they grow. If runs
-are shared (archive.copies), each worker copies its own shard's.
+Everything that must survive is in the campaign's folder, which all of them share. A worker that
+returns after it was given up finds the shard's journal locked and its hosts claimed by its
+successor. This process writes the campaign's journal, and copies the shards' journals as they grow.
 """
 
 from __future__ import annotations
@@ -58,10 +54,7 @@ REACHED, RETURN = 10.0, 600.0
 
 
 def client(address: str, seconds: float = REACHED) -> Client:
-    """Return a connection to the scheduler.
-
-    Raises InputError if Dask is not installed or no scheduler answers.
-    """
+    """Return a connection to the scheduler."""
     try:
         import distributed
     except ImportError:
@@ -102,10 +95,7 @@ class ClusterRunner:
         at_once: int,
         share: RunsCopy | None = None,
     ) -> None:
-        """`guard` and `patience` in seconds; `at_once` pairs measure at most, if it is not 0.
-
-        Shards' runs are left at `share` as these end; `unshared` says why some were not.
-        """
+        """`guard` and `patience` in seconds; `at_once` pairs measure at most, if it is not 0."""
         self._campaign, self._archive = campaign, campaign.archive
         self._share, self._session = share, secrets.token_hex(4)
         self.unshared = ""
@@ -119,10 +109,7 @@ class ClusterRunner:
         self._not_put_back: list[str] = []
 
     def carry_out(self, on_progress: Callable[[Progress], None]) -> Progress:
-        """Every run of the plan that has no outcome yet; workers restore their hosts.
-
-        Returns how it stood at the end. Raises Interrupted after Ctrl-C, once all have ended.
-        """
+        """Every run of the plan that has no outcome yet; workers restore their hosts."""
         shutil.rmtree(shards.folder(self._archive), ignore_errors=True)
         shards.folder(self._archive).mkdir(mode=0o700)
         with self._stop.interruptible():
@@ -137,7 +124,6 @@ class ClusterRunner:
                 self._client.close(timeout=REACHED)
 
     def _workers(self) -> int:
-        """Return the number of workers. Raises InputError if none comes."""
         assert self._client
         try:
             self._client.wait_for_workers(1, timeout=REACHED)
@@ -192,10 +178,7 @@ class ClusterRunner:
                 yield run
 
     def _over(self) -> Progress:
-        """Return the progress at the end.
-
-        Raises RestoreError for hosts that could not be restored, HostError for lost ones.
-        """
+        """Return the progress at the end."""
         shutil.rmtree(shards.folder(self._archive), ignore_errors=not self._not_put_back)
         if self._not_put_back:
             raise RestoreError("\n".join(self._not_put_back))

@@ -1,8 +1,7 @@
 """A worker's part of a campaign: it carries out or resumes the runs of some hosts (a shard).
 
-It is called by whatever distributes tasks (`cluster` uses Dask's workers), on any machine that sees
-the campaign's folder under the same path and may log in to the hosts. Its arguments and its result
-are plain values.
+It may be on any machine that sees the campaign's folder under the same path and may log in to the
+hosts. Its arguments and its result are plain values.
 """
 
 from __future__ import annotations
@@ -76,10 +75,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class ShardOutcome:
-    """The outcome of a shard: lost hosts with reasons, what stopped it, its exit status.
-
-    `unshared` is why its runs could not be copied to `share`.
-    """
+    """The outcome of a shard: lost hosts with reasons, what stopped it, its exit status."""
 
     gone: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
@@ -94,7 +90,6 @@ class StopFile:
         self._path = shards.folder(campaign) / shards.STOP
 
     def check(self) -> None:
-        """Raise Interrupted when the end was asked for."""
         if self._path.exists():
             raise Interrupted("its campaign is being ended")
 
@@ -140,7 +135,6 @@ def _left(campaign: Logbook, archive: Archive, order: Order) -> str:
 def _work(
     campaign: Logbook, archive: Archive, order: Order, stop: StopFile, limit: float
 ) -> ShardOutcome:
-    """Carry out the shard, whose journal is locked."""
     patience = Patience(order.patience)
 
     def reconnect(machine: Machine) -> Host:
