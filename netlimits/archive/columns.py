@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from netlimits.archive import parts
 from netlimits.archive.formats import PartFile, PartFooter
@@ -23,6 +23,7 @@ from netlimits.archive.history import CUT_OFF, Attempt, Event, History
 from netlimits.archive.journal import Journal
 from netlimits.archive.parts import Part
 from netlimits.metrics import PROFILED
+from netlimits.model.folder import Folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -186,68 +187,30 @@ def parquet(table: pa.Table, kinds: Mapping[str, str]) -> tuple[bytes, PartFile]
         write_statistics=[name for name in KEY if name in kinds],
     )
     data = sink.getvalue()
-    group = pq.read_metadata(BytesIO(data)).row_group(0)
-    columns = {}
-    for place, (name, kind) in enumerate(kinds.items()):
-        about = group.column(place)
-        begin = about.dictionary_page_offset or about.data_page_offset
-        size = about.total_compressed_size
-        columns[name] = (kind, begin, size, zlib.crc32(data[begin : begin + size]))
-    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
-    return data, {
-        "size": len(data),
-        "rows": table.num_rows,
-        "footer": (footer, zlib.crc32(data[footer:])),
-        "columns": columns,
-    }
+    crc = zlib.crc32(data)
+    return data, {"size": len(data), "crc": crc, "rows": table.num_rows, "kinds": {**kinds}}
 
 
-def read(file: BinaryIO, about: PartFile, names: Sequence[str]) -> pa.Table:
-    """Read these columns of a part's file, text as dictionaries. Raises Damaged."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    content = np.empty(about["size"], np.uint8)  # pages that are not read take no memory
-    for begin, data in _checked(file, about, names):
-        content[begin : begin + len(data)] = np.frombuffer(data, np.uint8)
-    words = [name for name in names if about["columns"][name][0] == "str"]
+def _checked(folder: Folder, part: Part, which: int) -> bytes:
+    """Return the bytes of a part's file: Parquet's reader trusts them. Raises Damaged."""
+    about = part.files[which]
+    assert about
     try:
-        parquet_file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(content)), read_dictionary=words)
-        table = parquet_file.read(columns=[*names], use_threads=False)
-    except (OSError, ValueError, pa.ArrowException) as error:
+        with folder.reader(part.names[which]) as file:
+            data = file.read(about["size"] + 1)
+    except OSError as error:
         raise Damaged(str(error)) from None
-    if table.num_rows != about["rows"] or {*table.column_names} != {*names}:
-        raise Damaged("its rows or columns differ from those that were written")
-    return table
+    if len(data) != about["size"] or zlib.crc32(data) != about["crc"]:
+        raise Damaged("its checksum is wrong")
+    return data
 
 
-def _checked(file: BinaryIO, about: PartFile, names: Iterable[str]) -> Iterator[tuple[int, bytes]]:
-    """Yield the offset and bytes of the footer and of these columns. Raises Damaged."""
-    begin, crc = about["footer"]
-    places = [(begin, about["size"] - begin, crc)]
-    places += [about["columns"][name][1:] for name in names]
-    if file.seek(0, 2) != about["size"]:
-        raise Damaged("its size differs from what was written")
-    for begin, size, crc in places:
-        file.seek(begin)
-        data = file.read(size)
-        if zlib.crc32(data) != crc:
-            raise Damaged("its checksum is wrong")
-        yield begin, data
-
-
-def intact(journal: Journal, part: Part, which: int, names: Iterable[str] | None = None) -> bool:
-    """Return True if these columns (default: all) of a part's file are undamaged."""
-    if (about := _about(part, which)) is None:
-        return True
+def intact(journal: Journal, part: Part, which: int) -> bool:
+    """Return True if a part's file is undamaged."""
     try:
-        with journal.folder.reader(_name(part, which)) as file:
-            for _ in _checked(file, about, about["columns"] if names is None else names):
-                pass
-    except (OSError, Damaged):
+        return part.files[which] is None or bool(_checked(journal.folder, part, which))
+    except Damaged:
         return False
-    return True
 
 
 # -- chunks -----------------------------------------------------------------------------------
@@ -272,18 +235,26 @@ class Chunk:
 
 def of_part(journal: Journal, part: Part, which: int = ATTEMPTS) -> Chunk:
     """Return the rows of a part, which are read from the journal if the part's file is damaged."""
-    about = _about(part, which)
+    about = part.files[which]
     if about is None:
         return Chunk(0, {}, unread, part.about["again"])
+    kinds = about["kinds"]
 
     def table(names: Sequence[str]) -> pa.Table:
-        try:
-            with journal.folder.reader(_name(part, which)) as file:
-                return read(file, about, names)
-        except (OSError, Damaged):
-            return _from_journal(journal, part, which).select([*names])
+        import pyarrow as pa
+        import pyarrow.parquet as pq
 
-    kinds = {name: kind for name, (kind, *_) in about["columns"].items()}
+        words = [name for name in names if kinds[name] == "str"]
+        try:
+            source = pa.BufferReader(_checked(journal.folder, part, which))
+            file = pq.ParquetFile(source, read_dictionary=words)
+            rows = file.read([*names], use_threads=False)
+            if rows.num_rows == about["rows"] and {*rows.column_names} == {*names}:
+                return rows
+        except (OSError, ValueError, pa.ArrowException):
+            pass
+        return _from_journal(journal, part, which).select([*names])
+
     return Chunk(about["rows"], kinds, table, part.about["again"])
 
 
@@ -306,14 +277,6 @@ def _from_journal(journal: Journal, part: Part, which: int) -> pa.Table:
         section.add(event)
     section.close(include_running=False)
     return section.table(which)[0]
-
-
-def _about(part: Part, which: int) -> PartFile | None:
-    return part.about["interim" if which else "attempts"]
-
-
-def _name(part: Part, which: int) -> str:
-    return part.interim_name if which else part.name
 
 
 def unread(_: Sequence[str]) -> pa.Table:

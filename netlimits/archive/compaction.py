@@ -18,7 +18,7 @@ from netlimits.archive import columns, formats, parts, raw
 from netlimits.archive.columns import ATTEMPTS, INTERIM, JournalSection
 from netlimits.archive.formats import PartFile
 from netlimits.archive.history import Attempt
-from netlimits.archive.journal import BlockDigest, Head, Journal
+from netlimits.archive.journal import Head, Journal
 from netlimits.archive.parts import Part
 from netlimits.archive.raw import RawOutput
 from netlimits.errors import ArchiveError, one_line
@@ -55,7 +55,7 @@ class Compaction:
         self.last, self._not_before = None, 0
         with self._errors_kept():
             for part in parts.each(self._journal):
-                if not all(columns.intact(self._journal, part, w) for w in (ATTEMPTS, INTERIM)):
+                if not all(columns.intact(self._journal, part, n) for n in (ATTEMPTS, INTERIM)):
                     break
                 self.last = part
             while self._due() and self._write_part():
@@ -82,10 +82,6 @@ class Compaction:
     def _write_part(self) -> bool:
         """Write the next part; return False if there is no attempt at which it could end."""
         durable, begin = self._sync(), self._end()
-        block = self.last.block if self.last else BlockDigest()
-        with self._journal.folder.reader("journal.jsonl") as file:
-            file.seek(block.size)
-            block.update(file.read(begin.size - block.size))
         section = JournalSection(self.last.about if self.last else None)
         head = replace(begin)
         for number, line in self._journal.lines(begin, durable):
@@ -96,10 +92,9 @@ class Compaction:
                 break  # such a campaign is read as a whole
             section.add(event)
             head.add(line)
-            block.update(line)
             if event["event"] in ("end", "parsed") and _enough(begin, head):
                 place = (self.last.number + 1 if self.last else 1, begin, head)
-                self.last, self.problem = _written(self._journal, *place, block, section), ""
+                self.last, self.problem = _written(self._journal, *place, section), ""
                 self.on_part(self.last.about["sha256"])
                 return True
         self._not_before = self._journal.head.lines + 1
@@ -133,7 +128,6 @@ def _written(
     number: int,
     begin: Head,
     end: Head,
-    block: BlockDigest,
     section: JournalSection,
 ) -> Part:
     """Write a part, its JSON last. Raises OSError."""
@@ -142,8 +136,8 @@ def _written(
     counts = parts.counts(section)
     section.close(include_running=False)
     files: list[PartFile | None] = [None, None]
-    names = Part(number, {})  # type: ignore[typeddict-item]  # only its names are used
-    for which, name in ((ATTEMPTS, names.name), (INTERIM, names.interim_name)):
+    names = Part(number, {}).names  # type: ignore[typeddict-item]
+    for which, name in enumerate(names):
         table, kinds = section.table(which)
         if table.num_rows:
             data, files[which] = columns.parquet(table, kinds)
@@ -154,7 +148,6 @@ def _written(
         "netlimits": __version__,
         "begin": astuple(begin),
         "end": astuple(end),
-        "chain": (block.chain, block.chained),
         "attempts": files[ATTEMPTS],
         "interim": files[INTERIM],
         **counts,

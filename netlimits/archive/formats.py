@@ -266,12 +266,12 @@ class MadeOf(TypedDict):
 
 
 class PartFile(TypedDict):
-    """A Parquet file of a part: bytes, rows, CRC-32 of its footer and of each column's bytes."""
+    """A Parquet file of a part: its bytes, their CRC-32, its rows, each column's kind."""
 
     size: Annotated[int, Meta(ge=0, lt=2**53)]
+    crc: int
     rows: Annotated[int, Meta(ge=0, lt=2**53)]
-    footer: tuple[Annotated[int, Meta(ge=0, lt=2**53)], int]
-    columns: dict[str, tuple[str, Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)], int]]
+    kinds: dict[str, str]
 
 
 class PartFooter(TypedDict):
@@ -280,7 +280,6 @@ class PartFooter(TypedDict):
     netlimits: str
     begin: tuple[Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)], int, int]
     end: tuple[Count, Count, int, int]
-    chain: tuple[Annotated[str, Meta(pattern=r"\A(?:[0-9a-f]{64})?\Z")], int]
     attempts: PartFile | None
     interim: PartFile | None
     outcomes: dict[Status, Count]

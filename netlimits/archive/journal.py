@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import json
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from io import BufferedReader
@@ -31,40 +30,6 @@ LINE_LIMIT = 2**30
 """Maximum bytes of an event: an import of a million runs takes a third of it."""
 
 _ENVELOPE = re.compile(rb'\{"n":([1-9][0-9]{0,18}),"crc":"([0-9a-f]{8})",')
-
-
-BLOCK = 2**24
-"""Bytes of a block of `BlockDigest`, which are read again, at most, to continue a digest."""
-
-
-class BlockDigest:
-    """The SHA-256 of a growing file, in blocks, so that another process can continue it."""
-
-    def __init__(self, chain: str = "", size: int = 0) -> None:
-        self.size = size
-        self.chain = chain
-        self._block = hashlib.sha256(bytes.fromhex(chain))
-        self._room = BLOCK
-
-    @property
-    def chained(self) -> int:
-        """The number of bytes that `chain` covers."""
-        return (self.size - 1) // BLOCK * BLOCK if self.size else 0
-
-    def update(self, data: bytes) -> None:
-        view = memoryview(data)
-        while view:
-            if not self._room:
-                self.chain = self._block.hexdigest()
-                self._block = hashlib.sha256(bytes.fromhex(self.chain))
-                self._room = BLOCK
-            part, view = view[: self._room], view[self._room :]
-            self._block.update(part)
-            self._room -= len(part)
-            self.size += len(part)
-
-    def hexdigest(self) -> str:
-        return self._block.hexdigest()
 
 
 @dataclass(slots=True)
@@ -106,14 +71,15 @@ class Head:
         assert match
         self.crc = int(match[2], 16)
 
-
-def _ends(file: int, head: Head) -> bool:
-    envelope = b'{"n":%d,"crc":"%08x",' % (head.lines, head.crc)
-    try:
-        begin, end = os.pread(file, len(envelope), head.last), os.pread(file, 1, head.size - 1)
-    except (OSError, OverflowError):
-        return False
-    return begin == envelope and end == b"\n"
+    def is_in(self, file: BinaryIO) -> bool:
+        """Return True if a journal's line ends here, whose checksum covers all before it."""
+        envelope = b'{"n":%d,"crc":"%08x",' % (self.lines, self.crc)
+        try:
+            begin = os.pread(file.fileno(), len(envelope), self.last)
+            end = os.pread(file.fileno(), 1, self.size - 1)
+        except (OSError, OverflowError):
+            return False
+        return begin == envelope and end == b"\n"
 
 
 def _are(count: int) -> str:
@@ -126,8 +92,6 @@ class Journal:
 
     folder: Folder
     head: Head = field(default_factory=Head)
-    digest: BlockDigest = field(default_factory=BlockDigest)
-    """The checksum of all its bytes, valid while it is locked."""
     _file: IO[bytes] | None = None
     _pending: bool = False
     _lost: str = ""
@@ -149,13 +113,6 @@ class Journal:
                 yield from self._lines(file, head, end)
         except OSError as error:
             raise ArchiveError(f"{self.path}: {one_line(error)}") from None
-
-    def ends(self, heads: Iterable[Head]) -> Iterator[bool]:
-        """Yield True for each position at which the journal's line ends as recorded."""
-        with suppress(OSError), self.folder.reader(NAME) as file:
-            number = file.fileno()
-            for head in heads:
-                yield _ends(number, head)
 
     def _lines(
         self, file: BinaryIO | IO[bytes], head: Head, end: int | None = None
@@ -213,7 +170,7 @@ class Journal:
 
     # -- appending ----------------------------------------------------------------------------
 
-    def lock(self, begin: Head | None = None, digest: BlockDigest | None = None) -> None:
+    def lock(self, begin: Head | None = None) -> None:
         """Lock it for this process, and cut off an incomplete last line."""
         try:
             file = os.fdopen(self.folder.open(NAME, os.O_RDWR), "r+b", buffering=0)
@@ -227,12 +184,11 @@ class Journal:
                     f"{self.folder.path}: another netlimits is running this campaign; wait for it "
                     "or end it"
                 ) from None
-            self.head, self.digest = replace(begin or Head()), digest or BlockDigest()
+            self.head = replace(begin or Head())
             with os.fdopen(os.dup(file.fileno()), "rb") as reader:
-                reader.seek(self.digest.size)
-                self.digest.update(reader.read(self.head.size - self.digest.size))
-                for _, line in self._lines(reader, self.head):
-                    self.digest.update(line)
+                reader.seek(self.head.size)
+                for _ in self._lines(reader, self.head):
+                    pass
             file.truncate(self.head.size)
             file.seek(0, os.SEEK_END)
         except OSError as error:
@@ -272,7 +228,6 @@ class Journal:
             raise ArchiveUnwritable(problem) from None
         self._pending = not durable
         self.head.add(line)
-        self.digest.update(line)
 
     def sync(self) -> None:
         """Write all appended events to disk. After a failure it always raises ArchiveUnwritable."""

@@ -18,13 +18,14 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from netlimits.archive import formats
-from netlimits.archive.formats import PartFooter
+from netlimits.archive.formats import PartFile, PartFooter
 from netlimits.archive.history import Attempt, History, Outcome
-from netlimits.archive.journal import BlockDigest, Head, Journal
+from netlimits.archive.journal import NAME, Head, Journal
 from netlimits.model.folder import Folder
 
 FOLDER = "parts"
@@ -53,17 +54,14 @@ class Part:
         return Head(*self.about["end"])
 
     @property
-    def block(self) -> BlockDigest:
-        """The journal's checksum, up to a position before the part's end."""
-        return BlockDigest(*self.about["chain"])
+    def names(self) -> tuple[str, str]:
+        """The names of its Parquet files, of attempts and of interim results."""
+        stem = f"{FOLDER}/{self.number:06d}"
+        return f"{stem}.parquet", f"{stem}-interim.parquet"
 
     @property
-    def name(self) -> str:
-        return f"{FOLDER}/{self.number:06d}.parquet"
-
-    @property
-    def interim_name(self) -> str:
-        return f"{FOLDER}/{self.number:06d}-interim.parquet"
+    def files(self) -> tuple[PartFile | None, PartFile | None]:
+        return self.about["attempts"], self.about["interim"]
 
 
 def json_name(number: int) -> str:
@@ -72,9 +70,14 @@ def json_name(number: int) -> str:
 
 def each(journal: Journal) -> Iterator[Part]:
     """Yield the consecutive parts whose last line is in the journal."""
-    parts, ends = itertools.tee(_in_order(journal.folder))
-    holding = journal.ends(part.end for part in ends)
-    yield from itertools.compress(parts, itertools.takewhile(bool, holding))
+    end = Head()
+    with suppress(OSError), journal.folder.reader(NAME) as file:
+        for number in itertools.count(1):
+            part = _part(journal.folder, number)
+            if part is None or part.begin != end or not part.end.is_in(file):
+                return
+            end = part.end
+            yield part
 
 
 def newest(folder: Folder) -> Part | None:
@@ -133,16 +136,6 @@ def counts_of(attempts: Mapping[Attempt, Outcome], without: Container[Attempt]) 
         "disturbed": sum(outcome.disturbed for _, outcome in counted),
         "reasons": Counter(outcome.reason for _, outcome in counted if outcome.reason),
     }
-
-
-def _in_order(folder: Folder) -> Iterator[Part]:
-    end = [0, 0, 0, 0]
-    for number in range(1, len(_numbers(folder)) + 1):
-        part = _part(folder, number)
-        if part is None or [*part.about["begin"]] != end:
-            return
-        end = [*part.about["end"]]
-        yield part
 
 
 def _numbers(folder: Folder) -> list[int]:

@@ -10,8 +10,7 @@ host) around `client` (the tool), `before NAME` and `after NAME` (evidence), `sa
 during the run), `drops` (packets that the kernel dropped, by reason), `trace` (packets), `before
 watch` and `after watch` (changes by others), `after setting` (each setting read back after the
 run), `profile` (stacks of a profiled run), `guard` (whether a host's guard restored settings during
-the run). All others are only kept. Early archives have the resources that a run used on this
-machine as a step `controller` without a host.
+the run). All others are only kept.
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ WATCH_BEFORE, WATCH_AFTER = f"{BEFORE} watch", f"{AFTER} watch"
 
 SETTING_AFTER = f"{AFTER} setting"
 
-GUARD, CONTROLLER, PROFILE = "guard", "controller", "profile"
+GUARD, PROFILE = "guard", "profile"
 
 _RAW = re.compile(r"(\d{6,})-(\d+)\.jsonl")
 

@@ -22,7 +22,7 @@ from netlimits.analysis.frames import counted
 from netlimits.analysis.packets.traces import trace
 from netlimits.analysis.sources import run_files
 from netlimits.analysis.sources.relations import Relation, Runs
-from netlimits.archive import frames, logbook, raw, relation, timelines
+from netlimits.archive import frames, logbook, parts, raw, relation, timelines
 from netlimits.archive.frames import files
 from netlimits.archive.logbook import Logbook
 from netlimits.errors import ArchiveError, DataError
@@ -288,7 +288,7 @@ class Campaign(Logbook):
     @property
     def large(self) -> bool:
         """True if the campaign has parts: it does not fit into one frame for sure."""
-        return next(self.archive.each_part(), None) is not None
+        return next(parts.each(self.archive.journal), None) is not None
 
     def left(self, frame: pd.DataFrame) -> tuple[int, int]:
         """Return the number of runs without an outcome in the frame, and of planned runs."""

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from netlimits.archive.journal import BlockDigest
+from netlimits.archive.journal import NAME
 from netlimits.model import decoding
 from netlimits.model.folder import Folder
 from netlimits.model.named_file import read_all
@@ -39,8 +39,8 @@ class Registration:
     lines: int
     size: int
     sha256: str
-    changed: int = 0
-    """The journal's ctime in ns when its lock was released, 0 if unknown."""
+    changed: int
+    """The journal's ctime in ns when its lock was released."""
     part: str = ""
     """The checksum of the last part that this user's netlimits wrote (`Archive.own_part`)."""
 
@@ -51,13 +51,11 @@ def place() -> Path:
     return base / "netlimits" / "campaigns"
 
 
-def begun(
-    identity: str, folder: Folder, campaign: str, extent: tuple[int, int, str]
-) -> Registration:
-    """Return the entry of a new campaign; `extent` is its journal's lines, bytes and SHA-256."""
-    with folder.reader("journal.jsonl") as journal:
-        inode = os.fstat(journal.fileno()).st_ino
-    return Registration(identity, str(folder.path.absolute()), campaign, {}, inode, *extent)
+def begun(identity: str, folder: Folder, campaign: str, lines: int = 1) -> Registration:
+    """Return the entry of a campaign; `campaign` is the SHA-256 of campaign.json."""
+    return Registration(
+        identity, str(folder.path.absolute()), campaign, {}, **_journal(folder, lines)
+    )
 
 
 def write(entry: Registration, configurations: Iterable[Path] = ()) -> None:
@@ -65,11 +63,21 @@ def write(entry: Registration, configurations: Iterable[Path] = ()) -> None:
     _keep(replace(entry, logins={str(path): _digest(path) for path in configurations}))
 
 
-def extend(entry: Registration, folder: Folder, lines: int, size: int, sha256: str) -> None:
-    """Register the current length of a campaign's journal. Raises OSError."""
-    with folder.reader("journal.jsonl") as journal:
-        changed = os.fstat(journal.fileno()).st_ctime_ns
-    _keep(replace(entry, lines=lines, size=size, sha256=sha256, changed=changed))
+def extend(entry: Registration, folder: Folder, lines: int) -> None:
+    """Register the current length of a campaign's journal, which is locked. Raises OSError."""
+    _keep(replace(entry, **_journal(folder, lines)))
+
+
+def _journal(folder: Folder, lines: int) -> dict[str, Any]:
+    with folder.reader(NAME) as journal:
+        about = os.fstat(journal.fileno())
+        return {
+            "inode": about.st_ino,
+            "lines": lines,
+            "size": about.st_size,
+            "changed": about.st_ctime_ns,
+            "sha256": hashlib.file_digest(journal, "sha256").hexdigest(),
+        }
 
 
 def rolled(entry: Registration, part: str) -> Registration:
@@ -117,18 +125,18 @@ def doubt(registration: Registration | None, folder: Folder) -> str:
 
 def _continues(registration: Registration, folder: Folder) -> bool:
     """Return True if the journal is the registered file, or a copy of the same length."""
-    with folder.reader("journal.jsonl") as file:
+    with folder.reader(NAME) as file:
         about = os.fstat(file.fileno())
         same = about.st_ino == registration.inode
         if not same and about.st_size != registration.size:
             return False
         if same and (about.st_size, about.st_ctime_ns) == (registration.size, registration.changed):
             return True  # it was not written to since
-        blocks, left = BlockDigest(), registration.size
-        while left and (part := file.read(min(left, 2**20))):
-            blocks.update(part)
-            left -= len(part)
-    return not left and registration.sha256 == blocks.hexdigest()
+        digest, left = hashlib.sha256(), registration.size
+        while left and (piece := file.read(min(left, 2**20))):
+            digest.update(piece)
+            left -= len(piece)
+    return not left and registration.sha256 == digest.hexdigest()
 
 
 def _keep(entry: Registration) -> None:

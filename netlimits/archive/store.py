@@ -7,7 +7,6 @@ import json
 import os
 import secrets
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
@@ -177,9 +176,8 @@ class Archive:
     def lock(self) -> None:
         """Lock the journal for this process, and cut off an incomplete last line."""
         known = self._known_lengths()
-        last = next(iter(deque(self.each_part(), maxlen=1)), None)
-        self.compaction.last = last
-        self.journal.lock(*((last.end, last.block) if last else ()))
+        self.compaction.last = last = next(reversed(self.parts()), None)
+        self.journal.lock(last.end if last else None)
         try:
             self._check_length(known, self.journal.head.lines)
         except BaseException:
@@ -209,11 +207,6 @@ class Archive:
         """Write parts and packs that are due; return True if a part was. Requires the lock."""
         return self.compaction.roll()
 
-    def extent(self) -> tuple[int, int, str]:
-        """Return the lines, bytes and SHA-256 of the journal. Requires the lock."""
-        head = self.journal.head
-        return head.lines, head.size, self.journal.digest.hexdigest()
-
     # -- reading ------------------------------------------------------------------------------
 
     def events(self) -> Iterator[dict[str, Any]]:
@@ -240,10 +233,6 @@ class Archive:
         """Return the parts of this journal, in order."""
         return tuple(parts.each(self.journal))
 
-    def each_part(self) -> Iterator[Part]:
-        """Yield the parts of this journal, in order, without keeping them in memory."""
-        return parts.each(self.journal)
-
     def tail(self, known_parts: Sequence[Part] = ()) -> History:
         """Return the history of the lines after these parts. Raises as `fold` does."""
         last, highest = parts.reach(known_parts)
@@ -255,13 +244,13 @@ class Archive:
         Only this part is trusted to say what to restore: others may have been added by anyone.
         """
         entry = registry.entry(self.identity)
-        own = (p for p in self.each_part() if entry and p.about["sha256"] == entry.part)
+        own = (p for p in self.parts() if entry and p.about["sha256"] == entry.part)
         return next(own, None)
 
     def extensions(self) -> list[dict[str, Any]]:
         """Return all `extended` events, which added runs to the plan."""
         added, end = [], Head()
-        for part in self.each_part():
+        for part in self.parts():
             added += [{**event} for event in part.about["extended"]]
             end = part.end
         return [*added, *self.journal.extensions(end)]
@@ -320,8 +309,7 @@ def _fill(
     line = Head().sealed(json.dumps(created).encode())
     folder.write("journal.jsonl", line)
     if register:
-        extent = (1, len(line), sha256(line).hexdigest())
-        register(folder, registry.begun(meta["id"], folder, digests["campaign.json"], extent))
+        register(folder, registry.begun(meta["id"], folder, digests["campaign.json"]))
     folder.write("campaign.json", about)
 
 

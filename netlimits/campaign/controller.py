@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import astuple
 
 import psutil
 
-from netlimits.archive.raw import CONTROLLER, RawEntry
-from netlimits.model import ControllerCost, Scalar, decoding
+from netlimits.model import ControllerCost, Scalar
 
 
 class Controller:
@@ -46,14 +44,3 @@ def controller_figures(cost: ControllerCost | None) -> dict[str, Scalar]:
         "controller_memory_mib": cost.memory_bytes / 2**20,
         "controller_busy_pct": 100 * max(0.0, 1 - idle),
     }
-
-
-def kept_cost(entries: Sequence[RawEntry]) -> ControllerCost | None:
-    """Return the cost from raw output, for archives whose journal lacks it, or None."""
-    for entry in entries:
-        if entry.step == CONTROLLER:
-            try:
-                return decoding.typed(entry.stdout, ControllerCost)
-            except ValueError:
-                return None
-    return None

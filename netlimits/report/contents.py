@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from netlimits.archive import raw, records
+from netlimits.archive import records
 from netlimits.archive.reader import Campaign
 from netlimits.archive.store import AGAINST
 from netlimits.errors import NetlimitsError
@@ -215,7 +215,6 @@ def steps(campaign: Campaign) -> tuple[str, list[TakenStep]]:
         )
         for entry in entries
         for done in (entry.completed,)
-        if entry.step != raw.CONTROLLER
     ]
 
 

@@ -37,7 +37,7 @@ def frame(
 
 def pieces(archive: Archive, experiment: Experiment) -> Iterator[pd.DataFrame]:
     """Yield the frame in pieces, one for each part, in the order of ends within a part."""
-    chunks, _ = _chunks(archive, archive.parts())
+    chunks, _ = chunks_of(archive, archive.parts())
     chunks = [chunk for chunk in chunks if chunk.rows]
     labels = frozenset((*_factors(experiment), *experiment.derive))
     kinds = {(name, chunk.kinds.get(name)) for chunk in chunks for name in labels}
@@ -51,7 +51,7 @@ def pieces(archive: Archive, experiment: Experiment) -> Iterator[pd.DataFrame]:
 
 def of_attempts(archive: Archive, experiment: Experiment, wanted: pd.DataFrame) -> pd.DataFrame:
     """Return all columns of the attempts that `wanted` names by KEY, in its order."""
-    chunks, _ = _chunks(archive, archive.parts())
+    chunks, _ = chunks_of(archive, archive.parts())
     labels = frozenset((*_factors(experiment), *experiment.derive))
     names, attrs = layout(chunks, experiment)
     keys = pd.MultiIndex.from_frame(wanted[list(KEY)])
@@ -101,7 +101,7 @@ def intervals(archive: Archive, experiment: Experiment, *, streams: bool = False
     """Return one row per interim result: `run`, `attempt`, `status`, factors and its figures."""
     known_parts = archive.parts()
     labels = [*_factors(experiment), *experiment.derive]
-    attempts, _ = _chunks(archive, known_parts)
+    attempts, _ = chunks_of(archive, known_parts)
     varied = [name for name in labels if name in columns.names(attempts)]
     names = [*KEY, "status", *varied]
     mark = [PROFILED] if PROFILED in columns.names(attempts) else []
@@ -112,7 +112,7 @@ def intervals(archive: Archive, experiment: Experiment, *, streams: bool = False
         table, chunk = table[counting].reset_index(drop=True), chunk[counting.to_numpy()]
     if _overlapping(known_parts):
         table, chunk = _as_started(table, chunk)
-    of_interim, _ = _chunks(archive, known_parts, which=INTERIM)
+    of_interim, _ = chunks_of(archive, known_parts, which=INTERIM)
     of_rows = [name for name in columns.names(of_interim) if name not in KEY]
     rows, place = assembled(of_interim, [*KEY, *of_rows])
     if STREAM in of_rows and STREAM not in varied:
@@ -173,7 +173,7 @@ def of_parts(
         chosen = {*chosen, "started"}
     always = {*KEY, *_factors(experiment), *experiment.derive}
     read = None if chosen is None else always | {*chosen, PROFILED}
-    chunks, history = _chunks(archive, known_parts, read)
+    chunks, history = chunks_of(archive, known_parts, read)
     names, attrs = layout(chunks, experiment, chosen)
     labels = frozenset((*attrs["columns"]["factors"], *attrs["columns"]["derived"]))
     table, rows = assembled(chunks, names, labels, _constants(archive), coded=coded)
@@ -186,7 +186,7 @@ def of_parts(
     return table, history.lines
 
 
-def _chunks(
+def chunks_of(
     archive: Archive,
     known_parts: Sequence[Part],
     chosen: Collection[str] | None = None,

@@ -66,13 +66,12 @@ def locked(campaign: Logbook) -> Iterator[None]:
     try:
         yield
     finally:
-        extent = archive.extent()
-        archive.close()
         if registration and not doubt:
             try:
-                registry.extend(registration, archive.folder, *extent)
+                registry.extend(registration, archive.folder, archive.journal.head.lines)
             except OSError as error:
                 echo(f"warning: {registry.place()}: {one_line(error)}", err=True)
+        archive.close()
 
 
 def machines_of(
