@@ -34,8 +34,8 @@ import pyarrow as pa
 
 from netlimits.archive import columns, parts, reader
 from netlimits.archive.formats import digest
-from netlimits.archive.history import History
 from netlimits.archive.journal import Head
+from netlimits.archive.parts import History
 from netlimits.archive.store import Archive
 
 BOUND = 4000

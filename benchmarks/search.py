@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import median
 
 from netlimits.archive import reader
-from netlimits.archive.searches import searches
+from netlimits.archive.logbook import searches
 from netlimits.campaign import creation
 from netlimits.campaign.interrupt import Stop
 from netlimits.campaign.search import every_search

@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from netlimits.archive import parts
 from netlimits.archive.formats import PartFile, PartFooter
-from netlimits.archive.history import CUT_OFF, Attempt, Event, History
 from netlimits.archive.journal import Journal
-from netlimits.archive.parts import Part
+from netlimits.archive.parts import CUT_OFF, Attempt, Event, History, Part
 from netlimits.metrics import PROFILED
 from netlimits.model.folder import Folder
 

@@ -17,9 +17,8 @@ from netlimits import __version__
 from netlimits.archive import columns, formats, parts, raw
 from netlimits.archive.columns import ATTEMPTS, INTERIM, JournalSection
 from netlimits.archive.formats import PartFile
-from netlimits.archive.history import Attempt
 from netlimits.archive.journal import Head, Journal
-from netlimits.archive.parts import Part
+from netlimits.archive.parts import Attempt, Part
 from netlimits.archive.raw import RawOutput
 from netlimits.errors import ArchiveError, one_line
 

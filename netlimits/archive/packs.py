@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 
 from netlimits.archive import formats
 from netlimits.archive.formats import PackFrame, PackIndex
-from netlimits.archive.history import Attempt
+from netlimits.archive.parts import Attempt
 from netlimits.model import decoding
 from netlimits.model.folder import Folder
 

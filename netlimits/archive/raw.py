@@ -28,8 +28,8 @@ from pathlib import Path
 import msgspec
 
 from netlimits.archive import formats, packs
-from netlimits.archive.history import Attempt
 from netlimits.archive.packs import Contents, Pack
+from netlimits.archive.parts import Attempt
 from netlimits.errors import ArchiveError, ArchiveUnwritable, ToolFailure, one_line
 from netlimits.model import Command, Completed, decoding
 from netlimits.model.folder import Folder

@@ -23,7 +23,6 @@ from netlimits.analysis.packets.traces import trace
 from netlimits.analysis.sources import run_files
 from netlimits.analysis.sources.relations import Relation, Runs
 from netlimits.archive import frames, logbook, parts, raw, relation, timelines
-from netlimits.archive.frames import files
 from netlimits.archive.logbook import Logbook
 from netlimits.errors import ArchiveError, DataError
 from netlimits.model import Record
@@ -52,7 +51,7 @@ class Campaign(Logbook):
         Raises:
             ArchiveError: The journal is damaged.
         """
-        frame = None if self.large else files.kept(self.archive)
+        frame = None if self.large else frames.kept(self.archive)
         if frame is None:
             frame = frames.frame(self.archive, self.experiment, columns, coded=coded)
         runs = _different(frame["run"])
@@ -281,9 +280,9 @@ class Campaign(Logbook):
         append to the journal at the same time.
         """
         if self.large:
-            files.remove(self.archive)
+            frames.remove(self.archive)
             return (self.path / "parts",)
-        return files.write(self.archive, self.experiment)
+        return frames.write(self.archive, self.experiment)
 
     @property
     def large(self) -> bool:

@@ -1,20 +1,34 @@
-"""Convert between the journal's events and records of attempts."""
+"""Records of attempts, their counts for `status`, and the runs that `resume` skips."""
 
 from __future__ import annotations
 
+import fcntl
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import asdict
+import os
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from netlimits.archive import columns, parts
 from netlimits.archive.formats import PartFooter
-from netlimits.archive.history import CUT_OFF, Attempt, Event, History, OpenChanges
 from netlimits.archive.journal import Head, Journal
-from netlimits.archive.parts import reach
+from netlimits.archive.parts import (
+    CUT_OFF,
+    Attempt,
+    Event,
+    History,
+    OpenChanges,
+    Outcome,
+    Part,
+    reach,
+)
 from netlimits.archive.store import Archive
-from netlimits.model import ControllerCost, Record, Run
+from netlimits.errors import ArchiveError
+from netlimits.model import STATUSES, ControllerCost, Record, Run
 
 
 def records(archive: Archive) -> list[Record]:
@@ -148,3 +162,183 @@ def record(event: Mapping[str, Any]) -> Record:
 def _known(seconds: float | None) -> float:
     """Return NaN for a time that is unknown, as in imported files."""
     return math.nan if seconds is None else seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The counts of a campaign's attempts: outcomes by run, everything else by attempt."""
+
+    running: LockHolder | None
+    present: Sequence[Attempt] = ()
+    outcomes: Counter[str] = field(default_factory=Counter)
+    interrupted: int = 0
+    disturbed: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    unfinished: Sequence[Event] = ()
+    opened: float | None = None
+    reconnected: Counter[str] = field(default_factory=Counter)
+
+
+def standing(archive: Archive) -> Standing:
+    """Count a campaign's attempts. Raises ArchiveError as `Archive.fold` does."""
+    running = holder(archive.path)  # first, since a process may end while the journal is read
+    known_parts = archive.parts()
+    tail = archive.tail(known_parts)
+    present = [*tail.running] if running else []
+    disjoint = parts.add_up(known_parts, tail)
+    footers = [part.about for part in known_parts]
+    attempts: Mapping[Attempt, Outcome] = tail.attempts
+    if not disjoint:
+        attempts = dict(_of_parts(archive, known_parts)) | tail.attempts
+        footers = []
+    counts = parts.counts_of(attempts, present)
+    outcomes, reasons = Counter(counts["outcomes"]), Counter(counts["reasons"])
+    for footer in footers:
+        outcomes.update(footer["outcomes"])
+        reasons.update(footer["reasons"])
+    reconnected = Counter(tail.reconnected)
+    for part in known_parts:
+        reconnected.update(part.about["reconnected"])
+    times = (tail.opened, *(part.about["opened"] for part in reversed(known_parts)))
+    return Standing(
+        running,
+        present,
+        outcomes,
+        counts["interrupted"] + sum(footer["interrupted"] for footer in footers),
+        counts["disturbed"] + sum(footer["disturbed"] for footer in footers),
+        reasons,
+        tail.changes.unfinished,
+        next(filter(None, times), None),
+        reconnected,
+    )
+
+
+def _of_parts(archive: Archive, known_parts: Iterable[Part]) -> Iterator[tuple[Attempt, Outcome]]:
+    """Yield the attempts in the parts' columns."""
+    names = ("run", "attempt", "status", "reason", "disturbed_pct")
+    known: dict[Outcome, Outcome] = {}
+    for part in known_parts:
+        chunk = columns.of_part(archive.journal, part)
+        table = chunk.table([name for name in names if name in chunk.kinds])
+        empty = [None] * chunk.rows
+        rows = [table[n].to_pylist() if n in chunk.kinds else empty for n in names]
+        for run, attempt, status, reason, share in zip(*rows, strict=True):
+            outcome = Outcome(status, reason, status == "ok" and bool(share))
+            yield (run, attempt), known.setdefault(outcome, outcome)
+
+
+# -- which runs have an outcome ---------------------------------------------------------------
+
+_CODES: Mapping[str, int] = {s: n for n, s in enumerate(STATUSES, 1) if s != "interrupted"}
+
+
+class Outcomes:
+    """The outcomes of all runs, in one byte per run."""
+
+    def __init__(self, path: Path) -> None:
+        self.counts: Counter[str] = Counter()
+        self.attempts: dict[int, int] = {}
+        self.configurations: dict[int, str] = {}
+        self._path = path
+        self._codes = bytearray(1)  # runs are numbered from 1
+
+    def __contains__(self, run: int) -> bool:
+        return run < len(self._codes) and self._codes[run] > 0
+
+    @property
+    def first_left(self) -> int:
+        """The first run without an outcome."""
+        place = self._codes.find(0, 1)
+        return len(self._codes) if place < 0 else place
+
+    def add(self, run: int, attempt: int, status: str) -> None:
+        """Add an attempt; a later outcome of a run replaces an earlier one."""
+        if status == "interrupted":
+            if run not in self:
+                self.attempts[run] = max(attempt, self.attempts.get(run, 0))
+            return
+        if run >= len(self._codes):
+            self._codes.extend(bytes(run + 1 - len(self._codes)))
+        self._codes[run] = _CODES[status]
+        self.attempts.pop(run, None)
+
+    def count(self) -> None:
+        self.counts = Counter({s: n for s, c in _CODES.items() if (n := self._codes.count(c))})
+
+    def check(self, run: Run) -> None:
+        """Raise ArchiveError if the journal has another configuration of a planned run."""
+        if self.configurations.get(run.number, run.config) != run.config:
+            raise ArchiveError(
+                f"{self._path}: run {run.number} was measured with another configuration than "
+                "experiment.yaml gives it now: that file was changed, or another version of "
+                "netlimits wrote the folder; restore it, or start a new campaign"
+            )
+
+
+def outcomes(archive: Archive) -> Outcomes:
+    """Return the outcomes of all runs. Raises ArchiveError as `Archive.fold` does."""
+    known_parts = archive.parts()
+    tail = archive.tail(known_parts)
+    done = Outcomes(archive.journal.path)
+    for part in known_parts:
+        table = columns.of_part(archive.journal, part).table(("run", "attempt", "status"))
+        for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
+            done.add(*row)
+    for (run, attempt), outcome in tail.attempts.items():
+        done.add(run, attempt, outcome.status)
+    done.configurations.update(tail.configurations)
+    done.count()
+    return done
+
+
+# -- who runs it now --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LockHolder:
+    """The process that runs a campaign; `pid` is 0 and `user` "" if they are unknown."""
+
+    pid: int = 0
+    user: str = ""
+
+    def __str__(self) -> str:
+        if not self.pid:
+            return "a process that is not visible here, perhaps on another machine"
+        return f"process {self.pid}" + (f" of {self.user}" if self.user else "")
+
+
+def holder(folder: Path) -> LockHolder | None:
+    """Return the process that holds the lock on a folder's journal, None if there is none."""
+    try:
+        journal = os.open(folder / "journal.jsonl", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        try:
+            fcntl.flock(journal, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            pid = _pid(os.fstat(journal).st_ino)
+            return LockHolder(pid, _user(pid)) if pid else LockHolder()
+        return None
+    finally:
+        os.close(journal)
+
+
+def _pid(inode: int) -> int:
+    """Return the process that locks the file of an inode, 0 if unknown."""
+    try:
+        lines = Path("/proc/locks").read_text().splitlines()
+    except OSError:
+        return 0
+    for line in lines:
+        words = line.split()
+        if len(words) > 5 and words[1] == "FLOCK" and words[5].rpartition(":")[2] == str(inode):
+            return int(words[4]) if words[4].isdigit() else 0
+    return 0
+
+
+def _user(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}").owner()
+    except (OSError, KeyError):
+        return ""

@@ -18,9 +18,8 @@ from typing import Any, TextIO
 from netlimits.archive import formats, parts, registry
 from netlimits.archive.compaction import Compaction
 from netlimits.archive.formats import json_of
-from netlimits.archive.history import History
 from netlimits.archive.journal import Head, Journal
-from netlimits.archive.parts import Part
+from netlimits.archive.parts import History, Part
 from netlimits.archive.raw import RawOutput
 from netlimits.errors import ArchiveError, one_line
 from netlimits.model import Machine

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from netlimits.archive import standing
+from netlimits.archive import records
 from netlimits.campaign import attempt
 from netlimits.campaign.interrupt import Stopping
 from netlimits.campaign.session import Session
@@ -24,7 +24,7 @@ MOST = 200
 
 def before_first_run(session: Session, stop: Stopping) -> None:
     """Try the settings of a campaign that has no outcome yet."""
-    if not standing.outcomes(session.archive).counts:
+    if not records.outcomes(session.archive).counts:
         refuse(tried(session, stop))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 
-from netlimits.archive import standing
-from netlimits.archive.standing import Outcomes
+from netlimits.archive import records
+from netlimits.archive.records import Outcomes
 from netlimits.campaign import attempt
 from netlimits.campaign.attempt import ATTEMPTS
 from netlimits.campaign.interrupt import Stop
@@ -21,7 +21,7 @@ KEPT = 1000
 
 def in_order(session: Session, stop: Stop, on_progress: Callable[[Progress], None]) -> Progress:
     """Carry out every run of the plan that has no outcome yet, on the hosts of an open session."""
-    before = standing.outcomes(session.archive)
+    before = records.outcomes(session.archive)
     runs, draw_again = cached(lambda: pending(session.plan, before))
     count, seconds = 0, 0.0
     for run in runs:  # a stream: a plan may have a million

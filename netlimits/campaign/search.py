@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from netlimits.archive import records
-from netlimits.archive.searches import SearchTrials, searches
+from netlimits.archive.logbook import SearchTrials, searches
 from netlimits.campaign import schedule
 from netlimits.campaign.interrupt import Stop
 from netlimits.campaign.progress import Progress, Tally

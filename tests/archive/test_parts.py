@@ -19,8 +19,7 @@ import netlimits
 from netlimits.archive import parts, reader, records
 from netlimits.archive.formats import digest
 from netlimits.archive.reader import Campaign
-from netlimits.archive.records import end_fields, run_fields, unfinished
-from netlimits.archive.standing import outcomes
+from netlimits.archive.records import end_fields, outcomes, run_fields, unfinished
 from netlimits.campaign.figures import reparse
 from netlimits.cli import group
 from netlimits.cli.shared import logins

@@ -14,7 +14,7 @@ import pytest
 from simulated import Fails, SimulatedMachine
 from waiting import LONG
 
-from netlimits.archive import parts, reader, standing
+from netlimits.archive import parts, reader, records
 from netlimits.archive.journal import Journal
 from netlimits.archive.reader import Campaign
 from netlimits.archive.records import unfinished
@@ -553,7 +553,7 @@ def test_a_campaign_is_rolled_into_parts_as_it_goes(tmp_path, two, monkeypatch):
     assert written[:11] == sorted(written[:11])
     assert written[-1] >= 2, "a part as soon as it is due"
     opened = reader.open(work.campaign.path)
-    before = standing.outcomes(opened.archive)
+    before = records.outcomes(opened.archive)
     assert (before.counts, before.attempts) == (Counter(ok=11), {})
     seen = []
     end = work.run(on_progress=seen.append)

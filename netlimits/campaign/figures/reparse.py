@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from netlimits.archive import records
-from netlimits.archive.history import Attempt
 from netlimits.archive.journal import Head
 from netlimits.archive.logbook import Logbook
+from netlimits.archive.parts import Attempt
 from netlimits.archive.raw import RawEntry
 from netlimits.archive.records import end_fields
 from netlimits.campaign.controller import controller_figures

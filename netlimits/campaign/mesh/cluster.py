@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from netlimits import __version__
 from netlimits.archive.journal import Head
 from netlimits.archive.logbook import Logbook
-from netlimits.archive.standing import Outcomes, outcomes
+from netlimits.archive.records import Outcomes, outcomes
 from netlimits.archive.store import Archive
 from netlimits.campaign.interrupt import Stop
 from netlimits.campaign.mesh import shards

@@ -16,7 +16,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
 
-from netlimits.archive.standing import Outcomes, outcomes
+from netlimits.archive.records import Outcomes, outcomes
 from netlimits.campaign import attempt, schedule
 from netlimits.campaign.attempt import ATTEMPTS
 from netlimits.campaign.interrupt import Interrupted, Stopping

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from netlimits import __version__
 from netlimits.archive import logbook
 from netlimits.archive.logbook import Logbook
-from netlimits.archive.standing import Outcomes
+from netlimits.archive.records import Outcomes
 from netlimits.archive.store import Archive
 from netlimits.campaign.interrupt import Interrupted
 from netlimits.campaign.mesh import shards

@@ -1,22 +1,27 @@
-"""Build frames of pandas from the parts and the journal's lines after them."""
+"""Build frames of pandas from the parts and the journal's lines after them; write results.csv."""
 
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from netlimits import __version__
+from netlimits.analysis.sources import spreadsheets
 from netlimits.analysis.sources.joining import ColumnNames, roles
-from netlimits.archive import columns, parts
+from netlimits.archive import columns, formats, parts
+from netlimits.archive.assembly import UnlikeKinds, assembled
 from netlimits.archive.columns import ATTEMPTS, INTERIM, KEY, Chunk, JournalSection
-from netlimits.archive.frames.assembly import UnlikeKinds, assembled
-from netlimits.archive.history import History
-from netlimits.archive.parts import Part
+from netlimits.archive.parts import History, Part
 from netlimits.archive.store import Archive
+from netlimits.errors import ArchiveUnwritable, one_line
 from netlimits.metrics import IDENTITY, METRICS, PROFILED
 from netlimits.model import Experiment
 
@@ -238,3 +243,66 @@ def _last_versions(table: pd.DataFrame, rows: np.ndarray) -> tuple[pd.DataFrame,
 def _as_started(table: pd.DataFrame, rows: np.ndarray) -> tuple[pd.DataFrame, np.ndarray]:
     place = np.argsort(table["started"].to_numpy(), kind="stable")
     return table.iloc[place].reset_index(drop=True), rows[place]
+
+
+# -- results.csv and results.parquet ---------------------------------------------------------
+
+MADE_OF = ("journal.jsonl", "campaign.json", "experiment.yaml", "against.yaml", "plan.csv")
+"""The sources of a frame; an imported campaign has the first two."""
+
+
+def kept(archive: Archive) -> pd.DataFrame | None:
+    """Return the frame in results.parquet, None if one of its sources has changed."""
+    try:
+        sources = formats.summed(archive.folder, "results.json", formats.MadeOf)
+        if (
+            not sources
+            or sources["netlimits"] != __version__
+            or sources["files"] != _digests(archive)
+        ):
+            return None
+        with archive.folder.reader("results.parquet") as file:
+            table = pd.read_parquet(file)
+        table.attrs["columns"] = roles(**table.attrs["columns"])
+        return table
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
+        return None
+
+
+def write(archive: Archive, experiment: Experiment) -> tuple[Path, Path]:
+    """Write the frame of a campaign without parts as results.csv and results.parquet."""
+    table, lines = of_parts(archive, (), experiment)
+    folder = archive.folder
+    name = "results.json"
+    try:
+        folder.remove(name)  # it becomes invalid now
+        name = "results.csv"
+        with folder.atomic(name) as file:
+            file.write(spreadsheets.to_csv(table).encode("utf-8", "backslashreplace"))
+        name = "results.parquet"
+        with folder.atomic(name) as file:
+            pq.write_table(pa.Table.from_pandas(table, preserve_index=False), file)
+        name = "results.json"
+        sources = {"netlimits": __version__, "lines": lines, "files": _digests(archive)}
+        folder.write(name, json.dumps({**sources, "sha256": formats.digest(sources)}, indent=1))
+    except OSError as error:
+        raise ArchiveUnwritable(
+            f"{archive.path / name}: {one_line(error)}; no run is lost: `netlimits parse` writes "
+            "the tables again from the journal"
+        ) from None
+    return archive.path / "results.csv", archive.path / "results.parquet"
+
+
+def remove(archive: Archive) -> None:
+    """Remove the files that `write` wrote. Raises ArchiveUnwritable if that fails."""
+    for name in ("results.json", "results.parquet", "results.csv"):
+        try:
+            archive.folder.remove(name)
+        except OSError as error:
+            raise ArchiveUnwritable(f"{archive.path / name}: {one_line(error)}") from None
+
+
+def _digests(archive: Archive) -> dict[str, str]:
+    existing = {path.name for path in archive.path.iterdir()}
+    names = [name for name in (*MADE_OF, "results.parquet") if name in existing]
+    return {name: archive.folder.digest(name) for name in names}
