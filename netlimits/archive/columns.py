@@ -54,7 +54,6 @@ class Rows:
         self._chosen = chosen
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Add a row; it may have columns that others lack."""
         self.names.update(dict.fromkeys(row))
         for name in row if self._chosen is None else row.keys() & self._chosen:
             column = self.columns.setdefault(name, [])
@@ -109,7 +108,6 @@ class JournalSection(History):
         self._places[key] = attempts.count - 1, range(begin, interim.count)
 
     def table(self, which: int) -> Table:
-        """Return the rows of the closed attempts, or of their interim results."""
         rows = self._rows[which]
         if self.repeated:  # the last version of an attempt counts
             places = self._places.values()
@@ -205,7 +203,6 @@ def _checked(folder: Folder, part: Part, which: int) -> bytes:
 
 
 def intact(journal: Journal, part: Part, which: int) -> bool:
-    """Return True if a part's file is undamaged."""
     try:
         return part.files[which] is None or bool(_checked(journal.folder, part, which))
     except Damaged:

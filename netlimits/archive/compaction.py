@@ -117,7 +117,6 @@ class Compaction:
 
 
 def _enough(begin: Head, head: Head) -> bool:
-    """Return True if there are enough lines or bytes for a part."""
     many = head.lines - begin.lines >= 2 * parts.ATTEMPTS
     return many or head.size - begin.size >= parts.SIZE
 
@@ -129,7 +128,6 @@ def _written(
     end: Head,
     section: JournalSection,
 ) -> Part:
-    """Write a part, its JSON last. Raises OSError."""
     folder = journal.folder
     folder.make(parts.FOLDER)
     counts = parts.counts(section)

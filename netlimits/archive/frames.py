@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 from netlimits import __version__
 from netlimits.analysis.sources import spreadsheets
 from netlimits.analysis.sources.joining import ColumnNames, roles
-from netlimits.archive import columns, formats, parts
+from netlimits.archive import columns, formats
 from netlimits.archive.assembly import UnlikeKinds, assembled
 from netlimits.archive.columns import ATTEMPTS, INTERIM, KEY, Chunk, JournalSection
 from netlimits.archive.parts import History, Part
@@ -172,7 +173,6 @@ def of_parts(
     chosen: Collection[str] | None = None,
     coded: bool = False,
 ) -> tuple[pd.DataFrame, int]:
-    """Return the frame and the number of the journal's lines."""
     overlapping = _overlapping(known_parts)
     if chosen is not None and overlapping:
         chosen = {*chosen, "started"}
@@ -198,9 +198,7 @@ def chunks_of(
     which: int = ATTEMPTS,
 ) -> tuple[list[Chunk], History]:
     """Return the chunks of all parts and of the lines after them, and these lines' history."""
-    last, highest = parts.reach(known_parts)
-    section = JournalSection(last.about if last else None, chosen)
-    archive.fold(section, last, highest)
+    section = archive.fold(partial(JournalSection, chosen=chosen), known_parts)
     of_parts = [columns.of_part(archive.journal, part, which) for part in known_parts]
     return [*of_parts, columns.of_section(section, which)], section
 
@@ -221,7 +219,6 @@ def _factors(experiment: Experiment) -> Iterator[str]:
 
 
 def _metrics(names: Iterable[str], experiment: Experiment) -> list[str]:
-    """Return the metrics among these names: those of METRICS in its order, then others."""
     other = {*IDENTITY, *_factors(experiment), *experiment.derive}
     measured = dict.fromkeys(name for name in names if name not in other)
     known = [m.column for m in METRICS if m.column in measured]

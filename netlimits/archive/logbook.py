@@ -30,7 +30,6 @@ class SearchTrials:
 
     @property
     def trials(self) -> list[SearchTrial]:
-        """The trials that count, in their order."""
         name = self.options["of"]
         return [
             *counted(
@@ -78,7 +77,6 @@ def searches(plan: Plan, records: Iterable[Record]) -> list[SearchTrials]:
 
 
 def unfinished(known: Sequence[SearchTrials]) -> int:
-    """Return the number of searches that are not over."""
     return sum(not isinstance(each.advance(), Bounds) for each in known)
 
 
@@ -221,7 +219,6 @@ class Logbook:
             )
 
     def state(self) -> dict[str, Any]:
-        """Return the progress of the campaign as JSON types."""
         now = records.standing(self.archive)
         planned = len(self.runs) if self.imported else self.planned_runs()
         return {
@@ -267,7 +264,6 @@ class Logbook:
         return searches(self.plan, records.records(self.archive))
 
     def skipped_runs(self) -> list[dict[str, Any]]:
-        """Return `tool`, number of `runs` and `reason` for each tool whose runs are left out."""
         left_out = self.plan.left_out() if self.skipped else {}
         return [
             {"tool": tool, "runs": left_out[tool], "reason": reason}
@@ -301,7 +297,6 @@ def opened(path: str | Path) -> Archive:
 
 
 def open(path: str | Path) -> Logbook:  # noqa: A001 - the name in archive.reader
-    """Open the campaign in a folder. Raises ArchiveError if there is none, or it is damaged."""
     return Logbook(opened(path))
 
 

@@ -141,7 +141,6 @@ class History:
 
     @property
     def outcomes(self) -> dict[int, str]:
-        """Run -> its outcome in this section."""
         return {
             run: outcome.status
             for (run, _), outcome in self.attempts.items()
@@ -161,8 +160,6 @@ _NAME = re.compile(r"(\d{6,9})\.json")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part, described by its JSON."""
-
     number: int
     about: PartFooter
 
@@ -176,7 +173,6 @@ class Part:
 
     @property
     def names(self) -> tuple[str, str]:
-        """The names of its Parquet files, of attempts and of interim results."""
         stem = f"{FOLDER}/{self.number:06d}"
         return f"{stem}.parquet", f"{stem}-interim.parquet"
 
@@ -213,14 +209,6 @@ def before(folder: Folder, part: Part) -> PartFooter | None:
     return previous.about if previous else None
 
 
-def reach(parts: Iterable[Part]) -> tuple[Part | None, int]:
-    """Return the last part, and the highest run number in any part."""
-    last, highest = None, 0
-    for last in parts:
-        highest = max(highest, last.about["highest"])
-    return last, highest
-
-
 def add_up(parts: Sequence[Part], tail: History) -> bool:
     """Return True if the counts of the parts and of the lines after them can be added."""
     outcomes = tail.outcomes
@@ -232,7 +220,6 @@ def add_up(parts: Sequence[Part], tail: History) -> bool:
 
 
 def counts(history: History) -> dict[str, Any]:
-    """Return the counts for a part's JSON."""
     outcomes, running = history.outcomes, history.running
     return {
         "runs": [min(outcomes), max(outcomes)] if outcomes else None,
@@ -268,6 +255,5 @@ def _numbers(folder: Folder) -> list[int]:
 
 
 def _part(folder: Folder, number: int) -> Part | None:
-    """Read a part's JSON; None if it is missing or damaged."""
     about = formats.summed(folder, json_name(number), PartFooter)
     return Part(number, about) if about else None

@@ -114,8 +114,6 @@ _RAW = re.compile(r"(\d{6,})-(\d+)\.jsonl")
 
 
 class RawOutput:
-    """The raw output in a campaign's folder."""
-
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
         self._last: Contents | None = None
@@ -133,7 +131,6 @@ class RawOutput:
         return hashlib.sha256(data).hexdigest()
 
     def read(self, run: int, attempt: int, sha256: str = "") -> list[RawEntry]:
-        """Return an attempt's entries, in order."""
         path = self.path(run, attempt)
         try:
             try:
@@ -243,7 +240,6 @@ class RawOutput:
                 yield attempt, file.read(packs.ATTEMPT_LIMIT)
 
     def _packed(self, attempt: Attempt) -> tuple[Path, bytes]:
-        """Return the path of an attempt's pack, and its bytes. Raises OSError, and ArchiveError."""
         contents = self._last
         if contents is None or attempt not in contents.places:
             for pack in self._packs_of(attempt[0]):

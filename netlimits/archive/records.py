@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ from netlimits.archive.parts import (
     OpenChanges,
     Outcome,
     Part,
-    reach,
 )
 from netlimits.archive.store import Archive
 from netlimits.errors import ArchiveError
@@ -33,8 +33,8 @@ from netlimits.model import STATUSES, ControllerCost, Record, Run
 
 def records(archive: Archive) -> list[Record]:
     """Return the last version of every attempt, in the order of starts."""
-    history = _Records()
-    archive.fold(history).close(include_running=True)
+    history = archive.fold(_Records)
+    history.close(include_running=True)
     return [*history.latest.values()]
 
 
@@ -50,37 +50,12 @@ def of_runs(archive: Archive, runs: Collection[int]) -> list[Record]:
                 history.add(event)
             history.close(include_running=False)
             latest |= history.latest
-    last, highest = reach(parts)
-    history = _Records(last.about if last else None, runs)
-    archive.fold(history, last, highest).close(include_running=True)
+    history = archive.fold(partial(_Records, runs=runs), parts)
+    history.close(include_running=True)
     return [*(latest | history.latest).values()]
 
 
-def example(archive: Archive) -> Record | None:
-    """Return the first ok attempt in the journal, or else the first attempt, or None."""
-    history = _Example()
-    for _, event in archive.numbered():
-        history.add(event)
-        if history.first and history.first.status == "ok":
-            return history.first
-    history.close(include_running=True)
-    return history.first
-
-
-class _Example(History):
-    """A history that keeps its first ok attempt, or else its first."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first: Record | None = None
-
-    def keep(self, event: Event) -> None:
-        if self.first is None or (self.first.status != "ok" and event.get("status") == "ok"):
-            self.first = record(event)
-
-
 def between(journal: Journal, begin: Head, end: int) -> list[Record]:
-    """Return the attempts of a journal from `begin` to the byte `end`."""
     history = _Records()
     for _, event in journal.events(begin, end):
         history.add(event)
@@ -124,7 +99,6 @@ def run_fields(run: Run) -> dict[str, Any]:
 
 
 def end_fields(record: Record) -> dict[str, Any]:
-    """Return the fields of an `end` or `parsed` event."""
     return {
         **run_fields(record.run),
         "attempt": record.attempt,
@@ -140,7 +114,6 @@ def end_fields(record: Record) -> dict[str, Any]:
 
 
 def record(event: Mapping[str, Any]) -> Record:
-    """Return the record of an attempt from its merged events."""
     ended = "status" in event
     return Record(
         run=Run(
@@ -183,7 +156,7 @@ def standing(archive: Archive) -> Standing:
     """Count a campaign's attempts. Raises ArchiveError as `Archive.fold` does."""
     running = holder(archive.path)  # first, since a process may end while the journal is read
     known_parts = archive.parts()
-    tail = archive.tail(known_parts)
+    tail = archive.fold(History, known_parts)
     present = [*tail.running] if running else []
     disjoint = parts.add_up(known_parts, tail)
     footers = [part.about for part in known_parts]
@@ -214,7 +187,6 @@ def standing(archive: Archive) -> Standing:
 
 
 def _of_parts(archive: Archive, known_parts: Iterable[Part]) -> Iterator[tuple[Attempt, Outcome]]:
-    """Yield the attempts in the parts' columns."""
     names = ("run", "attempt", "status", "reason", "disturbed_pct")
     known: dict[Outcome, Outcome] = {}
     for part in known_parts:
@@ -233,8 +205,6 @@ _CODES: Mapping[str, int] = {s: n for n, s in enumerate(STATUSES, 1) if s != "in
 
 
 class Outcomes:
-    """The outcomes of all runs, in one byte per run."""
-
     def __init__(self, path: Path) -> None:
         self.counts: Counter[str] = Counter()
         self.attempts: dict[int, int] = {}
@@ -247,7 +217,6 @@ class Outcomes:
 
     @property
     def first_left(self) -> int:
-        """The first run without an outcome."""
         place = self._codes.find(0, 1)
         return len(self._codes) if place < 0 else place
 
@@ -278,7 +247,7 @@ class Outcomes:
 def outcomes(archive: Archive) -> Outcomes:
     """Return the outcomes of all runs. Raises ArchiveError as `Archive.fold` does."""
     known_parts = archive.parts()
-    tail = archive.tail(known_parts)
+    tail = archive.fold(History, known_parts)
     done = Outcomes(archive.journal.path)
     for part in known_parts:
         table = columns.of_part(archive.journal, part).table(("run", "attempt", "status"))
@@ -325,7 +294,6 @@ def holder(folder: Path) -> LockHolder | None:
 
 
 def _pid(inode: int) -> int:
-    """Return the process that locks the file of an inode, 0 if unknown."""
     try:
         lines = Path("/proc/locks").read_text().splitlines()
     except OSError:

@@ -45,7 +45,6 @@ _PLACE = "place among all rows"
 
 
 def connection(memory: str = MEMORY) -> duckdb.DuckDBPyConnection:
-    """Open a database in memory. Raises DataError if DuckDB is not installed."""
     try:
         import duckdb
     except ImportError:

@@ -6,14 +6,16 @@ import errno
 import json
 import os
 import secrets
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import cached_property
 from hashlib import sha256
 from io import TextIOWrapper
 from pathlib import Path
 from threading import Lock
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 from netlimits.archive import formats, parts, registry
 from netlimits.archive.compaction import Compaction
@@ -29,6 +31,8 @@ AGAINST = "against.yaml"
 
 VERSION = 2
 """The version of the folder in campaign.json; other versions are not read."""
+
+Folded = TypeVar("Folded", bound=History)
 
 Register = Callable[[Folder, registry.Registration], None]
 
@@ -67,7 +71,7 @@ class Archive:
                 about = {"version": VERSION, "id": secrets.token_hex(16), **meta}
                 _fill(Folder(path), about, files, write_plan, register)
             except BaseException:
-                _empty(Folder(path), files)
+                shutil.rmtree(path, ignore_errors=True)  # it was empty
                 raise
         except OSError as error:
             why = one_line(error)
@@ -107,7 +111,6 @@ class Archive:
 
     @cached_property
     def identity(self) -> str:
-        """The campaign's unique id."""
         return str(self.meta.get("id", ""))
 
     @property
@@ -133,7 +136,6 @@ class Archive:
         self._bound = machines
 
     def facts(self, role: str) -> dict[str, Any]:
-        """Return a host's facts from the start of the campaign."""
         name = f"hosts/{role}.json"
         facts: dict[str, Any] = self._json(name)
         if not formats.facts(facts):
@@ -173,7 +175,6 @@ class Archive:
     # -- appending ----------------------------------------------------------------------------
 
     def lock(self) -> None:
-        """Lock the journal for this process, and cut off an incomplete last line."""
         known = self._known_lengths()
         self.compaction.last = last = next(reversed(self.parts()), None)
         self.journal.lock(last.end if last else None)
@@ -209,7 +210,6 @@ class Archive:
     # -- reading ------------------------------------------------------------------------------
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """Yield the journal's events in order, without an incomplete last line."""
         return (event for _, event in self.numbered())
 
     def numbered(self, begin: Head | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -220,8 +220,17 @@ class Archive:
             yield line, event
         self._check_length(known, line)
 
-    def fold(self, history: History, last: Part | None = None, highest: int = 0) -> History:
-        """Add the events after the `last` part to a history; `highest` is the parts' last run."""
+    def fold(
+        self, make: Callable[[formats.PartFooter | None], Folded], known_parts: Sequence[Part] = ()
+    ) -> Folded:
+        """Return a history of the lines after these parts, which `make` begins after the last.
+
+        Raises ArchiveError as `events` does, and if there is raw output of an attempt that the
+        journal lacks.
+        """
+        last = known_parts[-1] if known_parts else None
+        highest = max((part.about["highest"] for part in known_parts), default=0)
+        history = make(last.about if last else None)
         kept = self.raw.attempts(above=highest)  # first, since the journal may grow
         for history.lines, event in self.numbered(last.end if last else None):
             history.add(event)
@@ -229,13 +238,7 @@ class Archive:
         return history
 
     def parts(self) -> tuple[Part, ...]:
-        """Return the parts of this journal, in order."""
         return tuple(parts.each(self.journal))
-
-    def tail(self, known_parts: Sequence[Part] = ()) -> History:
-        """Return the history of the lines after these parts. Raises as `fold` does."""
-        last, highest = parts.reach(known_parts)
-        return self.fold(History(last.about if last else None), last, highest)
 
     def own_part(self) -> Part | None:
         """Return the last part that the registry knows as written by this user.
@@ -257,7 +260,6 @@ class Archive:
     # -- missing lines at the end -------------------------------------------------------------
 
     def _known_lengths(self) -> list[tuple[int, str]]:
-        """Return the lengths that the journal once had, each with the time in words."""
         known = []
         if sources := formats.summed(self.folder, "results.json", formats.MadeOf):
             known.append((sources["lines"], "when results.csv was written"))
@@ -280,6 +282,12 @@ class Archive:
                     f"{self.journal.path}:{lines + 1}: this line and all after it are lost: it had "
                     f"{length} lines {when}; restore it from a copy"
                 )
+
+
+def written(machine: Machine) -> dict[str, Any]:
+    """Return a machine as it is in campaign.json, from which `Archive.machines` reads it."""
+    config = machine.ssh_config
+    return {**asdict(machine), "ssh_config": None if config is None else str(config.absolute())}
 
 
 def _fill(
@@ -310,20 +318,6 @@ def _fill(
     if register:
         register(folder, registry.begun(meta["id"], folder, digests["campaign.json"]))
     folder.write("campaign.json", about)
-
-
-def _empty(folder: Folder, files: Mapping[str, str]) -> None:
-    """Remove the files that `_fill` wrote."""
-    for name in (*files, "plan.csv", "journal.jsonl", "campaign.json"):
-        try:
-            folder.remove(name)
-        except OSError:
-            continue
-    for name in ("raw", "hosts", "."):
-        try:
-            (folder.path / name).rmdir()
-        except OSError:
-            continue
 
 
 def _pretty(value: Any) -> str:

@@ -106,7 +106,6 @@ def dropped(campaign: Logbook, record: Record) -> pd.DataFrame:
 
 
 def _outstanding(campaign: Logbook, record: Record) -> int:
-    """Return the number of transactions that the client of an attempt has under way at once."""
     options = campaign.plan.setup(record.run.values).options
     return 1 + int(options.get("burst") or 0)
 

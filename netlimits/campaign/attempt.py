@@ -40,8 +40,6 @@ ATTEMPTS = 2
 
 @dataclass(frozen=True, slots=True)
 class PaceTurn:
-    """A way to pace the sender, with the tool's options for it."""
-
     way: str
     turn: Turn
     options: Mapping[str, Any]
@@ -247,7 +245,6 @@ def _take_one(session: Session, step: SettingStep) -> None:
 
 
 def _measured(context: Context, specification: Specification) -> None:
-    """Measure, and check the guards. Raises HostError if a host was not ours or was restored."""
     testbed = Testbed(
         context.hosts, context.session.survey.machines, context.session.servers, context.stop
     )

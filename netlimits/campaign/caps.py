@@ -91,7 +91,6 @@ def caps(settings: Iterable[SettingUse]) -> dict[str, Cap]:
 
 
 def _waiting(htb: Mapping[str, Any]) -> int:
-    """Return the packets that wait behind an htb or its classes, at most."""
     leaves = htb.get("classes") or [htb]
     return sum(CHILD if "child" in leaf else QUEUE for leaf in leaves)
 

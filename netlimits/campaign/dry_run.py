@@ -19,8 +19,6 @@ from netlimits.tools import Features
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A step whose commands depend on the host's own state."""
-
     role: str
     name: str
     text: str

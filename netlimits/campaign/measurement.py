@@ -27,8 +27,6 @@ BEGIN = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Testbed:
-    """The hosts and machines by role, the servers, and the flag of Ctrl-C."""
-
     hosts: Mapping[str, Recorder]
     machines: Mapping[str, Machine]
     servers: Servers
@@ -110,7 +108,6 @@ def _take(planned: Sequence[Step], hosts: Mapping[str, Recorder]) -> dict[str, l
 
 @contextmanager
 def _sampled(step: Step, host: Recorder) -> Iterator[Server]:
-    """Sample the sockets and processes of a host during the run, or count its drops."""
     look = host.background(step.command)
     try:
         yield look
@@ -133,7 +130,6 @@ def _profiled(step: Step, host: Recorder) -> Iterator[None]:
 
 
 def _folded(step: Step, host: Recorder) -> None:
-    """Fold a profile on its host. Raises HostError if there is none."""
     host.step = step.name
     completed = host.run(step.command)
     if completed.status != 0 or completed.timed_out:

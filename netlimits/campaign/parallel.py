@@ -215,7 +215,6 @@ def arrived(
 
 
 def _curve(measured: Measurement, rate: str, stream: int) -> _Curve:
-    """Return a stream's data over time from its interim results, as arrived or as sent."""
     rows = sorted(measured.interim, key=lambda row: row["ending_s"])
     if not rows:
         raise ToolFailure(

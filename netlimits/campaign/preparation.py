@@ -93,7 +93,6 @@ class Preparation:
                 here[step.name] = _Set(next(self._order), names, step.options)
 
     def ended(self, turn: Turn) -> None:
-        """Note that a turn was taken on all of its hosts."""
         for step in turn:
             if step.act == "leave":
                 del self._set[step.role][step.name]

@@ -22,8 +22,6 @@ class Progress:
 
 
 class Tally:
-    """Count the runs of a campaign as they end, and estimate the time left."""
-
     def __init__(
         self, outcomes: Counter[str], pending: int, seconds: float, together: float = 1.0
     ) -> None:
@@ -38,7 +36,6 @@ class Tally:
         return self._total - self._outcomes.total()
 
     def add(self, record: Record, meant: float, took: float) -> None:
-        """Count a run that has an outcome; it was planned to take `meant` seconds."""
         self._outcomes[record.status] += 1
         self._planned -= meant
         self._meant += meant

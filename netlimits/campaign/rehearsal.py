@@ -54,7 +54,6 @@ def tried(session: Session, stop: Stopping) -> tuple[Finding, ...]:
 
 
 def _only(setup: Setup, names: Collection[str]) -> Setup:
-    """Return a setup with the settings of these names, and without a pace."""
     settings = tuple(use for use in setup.settings if use.name in names)
     return replace(setup, settings=settings, around=replace(setup.around, pace=None))
 

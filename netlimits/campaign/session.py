@@ -99,7 +99,6 @@ class Session:
         return self.hosts[role]
 
     def lost(self, roles: Iterable[str]) -> list[str]:
-        """Return the hosts among these whose connection is gone."""
         return [role for role in roles if self.hosts[role].lost]
 
     def renew(self, roles: Collection[str]) -> None:

@@ -66,17 +66,14 @@ class Specification:
 
     @property
     def connections(self) -> int:
-        """How many clients run at the same time."""
         return self.around.streams * len(self.ends["remote"])
 
     @property
     def seconds(self) -> float:
-        """Planned duration of a run, in seconds."""
         return tool(self.tool).seconds(self.options) + self.around.beyond
 
     @property
     def asked_mbps(self) -> float | None:
-        """Rate of user data that all clients are asked to send, or None."""
         if pace := self.around.pace:
             return pace.rate / 1e6
         limit = tool(self.tool).limit(self.options)
@@ -143,7 +140,6 @@ class Specification:
         return self.stream_tool if self.around.bulk and self.stream_tool != self.tool else ""
 
     def roles(self) -> Iterator[tuple[str, str]]:
-        """Each end with each of its roles."""
         for end, roles in self.ends.items():
             yield from ((end, role) for role in roles)
 

@@ -96,6 +96,9 @@ def measurement(
     def cpus(step: str) -> tuple[Step, ...]:
         return tuple(Step(role, step, cpu.READ) for role in roles)
 
+    seconds = specification.seconds + LOOKS_MARGIN
+    counting = drops.command(seconds, separate=specification.one_kernel)
+    begun, ended, folded = _profiles(specification)
     servers_beside = tuple(
         Step(role, SERVER, tool(of).server({}, bulk_server(specification, addresses[role])))
         for of in filter(None, (specification.other_server,))
@@ -109,40 +112,34 @@ def measurement(
             for role in roles
         ),
         tuple(
-            Step(role, raw.DROPS, _drops(specification))
+            Step(role, raw.DROPS, counting)
             for role in roles
             if role in specification.drops and specification.seconds >= COUNTED_FROM
         ),
         tuple(_traces(specification, machines)),
         watched(raw.WATCH_BEFORE, watch.BEGIN) + evidence(raw.BEFORE) + cpus(raw.BEFORE),
-        tuple(_profiles(specification)),
+        begun,
         Step(client, raw.CLIENT, _client(specification, features, addresses)),
-        tuple(Step(role, PROFILE_END, profile.end(role)) for role in profiled(specification))
+        ended
         + cpus(raw.AFTER)
         + evidence(raw.AFTER)
         + tuple(Step(role, raw.SETTING_AFTER, read) for role, read in settings(specification))
         + watched(raw.WATCH_AFTER, watch.END),
-        tuple(_folds(specification)),
+        folded,
     )
 
 
-def profiled(specification: Specification) -> tuple[str, ...]:
-    return specification.profiling.roles if specification.profiling else ()
-
-
-def _profiles(specification: Specification) -> Iterator[Step]:
-    """Yield a command for each role that records a profile and ends by itself if not stopped."""
+def _profiles(specification: Specification) -> tuple[tuple[Step, ...], ...]:
+    """Return the steps that begin, end and fold profiles."""
+    of = specification.profiling
+    if of is None:
+        return (), (), ()
     seconds = specification.seconds + PROFILE_MARGIN
-    if profiling := specification.profiling:
-        for role in profiling.roles:
-            command = profile.record(role, profiling.frequency, seconds)
-            yield Step(role, PROFILE_BEGIN, command)
-
-
-def _folds(specification: Specification) -> Iterator[Step]:
-    if profiling := specification.profiling:
-        for role in profiling.roles:
-            yield Step(role, raw.PROFILE, profile.fold(role, profiling.frequency))
+    return (
+        tuple(Step(r, PROFILE_BEGIN, profile.record(r, of.frequency, seconds)) for r in of.roles),
+        tuple(Step(r, PROFILE_END, profile.end(r)) for r in of.roles),
+        tuple(Step(r, raw.PROFILE, profile.fold(r, of.frequency)) for r in of.roles),
+    )
 
 
 def settings(specification: Specification) -> Iterator[tuple[str, Command]]:
@@ -157,7 +154,6 @@ def settings(specification: Specification) -> Iterator[tuple[str, Command]]:
 
 
 def _watch(specification: Specification, act: str, role: str) -> Command:
-    """Return the reading of what others change on a host."""
     ends = specification.ends
     others = ends["remote"] if role in ends["local"] else ends["local"]
     family, machines = specification.around.family, specification.machines
@@ -204,7 +200,6 @@ def _traces(specification: Specification, machines: Mapping[str, Machine]) -> It
 def _look(
     specification: Specification, machines: Mapping[str, Machine], role: str, port: int
 ) -> Command:
-    """Return the command that samples a host during a run."""
     here = "local" if role in specification.ends["local"] else "remote"
     of = tool(specification.tool)
     client, server = of.processes(specification.options)
@@ -232,6 +227,11 @@ def _look(
         counting = min(interval, often)
     # of repetitions the first: a connection has no past in the next one
     once = float(specification.options.get("omit", 0)) + measured
+    other = specification.other_server
+    beside = tool(other).processes({}) if other else ()
+    uses = specification.setup.settings
+    if any(use.name == "load" and role in use.roles for use in uses):
+        beside = (*beside, "stress-ng")
     return sample.command(
         *(program, peers, port),
         seconds=once,
@@ -239,27 +239,9 @@ def _look(
         connections=specification.connections,
         carrying=carrying,
         interface=machines[role].interface or "",
-        tools=(client, server, *_bulk_programs(specification), *_loads(specification, role)),
+        tools=(client, server, *beside),
         deadline=length + LOOKS_MARGIN,
     )
-
-
-def _drops(specification: Specification) -> Command:
-    seconds = specification.seconds + LOOKS_MARGIN
-    return drops.command(seconds, separate=specification.one_kernel)
-
-
-def _bulk_programs(specification: Specification) -> tuple[str, ...]:
-    """Return the programs of the bulk streams, where they are another tool's."""
-    other = specification.other_server
-    return tool(other).processes({}) if other else ()
-
-
-def _loads(specification: Specification, role: str) -> tuple[str, ...]:
-    """Return the programs that load a host's CPUs because the experiment asks for it."""
-    uses = specification.setup.settings
-    loaded = any(use.name == "load" and role in use.roles for use in uses)
-    return ("stress-ng",) if loaded else ()
 
 
 def _client(

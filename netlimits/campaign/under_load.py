@@ -72,7 +72,6 @@ def directions(bulk: Bulk) -> tuple[str, ...]:
 
 
 def receivers(bulk: Bulk | None) -> tuple[str, ...]:
-    """Return the ends at which the streams' data arrives."""
     ends = {"send": "remote", "recv": "local"}
     return tuple(ends[way] for way in directions(bulk)) if bulk else ()
 
@@ -206,7 +205,6 @@ def only_streams(snapshots: Sequence[Snapshot], count: int) -> tuple[list[Snapsh
 
 
 def _most(snapshots: Sequence[Snapshot], sent: bool) -> dict[tuple[str, str], float]:
-    """Return the bytes that each connection carried in the end, the busiest first."""
     most: dict[tuple[str, str], float] = {}
     for snapshot in snapshots:
         for each in snapshot.connections:

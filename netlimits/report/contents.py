@@ -15,7 +15,6 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from netlimits.archive import records
 from netlimits.archive.reader import Campaign
 from netlimits.archive.store import AGAINST
 from netlimits.errors import NetlimitsError
@@ -196,9 +195,10 @@ def _options(use: SettingUse) -> str:
 
 def steps(campaign: Campaign) -> tuple[str, list[TakenStep]]:
     """Return the commands of the first ok run, or else of the first run, and which run it is."""
-    record = records.example(campaign.archive)
-    if record is None:
+    runs = campaign.ok_runs() or sorted({*campaign.frame(("status",))["run"]})
+    if not runs:
         return "", []
+    record = campaign.records_of(runs[:1])[-1]
     try:
         entries = campaign.archive.raw.read(record.run.number, record.attempt, record.raw)
     except NetlimitsError:

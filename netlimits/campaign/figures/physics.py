@@ -156,7 +156,6 @@ def _resent(interfaces: Sequence[Interface], transport: str) -> float:
 
 
 def _short(interface: Interface, seconds: float) -> float:
-    """Return the share of the data that an interface did not carry."""
     allowed = max(SHORT, min(0.5, LAG / max(seconds, 1e-3)))
     worst = 0.0
     for way, end, verb in ((interface.out, "tx", "sent"), (interface.into, "rx", "received")):

@@ -113,7 +113,6 @@ def _why(off: float, excess_mbps: float, figures: Mapping[str, Scalar]) -> str:
 
 
 def _figure(figures: Mapping[str, Scalar], *names: str) -> float:
-    """Return the first figure that is known."""
     for name in names:
         if (value := figures.get(name)) is not None:
             return float(value)

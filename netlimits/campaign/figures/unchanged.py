@@ -53,7 +53,6 @@ def _of_settings(
 def _of_host(
     specification: Specification, entries: Sequence[RawEntry], role: str
 ) -> tuple[str, ...]:
-    """Yield what `evidence.watch` reports of a host."""
     if not (pair := _readings(entries, role)):
         return ()
     machine = specification.machines[role]

@@ -54,7 +54,6 @@ REACHED, RETURN = 10.0, 600.0
 
 
 def client(address: str, seconds: float = REACHED) -> Client:
-    """Return a connection to the scheduler."""
     try:
         import distributed
     except ImportError:
@@ -72,8 +71,6 @@ def client(address: str, seconds: float = REACHED) -> Client:
 
 @dataclass(slots=True)
 class _Going:
-    """A shard that a worker has, or will get."""
-
     number: int
     shard: Shard
     future: Future[ShardOutcome]
@@ -82,8 +79,6 @@ class _Going:
 
 
 class ClusterRunner:
-    """The coordinator of a campaign whose runs are carried out by a scheduler's workers."""
-
     def __init__(
         self,
         campaign: Logbook,
@@ -164,7 +159,6 @@ class ClusterRunner:
         return self._over()
 
     def _jobs(self, before: Outcomes, most: int) -> Iterator[Job]:
-        """Yield the remaining work, shard by shard, for at most `most` shards at a time."""
         machines, name = self._survey.machines, self._archive.path.name
         gone = self._survey.unreached.keys()
         runs = (run for run in self._pending(before) if gone.isdisjoint(shards.ends(run)))
@@ -178,7 +172,6 @@ class ClusterRunner:
                 yield run
 
     def _over(self) -> Progress:
-        """Return the progress at the end."""
         shutil.rmtree(shards.folder(self._archive), ignore_errors=not self._not_put_back)
         if self._not_put_back:
             raise RestoreError("\n".join(self._not_put_back))
@@ -213,7 +206,6 @@ class ClusterRunner:
         return self._client.submit(carry_out, order, key=key, pure=False)
 
     def _hear(self, going: _Going, on_progress: Callable[[Progress], None]) -> None:
-        """Take in a shard's progress, and its outcome if it is over."""
         over = going.future.done()  # before its journal, which ends before
         self._take_in(going, on_progress)
         if not over:
@@ -259,7 +251,6 @@ class ClusterRunner:
         return Archive.open(path) if (path / "campaign.json").exists() else None
 
     def _connected_again(self) -> None:
-        """Make the connection to the scheduler again, if it is gone."""
         assert self._client
         if self._client.status == "running":
             with suppress(Exception):  # any that says that it does not answer
@@ -291,7 +282,6 @@ class ClusterRunner:
             self._take_in(going, on_progress)
 
     def _let_go(self, archive: Archive) -> bool:
-        """Return True if no worker holds a shard any more."""
         try:
             archive.lock()
         except ArchiveInUse:
@@ -311,7 +301,6 @@ def _answer(future: Future[ShardOutcome]) -> ShardOutcome | None:
 
 
 def _lost_workers(future: Future[ShardOutcome]) -> bool:
-    """Return True if a task ended because its workers were lost."""
     from distributed import KilledWorker
 
     return isinstance(future.exception(), KilledWorker)

@@ -65,8 +65,7 @@ def every_pair(
     """Carry out every run of a mesh that has no outcome yet, on the hosts of an open session."""
     before = outcomes(session.archive)
     draw = pending or partial(schedule.pending, session.plan)
-    runs, draw_again = schedule.cached(lambda: draw(before))
-    jobs = session.plan.jobs(runs)
+    jobs = session.plan.jobs(draw(before))  # a stream: a plan may have a million
     machines = session.survey.machines.items()
     groups = {role: machine.group for role, machine in machines if machine.group}
     first = [*itertools.islice(jobs, SAMPLE)]
@@ -77,7 +76,7 @@ def every_pair(
     gone = session.survey.unreached
     reached = workload.total - sum(workload.seconds_of[role] for role in gone)
     tally = Tally(before.counts, workload.count, reached, together)
-    dispatch = Dispatch(session.plan.jobs(draw_again()), groups, at_once, workload)
+    dispatch = Dispatch(session.plan.jobs(draw(before)), groups, at_once, workload)
     on_progress(tally.progress())
     return Concurrency(session, stop, dispatch, tally, before.attempts, gone, look_every).carry_out(
         on_progress
@@ -129,7 +128,6 @@ class Concurrency:
         self._gone = dict(gone)
 
     def carry_out(self, on_progress: Callable[[Progress], None]) -> Progress:
-        """Carry out every run as hosts become free. Raises Interrupted once all have ended."""
         progress = self._tally.progress()
         try:
             while True:
@@ -202,7 +200,6 @@ class Concurrency:
         return record
 
     def _call(self, role: str) -> None:
-        """Reconnect to a host whose connection was lost, while others go on."""
         self._away.add(role)
 
         def call() -> None:

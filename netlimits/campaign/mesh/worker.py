@@ -10,7 +10,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from netlimits import __version__
 from netlimits.archive import logbook
 from netlimits.archive.logbook import Logbook
 from netlimits.archive.records import Outcomes
-from netlimits.archive.store import Archive
+from netlimits.archive.store import Archive, written
 from netlimits.campaign.interrupt import Interrupted
 from netlimits.campaign.mesh import shards
 from netlimits.campaign.mesh.schedule import PULSE, every_pair
@@ -216,18 +216,12 @@ def _archive(campaign: Logbook, order: Order, path: Path) -> Archive:
             "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
             "lease": secrets.token_hex(8),
             "shared_kernel": campaign.archive.meta["shared_kernel"],
-            "machines": {
-                role: asdict(m) | {"ssh_config": _text(m)} for role, m in machines.items()
-            },
+            "machines": {role: written(machine) for role, machine in machines.items()},
         }
         Archive.create(made_at, about, hosts={r: campaign.archive.facts(r) for r in roles})
         with suppress(OSError):  # another worker was quicker
             made_at.rename(path)
     return Archive.open(path)
-
-
-def _text(machine: Machine) -> str | None:
-    return None if machine.ssh_config is None else str(Path(machine.ssh_config).absolute())
 
 
 def _reached(
@@ -250,7 +244,6 @@ def _reached(
 
 
 def _survey(campaign: Logbook, machines: Mapping[str, Machine], order: Order) -> Survey:
-    """Return the survey of these hosts from the beginning of the campaign."""
     facts = {role: campaign.archive.facts(role) for role in machines}
     return Survey(machines, facts, order.features, campaign.skipped)
 
