@@ -43,77 +43,51 @@ class Damaged(ValueError):
     pass
 
 
-class Rows:
-    """Rows as one list per column; with `chosen`, only the names of other columns are kept."""
-
-    def __init__(self, chosen: Collection[str] | None = None) -> None:
-        self.count = 0
-        self.columns: dict[str, list[Any]] = {}
-        self.names: dict[str, None] = {}
-        self.labels: set[str] = set()
-        self._chosen = chosen
-
-    def add(self, row: Mapping[str, Any]) -> None:
-        self.names.update(dict.fromkeys(row))
-        for name in row if self._chosen is None else row.keys() & self._chosen:
-            column = self.columns.setdefault(name, [])
-            column.extend([None] * (self.count - len(column)))
-            column.append(row[name])
-        self.count += 1
-
-    def chosen(self, places: Sequence[int]) -> Rows:
-        """Return the rows at these places, with the columns that any of them has."""
-        rows = Rows(self._chosen)
-        rows.labels = self.labels
-        names = [*self.names]
-        for place in places:
-            have = [name for name in names if self._value(name, place) is not None]
-            rows.add({name: self._value(name, place) for name in have})
-        rows.names |= {name: None for name in names if name not in self.columns}
-        return rows
-
-    def _value(self, name: str, place: int) -> Any:
-        values = self.columns.get(name, ())
-        return values[place] if place < len(values) else None
-
-    def table(self) -> Table:
-        """Return the rows as a table; columns that were not chosen have the kind ""."""
-        import pyarrow as pa
-
-        arrays, kinds = {}, dict.fromkeys(self.names, "")
-        for name, values in ((n, self.columns[n]) for n in self.names if n in self.columns):
-            padded = values + [None] * (self.count - len(values))
-            arrays[name], kinds[name] = _array(padded, name in self.labels)
-        return pa.table(arrays), kinds
-
-
 class JournalSection(History):
-    """A section of the journal as rows: that of a part, or the lines after the last part."""
+    """A section of the journal as rows: that of a part, or the lines after the last part.
+
+    Of columns that are not `chosen` only the names are returned, with the kind "".
+    """
 
     def __init__(
         self, before: PartFooter | None = None, chosen: Collection[str] | None = None
     ) -> None:
         super().__init__(before)
-        self._rows = (Rows(chosen), Rows())
-        self._places: dict[Attempt, tuple[int, range]] = {}
+        self._chosen = chosen
+        self._closed: dict[Attempt, Event] = {}
 
     def keep(self, event: Event) -> None:
-        attempts, interim = self._rows
-        attempts.labels.update(event["values"])
-        attempts.add(_row(event))
-        begin = interim.count
-        for row in event.get("interim", ()):
-            interim.add({"run": event["run"], "attempt": event["attempt"], **row})
-        key = event["run"], event["attempt"]
-        self._places[key] = attempts.count - 1, range(begin, interim.count)
+        self._closed[event["run"], event["attempt"]] = event  # the last version counts
 
     def table(self, which: int) -> Table:
-        rows = self._rows[which]
-        if self.repeated:  # the last version of an attempt counts
-            places = self._places.values()
-            last = [[place for place, _ in places], [n for _, them in places for n in them]]
-            rows = rows.chosen(last[which])
-        return rows.table()
+        """Return the rows of the closed attempts, or of their interim results."""
+        events = self._closed.values()
+        if which == ATTEMPTS:
+            labels = {name for event in events for name in event["values"]}
+            return _table([_row(event) for event in events], labels, self._chosen)
+        return _table(
+            [
+                {"run": event["run"], "attempt": event["attempt"], **row}
+                for event in events
+                for row in event.get("interim", ())
+            ]
+        )
+
+
+def _table(
+    rows: Sequence[Mapping[str, Any]],
+    labels: Collection[str] = (),
+    chosen: Collection[str] | None = None,
+) -> Table:
+    """Return rows as a table; `labels` are the columns of factors and derived values."""
+    import pyarrow as pa
+
+    arrays, kinds = {}, {name: "" for row in rows for name in row}
+    for name in kinds:
+        if chosen is None or name in chosen:
+            values = [row.get(name) for row in rows]
+            arrays[name], kinds[name] = _array(values, name in labels)
+    return pa.table(arrays), kinds
 
 
 def _row(event: Mapping[str, Any]) -> dict[str, Any]:

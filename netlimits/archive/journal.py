@@ -144,25 +144,7 @@ class Journal:
                 raise ArchiveError(f"{self.path}:{number}: is damaged")
             yield number, event
 
-    def extensions(self, begin: Head | None = None) -> list[dict[str, Any]]:
-        """Return every `extended` event, without parsing the JSON of the others."""
-        return [
-            event for event in self._having(b'"extended"', begin) if event["event"] == "extended"
-        ]
-
-    def changes(self) -> list[dict[str, Any]]:
-        """Return every event about a setting that was changed or restored."""
-        return [
-            event
-            for event in self._having(b'"setting"')
-            if event["event"] in ("found", "put_back", "forgotten")
-        ]
-
-    def additions(self) -> list[dict[str, Any]]:
-        """Return `added` of every `imported` event that has it."""
-        return [event["added"] for event in self._having(b'"added"') if "added" in event]
-
-    def _having(self, text: bytes, begin: Head | None = None) -> Iterator[dict[str, Any]]:
+    def having(self, text: bytes, begin: Head | None = None) -> Iterator[dict[str, Any]]:
         """Yield the events whose line contains the text, without parsing the others."""
         for _, line in self.lines(begin):
             if text in line and (event := formats.event(line)):

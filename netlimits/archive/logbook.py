@@ -101,7 +101,10 @@ class Logbook:
         source: dict[str, Any] | None = self.archive.meta.get("imported")
         if not source:
             return source
-        parts = [source, *self.archive.journal.additions()]
+        parts = [
+            source,
+            *(e["added"] for e in self.archive.journal.having(b'"added"') if "added" in e),
+        ]
         factors = dict.fromkeys(name for part in parts for name in part["factors"])
         files = [file for part in parts for file in part["files"]]
         return {**source, "files": files, "factors": [*factors], "parts": parts}
@@ -219,7 +222,7 @@ class Logbook:
             )
 
     def state(self) -> dict[str, Any]:
-        now = records.standing(self.archive)
+        outcomes, about_attempts = records.standing(self.archive)
         planned = len(self.runs) if self.imported else self.planned_runs()
         return {
             "path": str(self.path),
@@ -229,24 +232,9 @@ class Logbook:
             "planned": planned,
             "searches": len(self.search_trials()),
             "skipped": self.skipped_runs(),
-            **{s: now.outcomes.get(s, 0) for s in STATUSES if s != "interrupted"},
-            "left": planned - now.outcomes.total(),
-            "disturbed": now.disturbed,
-            "interrupted": now.interrupted,
-            "not_put_back": [
-                {k: e[k] for k in ("role", "interface", "setting")} for e in now.unfinished
-            ],
-            "running": now.running
-            and {
-                "by": str(now.running),
-                "pid": now.running.pid or None,
-                "since": now.opened,
-                "run": now.present[0][0] if now.present else None,
-                "attempt": now.present[0][1] if now.present else None,
-                "runs": [run for run, _ in now.present],
-            },
-            "reconnected": dict(now.reconnected),
-            "reasons": dict(now.reasons.most_common()),
+            **{s: outcomes.get(s, 0) for s in STATUSES if s != "interrupted"},
+            "left": planned - outcomes.total(),
+            **about_attempts,
         }
 
     def planned_runs(self) -> int:

@@ -6,8 +6,8 @@ import fcntl
 import math
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -137,53 +137,44 @@ def _known(seconds: float | None) -> float:
     return math.nan if seconds is None else seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """The counts of a campaign's attempts: outcomes by run, everything else by attempt."""
-
-    running: LockHolder | None
-    present: Sequence[Attempt] = ()
-    outcomes: Counter[str] = field(default_factory=Counter)
-    interrupted: int = 0
-    disturbed: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)
-    unfinished: Sequence[Event] = ()
-    opened: float | None = None
-    reconnected: Counter[str] = field(default_factory=Counter)
-
-
-def standing(archive: Archive) -> Standing:
-    """Count a campaign's attempts. Raises ArchiveError as `Archive.fold` does."""
+def standing(archive: Archive) -> tuple[Counter[str], dict[str, Any]]:
+    """Return the numbers of runs by outcome, and the rest of `Logbook.state` about attempts."""
     running = holder(archive.path)  # first, since a process may end while the journal is read
     known_parts = archive.parts()
     tail = archive.fold(History, known_parts)
     present = [*tail.running] if running else []
-    disjoint = parts.add_up(known_parts, tail)
     footers = [part.about for part in known_parts]
-    attempts: Mapping[Attempt, Outcome] = tail.attempts
-    if not disjoint:
-        attempts = dict(_of_parts(archive, known_parts)) | tail.attempts
-        footers = []
+    counted, attempts = footers, tail.attempts
+    if not parts.add_up(known_parts, tail):
+        counted, attempts = [], dict(_of_parts(archive, known_parts)) | tail.attempts
     counts = parts.counts_of(attempts, present)
     outcomes, reasons = Counter(counts["outcomes"]), Counter(counts["reasons"])
-    for footer in footers:
+    for footer in counted:
         outcomes.update(footer["outcomes"])
         reasons.update(footer["reasons"])
     reconnected = Counter(tail.reconnected)
-    for part in known_parts:
-        reconnected.update(part.about["reconnected"])
-    times = (tail.opened, *(part.about["opened"] for part in reversed(known_parts)))
-    return Standing(
-        running,
-        present,
-        outcomes,
-        counts["interrupted"] + sum(footer["interrupted"] for footer in footers),
-        counts["disturbed"] + sum(footer["disturbed"] for footer in footers),
-        reasons,
-        tail.changes.unfinished,
-        next(filter(None, times), None),
-        reconnected,
-    )
+    for footer in footers:
+        reconnected.update(footer["reconnected"])
+    times = (tail.opened, *(footer["opened"] for footer in reversed(footers)))
+    return outcomes, {
+        "disturbed": counts["disturbed"] + sum(footer["disturbed"] for footer in counted),
+        "interrupted": counts["interrupted"] + sum(footer["interrupted"] for footer in counted),
+        "not_put_back": [
+            {key: event[key] for key in ("role", "interface", "setting")}
+            for event in tail.changes.unfinished
+        ],
+        "running": running
+        and {
+            "by": str(running),
+            "pid": running.pid or None,
+            "since": next(filter(None, times), None),
+            "run": present[0][0] if present else None,
+            "attempt": present[0][1] if present else None,
+            "runs": [run for run, _ in present],
+        },
+        "reconnected": dict(reconnected),
+        "reasons": dict(reasons.most_common()),
+    }
 
 
 def _of_parts(archive: Archive, known_parts: Iterable[Part]) -> Iterator[tuple[Attempt, Outcome]]:

@@ -63,9 +63,9 @@ def write(entry: Registration, configurations: Iterable[Path] = ()) -> None:
     _keep(replace(entry, logins={str(path): _digest(path) for path in configurations}))
 
 
-def extend(entry: Registration, folder: Folder, lines: int) -> None:
-    """Register the current length of a campaign's journal, which is locked. Raises OSError."""
-    _keep(replace(entry, **_journal(folder, lines)))
+def extend(entry: Registration, folder: Folder, lines: int, part: str = "") -> None:
+    """Register the length of a locked journal, and the `part` written last. Raises OSError."""
+    _keep(replace(entry, part=part or entry.part, **_journal(folder, lines)))
 
 
 def _journal(folder: Folder, lines: int) -> dict[str, Any]:
@@ -78,12 +78,6 @@ def _journal(folder: Folder, lines: int) -> dict[str, Any]:
             "changed": about.st_ctime_ns,
             "sha256": hashlib.file_digest(journal, "sha256").hexdigest(),
         }
-
-
-def rolled(entry: Registration, part: str) -> Registration:
-    """Register a part by its checksum; return the new entry. Raises OSError."""
-    _keep(extended := replace(entry, part=part))
-    return extended
 
 
 def forget(identity: str) -> None:

@@ -255,7 +255,8 @@ class Archive:
         for part in self.parts():
             added += [{**event} for event in part.about["extended"]]
             end = part.end
-        return [*added, *self.journal.extensions(end)]
+        events = self.journal.having(b'"extended"', end)
+        return [*added, *(event for event in events if event["event"] == "extended")]
 
     # -- missing lines at the end -------------------------------------------------------------
 

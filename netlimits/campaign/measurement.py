@@ -62,11 +62,15 @@ class Testbed:
                     for step in planned.drops
                 ]
                 for step in planned.traces:
-                    background.enter_context(_traced(step, hosts[step.role]))
+                    background.enter_context(
+                        _begun(step, hosts, trace.listens, "tcpdump does not listen")
+                    )
                 _take(planned.before, hosts)
                 _wait_until_counted(counting)
                 for step in planned.profiles:
-                    background.enter_context(_profiled(step, hosts[step.role]))
+                    background.enter_context(
+                        _begun(step, hosts, profile.records, "perf does not record")
+                    )
                 client = hosts[planned.client.role]
                 client.step = planned.client.name
                 with self.stop.interruptible():
@@ -123,12 +127,6 @@ def _wait_until_counted(counting: Sequence[Server]) -> None:
             time.sleep(0.01)
 
 
-@contextmanager
-def _profiled(step: Step, host: Recorder) -> Iterator[None]:
-    with _begun(step, host, profile.records, "perf does not record"):
-        yield
-
-
 def _folded(step: Step, host: Recorder) -> None:
     host.step = step.name
     completed = host.run(step.command)
@@ -140,16 +138,11 @@ def _folded(step: Step, host: Recorder) -> None:
 
 
 @contextmanager
-def _traced(step: Step, host: Recorder) -> Iterator[None]:
-    with _begun(step, host, trace.listens, "tcpdump does not listen"):
-        yield
-
-
-@contextmanager
 def _begun(
-    step: Step, host: Recorder, begun: Callable[[str], bool], problem: str
+    step: Step, hosts: Mapping[str, Recorder], begun: Callable[[str], bool], problem: str
 ) -> Iterator[None]:
     """Yield a program once its output satisfies `begun`. Raises HostError if it never does."""
+    host = hosts[step.role]
     server = host.serve(step.command)
     deadline = time.monotonic() + host.patience.seconds
     while not begun(server.stderr):

@@ -156,7 +156,9 @@ def changes(campaign: Campaign) -> Iterator[Change]:
     """Yield every setting that the campaign changed, and when it was restored."""
     states: dict[tuple[str, str, str], Any] = {}
     back: dict[tuple[str, str, str], str] = {}
-    for event in campaign.archive.journal.changes():
+    for event in campaign.archive.journal.having(b'"setting"'):
+        if event["event"] not in ("found", "put_back", "forgotten"):
+            continue
         place = (event["role"], event["interface"], event["setting"])
         if event["event"] == "found":
             states[place] = {**event["state"], **states.get(place, {})}
@@ -249,7 +251,7 @@ def repeat(campaign: Campaign) -> tuple[list[str], Rows]:
         shlex.join([*words, *against]),
         *(
             f"netlimits extend RESULTS --replicates {added['replicates']} --seed {added['seed']}"
-            for added in campaign.archive.journal.extensions()
+            for added in campaign.archive.extensions()
         ),
     ]
     return lines, files

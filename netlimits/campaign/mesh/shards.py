@@ -111,19 +111,15 @@ def present(campaign: Archive) -> list[Archive]:
 
 def copied(campaign: Archive, shard: Archive, begin: Head) -> tuple[Head, list[Record]]:
     """Copy a shard's journal from a position on; return its new end and the ended attempts."""
-    before, head = begin, replace(begin)
-    keys = set()
+    head, ended = replace(begin), []
     for _, line in shard.journal.lines(begin):
         head.add(line)
         event = formats.event(line)
         if event and event["event"] in COPIED:
             _copy(campaign, shard, event)
             if event["event"] == "end":
-                keys.add((event["run"], event["attempt"]))
-    if not keys:
-        return head, []
-    copied = records.between(shard.journal, before, head.size)
-    return head, [record for record in copied if (record.run.number, record.attempt) in keys]
+                ended.append(records.record(event))
+    return head, ended
 
 
 def _copy(campaign: Archive, shard: Archive, event: Mapping[str, Any]) -> None:
