@@ -11,11 +11,10 @@ from typing import Any
 from netlimits.archive import raw
 from netlimits.archive.raw import RawEntry
 from netlimits.archive.records import end_fields, run_fields
-from netlimits.campaign import steps
+from netlimits.campaign import measurement, steps
 from netlimits.campaign.controller import Controller, controller_figures
 from netlimits.campaign.figures import interpret
 from netlimits.campaign.interrupt import Interrupted, Stopping
-from netlimits.campaign.measurement import Testbed
 from netlimits.campaign.preparation import SettingStep, Turn
 from netlimits.campaign.recorder import Recorder, recording
 from netlimits.campaign.session import Session
@@ -80,7 +79,7 @@ def context(
     """Return what the next attempt at a run needs on the hosts of these roles, which are idle."""
     specification = session.specification(run)
     features = _features(session, specification)
-    planned = steps.measurement(specification, features, session.survey.machines)
+    planned = steps.measurement(specification, features)
     hosts = {role: session.hosts[role] for role in roles}
     client = planned.client.command
     ways = _paces(session, specification, features)
@@ -130,10 +129,10 @@ def carry_out(context: Context) -> Record:
     cost = controller.cost()
     archive.sync()  # the line that says that it began is on disk before its raw output
     digest = archive.raw.write(run.number, context.number, entries)
-    measurement: Measurement | None = None
+    measured: Measurement | None = None
     if status == "ok":
         try:
-            measurement = _read(specification, entries)
+            measured = _read(specification, entries)
         except ToolFailure as error:
             status, reason = error.status, str(error)
     record = Record(
@@ -143,8 +142,8 @@ def carry_out(context: Context) -> Record:
         reason=reason,
         started=started,
         duration_s=round(time.monotonic() - clock, 6),
-        figures={**measurement.figures, **controller_figures(cost)} if measurement else {},
-        interim=measurement.interim if measurement else (),
+        figures={**measured.figures, **controller_figures(cost)} if measured else {},
+        interim=measured.interim if measured else (),
         raw=digest,
         cost=cost,
     )
@@ -245,10 +244,11 @@ def _take_one(session: Session, step: SettingStep) -> None:
 
 
 def _measured(context: Context, specification: Specification) -> None:
-    testbed = Testbed(
-        context.hosts, context.session.survey.machines, context.session.servers, context.stop
-    )
-    answers = testbed.measure(specification, context.features, context.guards.questions())
+    hosts, session = context.hosts, context.session
+    answers = measurement.measure(
+        hosts, session.servers, context.stop, specification, context.features,
+        context.guards.questions(),
+    )  # fmt: skip
     _step(context, raw.GUARD)
     context.guards.fired(answers)
 

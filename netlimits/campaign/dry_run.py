@@ -66,7 +66,7 @@ class DryRun:
         if use:
             setup = replace(setup, settings=(*setup.settings, use), options=options)
         specification = specified(setup, ends, self._machines, profiled=profiled)
-        yield from map(Planned, steps.measurement(specification, self._features, self._machines))
+        yield from map(Planned, steps.measurement(specification, self._features))
 
 
 def _commands(step: SettingStep) -> Iterator[Planned]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 
 from netlimits.archive import raw
 from netlimits.campaign import steps
@@ -18,73 +17,69 @@ from netlimits.evidence import drops, profile, trace
 from netlimits.hosts.base import Server
 from netlimits.hosts.servers import Servers
 from netlimits.hosts.threads import at_once
-from netlimits.model import Command, Completed, Machine
+from netlimits.model import Command, Completed
 from netlimits.tools import Features, tool
 
 BEGIN = 20.0
 """Maximum seconds to wait until drops are counted: bpftrace compiles its program first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Testbed:
-    hosts: Mapping[str, Recorder]
-    machines: Mapping[str, Machine]
-    servers: Servers
-    stop: Stopping
-
-    def measure(
-        self, specification: Specification, features: Features, last: Mapping[str, Command]
-    ) -> dict[str, Completed]:
-        """Run the client between two readings of the evidence on every host."""
-        hosts = self.hosts
-        listening = {}
-        for role in specification.ends["remote"]:
-            hosts[role].step = steps.SERVER
-            at = steps.address(self.machines, specification, role)
-            listening[role] = self.servers.serve(
-                tool(specification.tool), specification.options, hosts[role], at, self.stop.check
+def measure(
+    hosts: Mapping[str, Recorder],
+    servers: Servers,
+    stop: Stopping,
+    specification: Specification,
+    features: Features,
+    last: Mapping[str, Command],
+) -> dict[str, Completed]:
+    """Run the client between two readings of the evidence on every host."""
+    listening = {}
+    for role in specification.ends["remote"]:
+        hosts[role].step = steps.SERVER
+        at = steps.address(specification, role)
+        listening[role] = servers.serve(
+            tool(specification.tool), specification.options, hosts[role], at, stop.check
+        )
+        if other := specification.other_server:
+            servers.serve(
+                tool(other),
+                {},
+                hosts[role],
+                steps.bulk_server(specification, at),
+                stop.check,
             )
-            if other := specification.other_server:
-                self.servers.serve(
-                    tool(other),
-                    {},
-                    hosts[role],
-                    steps.bulk_server(specification, at),
-                    self.stop.check,
+    planned = steps.measurement(specification, features, listening)
+    try:
+        with ExitStack() as background:
+            for step in planned.samplers:
+                background.enter_context(_sampled(step, hosts[step.role]))
+            counting = [
+                background.enter_context(_sampled(step, hosts[step.role])) for step in planned.drops
+            ]
+            for step in planned.traces:
+                background.enter_context(
+                    _begun(step, hosts, trace.listens, "tcpdump does not listen")
                 )
-        planned = steps.measurement(specification, features, self.machines, listening)
-        try:
-            with ExitStack() as background:
-                for step in planned.samplers:
-                    background.enter_context(_sampled(step, hosts[step.role]))
-                counting = [
-                    background.enter_context(_sampled(step, hosts[step.role]))
-                    for step in planned.drops
-                ]
-                for step in planned.traces:
-                    background.enter_context(
-                        _begun(step, hosts, trace.listens, "tcpdump does not listen")
-                    )
-                _take(planned.before, hosts)
-                _wait_until_counted(counting)
-                for step in planned.profiles:
-                    background.enter_context(
-                        _begun(step, hosts, profile.records, "perf does not record")
-                    )
-                client = hosts[planned.client.role]
-                client.step = planned.client.name
-                with self.stop.interruptible():
-                    client.run(planned.client.command)
-                questions = (Step(role, raw.GUARD, command) for role, command in last.items())
-                after = [step for step in planned.after if step.role in hosts]
-                answers = _take((*after, *questions), hosts)
-                with self.stop.interruptible():
-                    at_once(lambda step: _folded(step, hosts[step.role]), planned.folds)
-        finally:
-            for role in listening:
-                if completed := self.servers.run_is_over(tool(specification.tool), hosts[role]):
-                    hosts[role].keep(completed, steps.SERVER)
-        return {role: answers[role][-1] for role in last}
+            _take(planned.before, hosts)
+            _wait_until_counted(counting)
+            for step in planned.profiles:
+                background.enter_context(
+                    _begun(step, hosts, profile.records, "perf does not record")
+                )
+            client = hosts[planned.client.role]
+            client.step = planned.client.name
+            with stop.interruptible():
+                client.run(planned.client.command)
+            questions = (Step(role, raw.GUARD, command) for role, command in last.items())
+            after = [step for step in planned.after if step.role in hosts]
+            answers = _take((*after, *questions), hosts)
+            with stop.interruptible():
+                at_once(lambda step: _folded(step, hosts[step.role]), planned.folds)
+    finally:
+        for role in listening:
+            if completed := servers.run_is_over(tool(specification.tool), hosts[role]):
+                hosts[role].keep(completed, steps.SERVER)
+    return {role: answers[role][-1] for role in last}
 
 
 def _take(planned: Sequence[Step], hosts: Mapping[str, Recorder]) -> dict[str, list[Completed]]:

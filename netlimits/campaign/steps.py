@@ -17,7 +17,7 @@ from netlimits.campaign import parallel, under_load
 from netlimits.campaign.specifications import Specification
 from netlimits.evidence import cpu, drops, profile, sample, trace, watch
 from netlimits.evidence.counted import EVIDENCE
-from netlimits.model import Command, Machine, ServerAddress
+from netlimits.model import Command, ServerAddress
 from netlimits.settings import setting
 from netlimits.tools import Features, tool
 
@@ -73,13 +73,13 @@ class Steps:
 def measurement(
     specification: Specification,
     features: Features,
-    machines: Mapping[str, Machine],
     servers: Mapping[str, ServerAddress] | None = None,
 ) -> Steps:
     """Return the steps of a specification; `servers` has addresses that are known already."""
     (client, *_), remote = specification.ends["local"], specification.ends["remote"]
     roles = (client, *remote)
-    addresses = {role: address(machines, specification, role) for role in remote}
+    machines = specification.machines
+    addresses = {role: address(specification, role) for role in remote}
     addresses |= servers or {}
     server = tool(specification.tool).server
 
@@ -108,7 +108,7 @@ def measurement(
         tuple(Step(role, SERVER, server(specification.options, addresses[role])) for role in remote)
         + servers_beside,
         tuple(
-            Step(role, raw.SAMPLE, _look(specification, machines, role, addresses[remote[0]].port))
+            Step(role, raw.SAMPLE, _look(specification, role, addresses[remote[0]].port))
             for role in roles
         ),
         tuple(
@@ -116,7 +116,7 @@ def measurement(
             for role in roles
             if role in specification.drops and specification.seconds >= COUNTED_FROM
         ),
-        tuple(_traces(specification, machines)),
+        tuple(_traces(specification)),
         watched(raw.WATCH_BEFORE, watch.BEGIN) + evidence(raw.BEFORE) + cpus(raw.BEFORE),
         begun,
         Step(client, raw.CLIENT, _client(specification, features, addresses)),
@@ -161,17 +161,10 @@ def _watch(specification: Specification, act: str, role: str) -> Command:
     return watch.command(act, machines[role].interface or "", filter(None, peers))
 
 
-def address(
-    machines: Mapping[str, Machine], specification: Specification, role: str
-) -> ServerAddress:
+def address(specification: Specification, role: str) -> ServerAddress:
     """Where the tool's server of a role listens; ADDRESS where that is not known yet."""
     unknown = "::ADDRESS" if specification.around.family == "ipv6" else "ADDRESS"
-    return ServerAddress(
-        specification.inner.get(role)
-        or machines[role].over(specification.around.family).address
-        or unknown,
-        _port(specification),
-    )
+    return ServerAddress(specification.address(role) or unknown, _port(specification))
 
 
 def bulk_server(specification: Specification, server: ServerAddress) -> ServerAddress:
@@ -185,31 +178,25 @@ def _port(specification: Specification) -> int:
     return int(specification.options.get("port", tool(specification.tool).port))
 
 
-def _traces(specification: Specification, machines: Mapping[str, Machine]) -> Iterator[Step]:
+def _traces(specification: Specification) -> Iterator[Step]:
     """Yield a packet trace of the data for each data link that the experiment names."""
     if not specification.around.trace:
         return
     seconds = specification.seconds + TRACE_MARGIN
     control = _port(specification) if tool(specification.tool).separate_control else None
     for role in specification.around.trace.roles:
-        interface = machines[role].interface or ""
+        interface = specification.machines[role].interface or ""
         command = trace.command(interface, specification.around.trace, seconds, control)
         yield Step(role, raw.TRACE, command)
 
 
-def _look(
-    specification: Specification, machines: Mapping[str, Machine], role: str, port: int
-) -> Command:
+def _look(specification: Specification, role: str, port: int) -> Command:
     here = "local" if role in specification.ends["local"] else "remote"
     of = tool(specification.tool)
     client, server = of.processes(specification.options)
     program = client if here == "local" else server
     others = specification.ends["remote" if here == "local" else "local"]
-    family = specification.around.family
-    peers = tuple(
-        specification.inner.get(other) or machines[other].over(family).address or ""
-        for other in others
-    )
+    peers = tuple(specification.address(other) or "" for other in others)
     length, counting = specification.seconds, 0.0
     udp = specification.transfer.transport == "udp"
     carrying = len(specification.streams_beside())
@@ -238,7 +225,7 @@ def _look(
         counting=counting,
         connections=specification.connections,
         carrying=carrying,
-        interface=machines[role].interface or "",
+        interface=specification.machines[role].interface or "",
         tools=(client, server, *beside),
         deadline=length + LOOKS_MARGIN,
     )

@@ -258,7 +258,7 @@ def test_a_runs_lines_are_on_disk_before_what_they_are_about(work, monkeypatch):
 
         monkeypatch.setattr(owner, name, call)
 
-    watched(measurement.Testbed, "measure", "measured")
+    watched(measurement, "measure", "measured")
     watched(archive.raw, "write", "raw output")
     watched(archive, "close", "over")
     synced = []
