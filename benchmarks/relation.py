@@ -34,8 +34,8 @@ import pyarrow as pa
 
 from netlimits.archive import columns, parts, reader
 from netlimits.archive.formats import digest
-from netlimits.archive.history import History
-from netlimits.archive.journal import BlockDigest, Head
+from netlimits.archive.journal import Head
+from netlimits.archive.parts import History
 from netlimits.archive.store import Archive
 
 BOUND = 4000
@@ -132,12 +132,10 @@ def _table(runs: np.ndarray, count: int, chance: np.random.Generator) -> pa.Tabl
 def _told_of(runs: np.ndarray, begin: Head, end: Head, file: Any) -> dict[str, Any]:
     """What a part's JSON says."""
     failed = int((runs % 500 == 7).sum())
-    block = BlockDigest()
     about = {
         "netlimits": "",
         "begin": [begin.lines, begin.size, begin.crc, begin.last],
         "end": [end.lines, end.size, end.crc, end.last],
-        "chain": (block.chain, block.chained),
         "attempts": file,
         "interim": None,
         **parts.counts(History()),

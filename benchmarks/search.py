@@ -19,10 +19,10 @@ from pathlib import Path
 from statistics import median
 
 from netlimits.archive import reader
-from netlimits.archive.searches import searches
+from netlimits.archive.logbook import searches
 from netlimits.campaign import creation
 from netlimits.campaign.interrupt import Stop
-from netlimits.campaign.search import every_search
+from netlimits.campaign.schedule import every_search
 from netlimits.campaign.session import Session
 from netlimits.checks.survey import survey
 from netlimits.experiment import hosts_file, load

@@ -138,9 +138,8 @@ def begun(folder: Path) -> Campaign:
     campaign = reader.open(folder)
     archive = campaign.archive
     archive.lock()
-    entry = registry.begun(
-        archive.identity, archive.folder, archive.folder.digest("campaign.json"), archive.extent()
-    )
+    digest = archive.folder.digest("campaign.json")
+    entry = registry.begun(archive.identity, archive.folder, digest, archive.journal.head.lines)
     logins.registrar(archive.machines)(archive.folder, entry)
     archive.close()
     return campaign

@@ -23,10 +23,10 @@ returns when the event is on disk; an event of `add` reaches the disk before the
 Between runs `compaction` turns every 4,096 attempts of the journal into a part and packs their raw
 output into one file.
 
-**Who reads.** All readers fold events with `history`. They read the parts and then the journal's
-lines after the last part: `records` returns attempts, `standing` counts for `status` and `resume`,
-`frames` and `relation` return tables in pandas and DuckDB. A running campaign uses `logbook`
-(experiment, plan, records, standing), which loads neither pandas nor pyarrow. `reader` adds the
+**Who reads.** All readers fold events with `parts.History`. They read the parts and then the
+journal's lines after the last part: `records` returns attempts and counts them for `status` and
+`resume`, `frames` and `relation` return tables in pandas and DuckDB. A running campaign uses
+`logbook` (experiment, plan, records), which loads neither pandas nor pyarrow. `reader` adds the
 tables: `netlimits.open` returns its `Campaign`. `copies` writes runs as Parquet files for other
 machines.
 
@@ -48,6 +48,6 @@ Damaged parts are ignored, and the journal is read instead. Each file is validat
 The `registry`, outside of the folder, decides if the folder is the user's own, so that its logins
 and states may be used.
 
-Modules, from the bottom up: formats; journal, history; parts, registry, packs; columns, raw;
-compaction; store; records, standing, frames; logbook, relation; reader; copies.
+Modules, from the bottom up: formats; journal; parts, registry; packs; columns, raw; compaction;
+store; assembly; records, frames; logbook, relation; timelines; reader; copies.
 """

@@ -1,33 +1,28 @@
 """Attempts and interim results in columns: Arrow tables, and the Parquet files of parts.
 
-A row equals that of results.csv, with the values of the journal's JSON. A column has one of these
-kinds:
+A row equals that of results.csv, with the values of the journal's JSON. A column has a kind:
 
     int float bool str    all values are of this type, or missing
     number                integers and fractions; in a factor no two are equal, such as 1 and 1.0
     json                  several types, or integers beyond 64 bits: each value as JSON
     null                  no values
-
-Parquet has no checksums for its footer and the headers of its pages, which readers trust. So a
-part's JSON has the CRC-32 of the footer and of each column's bytes, and bytes are verified before
-Parquet's reader gets them. Only the requested columns are read.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from netlimits.archive import parts
 from netlimits.archive.formats import PartFile, PartFooter
-from netlimits.archive.history import CUT_OFF, Attempt, Event, History
 from netlimits.archive.journal import Journal
-from netlimits.archive.parts import Part
+from netlimits.archive.parts import CUT_OFF, Attempt, Event, History, Part
 from netlimits.metrics import PROFILED
+from netlimits.model.folder import Folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,86 +40,54 @@ _TYPES = {"int": "int64", "bool": "bool", "str": "string", "json": "string"}
 
 
 class Damaged(ValueError):
-    """A part's file was damaged."""
-
-
-class Rows:
-    """Rows, stored as one list per column; with `chosen`, only the names of other columns are kept.
-
-    `labels` are the columns of factors and derived values.
-    """
-
-    def __init__(self, chosen: Collection[str] | None = None) -> None:
-        self.count = 0
-        self.columns: dict[str, list[Any]] = {}
-        self.names: dict[str, None] = {}
-        self.labels: set[str] = set()
-        self._chosen = chosen
-
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Add a row; it may have columns that others lack."""
-        self.names.update(dict.fromkeys(row))
-        for name in row if self._chosen is None else row.keys() & self._chosen:
-            column = self.columns.setdefault(name, [])
-            column.extend([None] * (self.count - len(column)))
-            column.append(row[name])
-        self.count += 1
-
-    def chosen(self, places: Sequence[int]) -> Rows:
-        """Return the rows at these places, with the columns that any of them has."""
-        rows = Rows(self._chosen)
-        rows.labels = self.labels
-        names = [*self.names]
-        for place in places:
-            have = [name for name in names if self._value(name, place) is not None]
-            rows.add({name: self._value(name, place) for name in have})
-        rows.names |= {name: None for name in names if name not in self.columns}
-        return rows
-
-    def _value(self, name: str, place: int) -> Any:
-        values = self.columns.get(name, ())
-        return values[place] if place < len(values) else None
-
-    def table(self) -> Table:
-        """Return the rows as a table; columns that were not chosen have the kind ""."""
-        import pyarrow as pa
-
-        arrays, kinds = {}, dict.fromkeys(self.names, "")
-        for name, values in ((n, self.columns[n]) for n in self.names if n in self.columns):
-            padded = values + [None] * (self.count - len(values))
-            arrays[name], kinds[name] = _array(padded, name in self.labels)
-        return pa.table(arrays), kinds
+    pass
 
 
 class JournalSection(History):
-    """A section of the journal as rows: that of a part, or the lines after the last part."""
+    """A section of the journal as rows: that of a part, or the lines after the last part.
+
+    Of columns that are not `chosen` only the names are returned, with the kind "".
+    """
 
     def __init__(
         self, before: PartFooter | None = None, chosen: Collection[str] | None = None
     ) -> None:
         super().__init__(before)
-        self._rows = (Rows(chosen), Rows())
-        self._places: dict[Attempt, tuple[int, range]] = {}
+        self._chosen = chosen
+        self._closed: dict[Attempt, Event] = {}
 
     def keep(self, event: Event) -> None:
-        """Add the rows of an attempt that is over."""
-        attempts, interim = self._rows
-        attempts.labels.update(event["values"])
-        attempts.add(_row(event))
-        begin = interim.count
-        for row in event.get("interim", ()):
-            interim.add({"run": event["run"], "attempt": event["attempt"], **row})
-        key = event["run"], event["attempt"]
-        self._places[key] = attempts.count - 1, range(begin, interim.count)
+        self._closed[event["run"], event["attempt"]] = event  # the last version counts
 
     def table(self, which: int) -> Table:
         """Return the rows of the closed attempts, or of their interim results."""
-        rows = self._rows[which]
-        if self.repeated:  # the last version of an attempt counts
-            places = self._places.values()
-            last = [[place for place, _ in places], [n for _, them in places for n in them]]
-            rows = rows.chosen(last[which])
-        return rows.table()
+        events = self._closed.values()
+        if which == ATTEMPTS:
+            labels = {name for event in events for name in event["values"]}
+            return _table([_row(event) for event in events], labels, self._chosen)
+        return _table(
+            [
+                {"run": event["run"], "attempt": event["attempt"], **row}
+                for event in events
+                for row in event.get("interim", ())
+            ]
+        )
+
+
+def _table(
+    rows: Sequence[Mapping[str, Any]],
+    labels: Collection[str] = (),
+    chosen: Collection[str] | None = None,
+) -> Table:
+    """Return rows as a table; `labels` are the columns of factors and derived values."""
+    import pyarrow as pa
+
+    arrays, kinds = {}, {name: "" for row in rows for name in row}
+    for name in kinds:
+        if chosen is None or name in chosen:
+            values = [row.get(name) for row in rows]
+            arrays[name], kinds[name] = _array(values, name in labels)
+    return pa.table(arrays), kinds
 
 
 def _row(event: Mapping[str, Any]) -> dict[str, Any]:
@@ -195,68 +158,29 @@ def parquet(table: pa.Table, kinds: Mapping[str, str]) -> tuple[bytes, PartFile]
         write_statistics=[name for name in KEY if name in kinds],
     )
     data = sink.getvalue()
-    group = pq.read_metadata(BytesIO(data)).row_group(0)
-    columns = {}
-    for place, (name, kind) in enumerate(kinds.items()):
-        about = group.column(place)
-        begin = about.dictionary_page_offset or about.data_page_offset
-        size = about.total_compressed_size
-        columns[name] = (kind, begin, size, zlib.crc32(data[begin : begin + size]))
-    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
-    return data, {
-        "size": len(data),
-        "rows": table.num_rows,
-        "footer": (footer, zlib.crc32(data[footer:])),
-        "columns": columns,
-    }
+    crc = zlib.crc32(data)
+    return data, {"size": len(data), "crc": crc, "rows": table.num_rows, "kinds": {**kinds}}
 
 
-def read(file: BinaryIO, about: PartFile, names: Sequence[str]) -> pa.Table:
-    """Read these columns of a part's file, text as dictionaries. Raises Damaged."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    content = np.empty(about["size"], np.uint8)  # pages that are not read take no memory
-    for begin, data in _checked(file, about, names):
-        content[begin : begin + len(data)] = np.frombuffer(data, np.uint8)
-    words = [name for name in names if about["columns"][name][0] == "str"]
+def _checked(folder: Folder, part: Part, which: int) -> bytes:
+    """Return the bytes of a part's file: Parquet's reader trusts them. Raises Damaged."""
+    about = part.files[which]
+    assert about
     try:
-        parquet_file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(content)), read_dictionary=words)
-        table = parquet_file.read(columns=[*names], use_threads=False)
-    except (OSError, ValueError, pa.ArrowException) as error:
+        with folder.reader(part.names[which]) as file:
+            data = file.read(about["size"] + 1)
+    except OSError as error:
         raise Damaged(str(error)) from None
-    if table.num_rows != about["rows"] or {*table.column_names} != {*names}:
-        raise Damaged("its rows or columns differ from those that were written")
-    return table
+    if len(data) != about["size"] or zlib.crc32(data) != about["crc"]:
+        raise Damaged("its checksum is wrong")
+    return data
 
 
-def _checked(file: BinaryIO, about: PartFile, names: Iterable[str]) -> Iterator[tuple[int, bytes]]:
-    """Yield the offset and bytes of the footer and of these columns. Raises Damaged."""
-    begin, crc = about["footer"]
-    places = [(begin, about["size"] - begin, crc)]
-    places += [about["columns"][name][1:] for name in names]
-    if file.seek(0, 2) != about["size"]:
-        raise Damaged("its size differs from what was written")
-    for begin, size, crc in places:
-        file.seek(begin)
-        data = file.read(size)
-        if zlib.crc32(data) != crc:
-            raise Damaged("its checksum is wrong")
-        yield begin, data
-
-
-def intact(journal: Journal, part: Part, which: int, names: Iterable[str] | None = None) -> bool:
-    """Return True if these columns (default: all) of a part's file are undamaged."""
-    if (about := _about(part, which)) is None:
-        return True
+def intact(journal: Journal, part: Part, which: int) -> bool:
     try:
-        with journal.folder.reader(_name(part, which)) as file:
-            for _ in _checked(file, about, about["columns"] if names is None else names):
-                pass
-    except (OSError, Damaged):
+        return part.files[which] is None or bool(_checked(journal.folder, part, which))
+    except Damaged:
         return False
-    return True
 
 
 # -- chunks -----------------------------------------------------------------------------------
@@ -281,18 +205,26 @@ class Chunk:
 
 def of_part(journal: Journal, part: Part, which: int = ATTEMPTS) -> Chunk:
     """Return the rows of a part, which are read from the journal if the part's file is damaged."""
-    about = _about(part, which)
+    about = part.files[which]
     if about is None:
         return Chunk(0, {}, unread, part.about["again"])
+    kinds = about["kinds"]
 
     def table(names: Sequence[str]) -> pa.Table:
-        try:
-            with journal.folder.reader(_name(part, which)) as file:
-                return read(file, about, names)
-        except (OSError, Damaged):
-            return _from_journal(journal, part, which).select([*names])
+        import pyarrow as pa
+        import pyarrow.parquet as pq
 
-    kinds = {name: kind for name, (kind, *_) in about["columns"].items()}
+        words = [name for name in names if kinds[name] == "str"]
+        try:
+            source = pa.BufferReader(_checked(journal.folder, part, which))
+            file = pq.ParquetFile(source, read_dictionary=words)
+            rows = file.read([*names], use_threads=False)
+            if rows.num_rows == about["rows"] and {*rows.column_names} == {*names}:
+                return rows
+        except (OSError, ValueError, pa.ArrowException):
+            pass
+        return _from_journal(journal, part, which).select([*names])
+
     return Chunk(about["rows"], kinds, table, part.about["again"])
 
 
@@ -315,14 +247,6 @@ def _from_journal(journal: Journal, part: Part, which: int) -> pa.Table:
         section.add(event)
     section.close(include_running=False)
     return section.table(which)[0]
-
-
-def _about(part: Part, which: int) -> PartFile | None:
-    return part.about["interim" if which else "attempts"]
-
-
-def _name(part: Part, which: int) -> str:
-    return part.interim_name if which else part.name
 
 
 def unread(_: Sequence[str]) -> pa.Table:

@@ -1,9 +1,7 @@
 """Compact the journal of a running campaign into parts, and its raw output into packs.
 
-It only makes reading faster. If it fails, nothing is lost, the campaign continues, and compaction
-is retried a quarter of a part later. The raw output of the last part and of newer attempts stays in
-single files, since people look at the newest runs. The process that holds the journal's lock
-compacts between runs.
+It only makes reading faster: if it fails, the campaign continues, and it is retried later. The raw
+output of the last part and of newer attempts stays in files, since people look at the newest runs.
 """
 
 from __future__ import annotations
@@ -19,9 +17,8 @@ from netlimits import __version__
 from netlimits.archive import columns, formats, parts, raw
 from netlimits.archive.columns import ATTEMPTS, INTERIM, JournalSection
 from netlimits.archive.formats import PartFile
-from netlimits.archive.history import Attempt
-from netlimits.archive.journal import BlockDigest, Head, Journal
-from netlimits.archive.parts import Part
+from netlimits.archive.journal import Head, Journal
+from netlimits.archive.parts import Attempt, Part
 from netlimits.archive.raw import RawOutput
 from netlimits.errors import ArchiveError, one_line
 
@@ -32,17 +29,14 @@ PACKS = 2
 class Compaction:
     """The compaction of a campaign by the process that holds its journal's lock.
 
-    Attributes:
-        last: The last part. Earlier parts are not kept in memory.
-        problem: The error of the last attempt to write a part, "" if it succeeded.
-        on_part: Called with the checksum of each new part.
+    `written` is the checksum of the last part that this process wrote.
     """
 
     def __init__(self, journal: Journal, output: RawOutput, sync: Callable[[], int]) -> None:
         """Initialize; `sync` writes the journal to disk and returns its size, a limit of parts."""
         self.last: Part | None = None
         self.problem = ""
-        self.on_part: Callable[[str], None] = lambda _: None
+        self.written = ""
         self._journal = journal
         self._raw = output
         self._sync = sync
@@ -63,7 +57,7 @@ class Compaction:
         self.last, self._not_before = None, 0
         with self._errors_kept():
             for part in parts.each(self._journal):
-                if not all(columns.intact(self._journal, part, w) for w in (ATTEMPTS, INTERIM)):
+                if not all(columns.intact(self._journal, part, n) for n in (ATTEMPTS, INTERIM)):
                     break
                 self.last = part
             while self._due() and self._write_part():
@@ -90,10 +84,6 @@ class Compaction:
     def _write_part(self) -> bool:
         """Write the next part; return False if there is no attempt at which it could end."""
         durable, begin = self._sync(), self._end()
-        block = self.last.block if self.last else BlockDigest()
-        with self._journal.folder.reader("journal.jsonl") as file:
-            file.seek(block.size)
-            block.update(file.read(begin.size - block.size))
         section = JournalSection(self.last.about if self.last else None)
         head = replace(begin)
         for number, line in self._journal.lines(begin, durable):
@@ -104,11 +94,10 @@ class Compaction:
                 break  # such a campaign is read as a whole
             section.add(event)
             head.add(line)
-            block.update(line)
             if event["event"] in ("end", "parsed") and _enough(begin, head):
                 place = (self.last.number + 1 if self.last else 1, begin, head)
-                self.last, self.problem = _written(self._journal, *place, block, section), ""
-                self.on_part(self.last.about["sha256"])
+                self.last, self.problem = _written(self._journal, *place, section), ""
+                self.written = self.last.about["sha256"]
                 return True
         self._not_before = self._journal.head.lines + 1
         return False
@@ -131,7 +120,6 @@ class Compaction:
 
 
 def _enough(begin: Head, head: Head) -> bool:
-    """Return True if there are enough lines or bytes for a part."""
     many = head.lines - begin.lines >= 2 * parts.ATTEMPTS
     return many or head.size - begin.size >= parts.SIZE
 
@@ -141,17 +129,15 @@ def _written(
     number: int,
     begin: Head,
     end: Head,
-    block: BlockDigest,
     section: JournalSection,
 ) -> Part:
-    """Write a part, its JSON last. Raises OSError."""
     folder = journal.folder
     folder.make(parts.FOLDER)
     counts = parts.counts(section)
     section.close(include_running=False)
     files: list[PartFile | None] = [None, None]
-    names = Part(number, {})  # type: ignore[typeddict-item]  # only its names are used
-    for which, name in ((ATTEMPTS, names.name), (INTERIM, names.interim_name)):
+    names = Part(number, {}).names  # type: ignore[typeddict-item]
+    for which, name in enumerate(names):
         table, kinds = section.table(which)
         if table.num_rows:
             data, files[which] = columns.parquet(table, kinds)
@@ -162,7 +148,6 @@ def _written(
         "netlimits": __version__,
         "begin": astuple(begin),
         "end": astuple(end),
-        "chain": (block.chain, block.chained),
         "attempts": files[ATTEMPTS],
         "interim": files[INTERIM],
         **counts,

@@ -5,10 +5,8 @@
     PLACE/shard-NAME.parquet     those of a shard, written by its worker (campaign.mesh.cluster)
     PLACE/.netlimits             the identity of the campaign
 
-PLACE is a folder, or a URL such as s3://bucket/mesh that `fsspec` (filesystem-spec.readthedocs.io)
-supports; its error names a package that is missing. Columns and types are those of
-`campaign.relation()`, equal in all files of `runs`. `relation` reads them, as do pandas, Polars,
-Spark and Dask; none needs the campaign's own folder.
+PLACE is a folder, or a URL such as s3://bucket/mesh that `fsspec` supports. Columns and types are
+those of `campaign.relation()`. `relation` reads them, as do pandas, Polars, Spark and Dask.
 
 `write` first removes all existing files. The last new file contains their number, so an interrupted
 copy is recognized and never contains a run twice. During a campaign the folder also has the files
@@ -99,11 +97,7 @@ class RunsCopy:
         return cls(name, files, path, isinstance(files, LocalFileSystem))
 
     def claim(self, campaign: Logbook | None) -> None:
-        """Check that a campaign can be written there; None stands for a new campaign.
-
-        A folder is created, a bucket must exist. Raises InputError if that fails or the place holds
-        another campaign's runs, and DataError if DuckDB is not installed.
-        """
+        """Refuse a place of another campaign's runs; None stands for a new campaign."""
         if find_spec("duckdb") is None:
             raise DataError("a copy of runs needs DuckDB: pip install 'netlimits[large]'")
         identity = campaign and campaign.archive.identity
@@ -122,10 +116,7 @@ class RunsCopy:
             raise InputError(f"{self.place}: holds another campaign's runs; name another place")
 
     def write(self, campaign: Campaign) -> str:
-        """Replace the copy by all of a campaign's runs; return a line about the files.
-
-        Raises InputError, and DataError if DuckDB is not installed.
-        """
+        """Replace the copy by all of a campaign's runs; return a line about the files."""
         self.claim(campaign)
         runs = campaign.relation()
         metadata = {
@@ -143,10 +134,7 @@ class RunsCopy:
         return f"{self.place}: {number} {'file' if number == 1 else 'files'}"
 
     def add(self, name: str, campaign: Logbook, shard: Archive) -> None:
-        """Write the attempts of a shard until `write` replaces them. Raises InputError.
-
-        The campaign must have claimed the place.
-        """
+        """Write the attempts of a shard until `write` replaces them."""
         frame = frames.frame(shard, campaign.experiment)
         attributes = {**frame.attrs, "planned": [campaign.planned_runs()]}
         with self._in_a_line("cannot be written"):
@@ -155,10 +143,7 @@ class RunsCopy:
             self._put_table(f"shard-{name}.parquet", table, metadata)
 
     def runs(self, memory: str | None = None) -> Relation:
-        """Return the runs of the copy and of the shards' files, each attempt once.
-
-        Raises InputError if there are none, or the copy is incomplete.
-        """
+        """Return the runs of the copy and of the shards' files, each attempt once."""
         with self._in_a_line("cannot be read"):
             copy, of_shards = self._names(_RUNS), self._names(_SHARD)
             names = [*copy, *of_shards]

@@ -1,8 +1,4 @@
-"""The format of each file of a results folder.
-
-A folder may come from another user, or from a failing disk. Files are validated when they are read,
-so that no other module meets a missing key or a text in place of a number.
-"""
+"""The format of each file of a results folder, validated when it is read."""
 
 from __future__ import annotations
 
@@ -52,8 +48,6 @@ Digests = dict[str, Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]]
 
 
 class ImportedFile(TypedDict):
-    """A file that results were imported from."""
-
     file: str
     kept: str
     format: str
@@ -96,10 +90,7 @@ class ComparedEvent(TypedDict):
 
 
 class ExtendedEvent(TypedDict):
-    """Runs added to the plan: `replicates` of each configuration, ordered by this seed.
-
-    `configurations` are the numbers of those that get them, counted from 1, if not all do.
-    """
+    """Runs added to the plan: `replicates` of each configuration, ordered by this seed."""
 
     replicates: Count
     seed: Annotated[int, Meta(ge=0, lt=2**53)]
@@ -107,8 +98,6 @@ class ExtendedEvent(TypedDict):
 
 
 class StartEvent(TypedDict):
-    """An attempt at a run, with the run's configuration."""
-
     run: Count
     attempt: Count
     started: Instant
@@ -138,18 +127,13 @@ class AttemptFields(TypedDict):
 
 
 class ImportedEvent(TypedDict):
-    """The runs of an imported file; the last event of a file counts.
-
-    `added` describes a file that campaign.json lacks, since it was added later.
-    """
+    """The runs of an imported file; the last event of a file counts."""
 
     rows: list[AttemptFields]
     added: NotRequired[ImportedFiles]
 
 
 class EndEvent(AttemptFields):
-    """An attempt's outcome, and the run's configuration again."""
-
     block: Number
 
 
@@ -211,8 +195,6 @@ def _writable(outcome: Mapping[str, Any]) -> bool:
 
 
 class RawLine(TypedDict):
-    """A command of raw output."""
-
     step: str
     host: str
     argv: list[str]
@@ -227,8 +209,6 @@ class RawLine(TypedDict):
 
 
 class BoundMachine(TypedDict):
-    """The machine that a role is bound to."""
-
     ssh: LoginName | None
     interface: InterfaceName | None
     address: IpAddress | None
@@ -254,8 +234,6 @@ class ClockOffset(TypedDict):
 
 
 class CampaignFile(TypedDict):
-    """campaign.json."""
-
     id: Annotated[str, Meta(pattern=r"\A[0-9a-f]{32}\Z")]
     netlimits: NotRequired[str]
     experiment: NotRequired[str]
@@ -281,8 +259,6 @@ def meta(value: Any) -> bool:
 
 
 class MadeOf(TypedDict):
-    """results.json."""
-
     netlimits: str
     lines: int
     files: Digests
@@ -290,12 +266,12 @@ class MadeOf(TypedDict):
 
 
 class PartFile(TypedDict):
-    """A Parquet file of a part: bytes, rows, CRC-32 of its footer and of each column's bytes."""
+    """A Parquet file of a part: its bytes, their CRC-32, its rows, each column's kind."""
 
     size: Annotated[int, Meta(ge=0, lt=2**53)]
+    crc: int
     rows: Annotated[int, Meta(ge=0, lt=2**53)]
-    footer: tuple[Annotated[int, Meta(ge=0, lt=2**53)], int]
-    columns: dict[str, tuple[str, Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)], int]]
+    kinds: dict[str, str]
 
 
 class PartFooter(TypedDict):
@@ -304,7 +280,6 @@ class PartFooter(TypedDict):
     netlimits: str
     begin: tuple[Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)], int, int]
     end: tuple[Count, Count, int, int]
-    chain: tuple[Annotated[str, Meta(pattern=r"\A(?:[0-9a-f]{64})?\Z")], int]
     attempts: PartFile | None
     interim: PartFile | None
     outcomes: dict[Status, Count]
@@ -331,8 +306,6 @@ class PackFrame(TypedDict):
 
 
 class PackIndex(TypedDict):
-    """The index of a pack."""
-
     frames: list[PackFrame]
 
 
@@ -344,8 +317,6 @@ class LinkValue(TypedDict):
 
 
 class LinkFact(TypedDict):
-    """The fact `link`."""
-
     value: NotRequired[LinkValue | None]
 
 

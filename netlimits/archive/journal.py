@@ -2,22 +2,19 @@
 
     {"n":17,"crc":"5f0c3a9e","event":"end","at":1795258333.53,…}
 
-`n` counts from 1 without gaps. `crc` is the CRC-32 of the rest of the line, seeded with the CRC of
-the previous line, so it covers the whole journal up to here. A reader detects a line that is
-missing, duplicated, moved or changed without parsing JSON. `store` detects missing lines at the end
-by other files that recorded the journal's length.
+`n` counts from 1. `crc` is the CRC-32 of the rest of the line, seeded with that of the previous
+line, so it covers the whole journal up to here. Missing lines at the end are detected by `store`.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import json
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from io import BufferedReader
@@ -33,47 +30,6 @@ LINE_LIMIT = 2**30
 """Maximum bytes of an event: an import of a million runs takes a third of it."""
 
 _ENVELOPE = re.compile(rb'\{"n":([1-9][0-9]{0,18}),"crc":"([0-9a-f]{8})",')
-
-
-BLOCK = 2**24
-"""Bytes of a block of `BlockDigest`, which are read again, at most, to continue a digest."""
-
-
-class BlockDigest:
-    """The SHA-256 of a growing file, in blocks, so that another process can continue it.
-
-    The state of a hash function cannot be stored. So checksums are chained: of the first `BLOCK`
-    bytes, then of that checksum and the next `BLOCK` bytes, and so on. `chain` is the checksum of
-    the complete blocks. A file shorter than a block has its plain SHA-256.
-    """
-
-    def __init__(self, chain: str = "", size: int = 0) -> None:
-        self.size = size
-        self.chain = chain
-        self._block = hashlib.sha256(bytes.fromhex(chain))
-        self._room = BLOCK
-
-    @property
-    def chained(self) -> int:
-        """The number of bytes that `chain` covers."""
-        return (self.size - 1) // BLOCK * BLOCK if self.size else 0
-
-    def update(self, data: bytes) -> None:
-        """Add bytes."""
-        view = memoryview(data)
-        while view:
-            if not self._room:
-                self.chain = self._block.hexdigest()
-                self._block = hashlib.sha256(bytes.fromhex(self.chain))
-                self._room = BLOCK
-            part, view = view[: self._room], view[self._room :]
-            self._block.update(part)
-            self._room -= len(part)
-            self.size += len(part)
-
-    def hexdigest(self) -> str:
-        """Return the checksum of all bytes."""
-        return self._block.hexdigest()
 
 
 @dataclass(slots=True)
@@ -115,14 +71,15 @@ class Head:
         assert match
         self.crc = int(match[2], 16)
 
-
-def _ends(file: int, head: Head) -> bool:
-    envelope = b'{"n":%d,"crc":"%08x",' % (head.lines, head.crc)
-    try:
-        begin, end = os.pread(file, len(envelope), head.last), os.pread(file, 1, head.size - 1)
-    except (OSError, OverflowError):
-        return False
-    return begin == envelope and end == b"\n"
+    def is_in(self, file: BinaryIO) -> bool:
+        """Return True if a journal's line ends here, whose checksum covers all before it."""
+        envelope = b'{"n":%d,"crc":"%08x",' % (self.lines, self.crc)
+        try:
+            begin = os.pread(file.fileno(), len(envelope), self.last)
+            end = os.pread(file.fileno(), 1, self.size - 1)
+        except (OSError, OverflowError):
+            return False
+        return begin == envelope and end == b"\n"
 
 
 def _are(count: int) -> str:
@@ -135,15 +92,12 @@ class Journal:
 
     folder: Folder
     head: Head = field(default_factory=Head)
-    digest: BlockDigest = field(default_factory=BlockDigest)
-    """The checksum of all its bytes, valid while it is locked."""
     _file: IO[bytes] | None = None
     _pending: bool = False
     _lost: str = ""
 
     @property
     def path(self) -> Path:
-        """The file's path, for errors."""
         return self.folder.path / NAME
 
     # -- reading ------------------------------------------------------------------------------
@@ -151,11 +105,7 @@ class Journal:
     def lines(
         self, begin: Head | None = None, end: int | None = None
     ) -> Iterator[tuple[int, bytes]]:
-        """Yield (number, line) of every complete line from `begin` to the byte `end`.
-
-        Checksums are verified; an incomplete last line is ignored. Raises ArchiveError with the
-        number of a damaged line.
-        """
+        """Yield (number, line) of every complete line from `begin` to the byte `end`."""
         try:
             with self.folder.reader(NAME) as file:
                 head = replace(begin or Head())
@@ -163,16 +113,6 @@ class Journal:
                 yield from self._lines(file, head, end)
         except OSError as error:
             raise ArchiveError(f"{self.path}: {one_line(error)}") from None
-
-    def ends(self, heads: Iterable[Head]) -> Iterator[bool]:
-        """Yield True for each position at which the journal's line ends as recorded.
-
-        A line's checksum covers all lines before it, so nothing else is read.
-        """
-        with suppress(OSError), self.folder.reader(NAME) as file:
-            number = file.fileno()
-            for head in heads:
-                yield _ends(number, head)
 
     def _lines(
         self, file: BinaryIO | IO[bytes], head: Head, end: int | None = None
@@ -204,25 +144,7 @@ class Journal:
                 raise ArchiveError(f"{self.path}:{number}: is damaged")
             yield number, event
 
-    def extensions(self, begin: Head | None = None) -> list[dict[str, Any]]:
-        """Return every `extended` event, without parsing the JSON of the others."""
-        return [
-            event for event in self._having(b'"extended"', begin) if event["event"] == "extended"
-        ]
-
-    def changes(self) -> list[dict[str, Any]]:
-        """Return every event about a setting that was changed or restored."""
-        return [
-            event
-            for event in self._having(b'"setting"')
-            if event["event"] in ("found", "put_back", "forgotten")
-        ]
-
-    def additions(self) -> list[dict[str, Any]]:
-        """Return `added` of every `imported` event that has it."""
-        return [event["added"] for event in self._having(b'"added"') if "added" in event]
-
-    def _having(self, text: bytes, begin: Head | None = None) -> Iterator[dict[str, Any]]:
+    def having(self, text: bytes, begin: Head | None = None) -> Iterator[dict[str, Any]]:
         """Yield the events whose line contains the text, without parsing the others."""
         for _, line in self.lines(begin):
             if text in line and (event := formats.event(line)):
@@ -230,13 +152,8 @@ class Journal:
 
     # -- appending ----------------------------------------------------------------------------
 
-    def lock(self, begin: Head | None = None, digest: BlockDigest | None = None) -> None:
-        """Lock it for this process, and cut off an incomplete last line.
-
-        The lines after `begin` are verified, and `digest`, which may end before it, is continued.
-        Raises ArchiveInUse if another process holds the lock, and ArchiveError if it cannot be
-        written or is damaged.
-        """
+    def lock(self, begin: Head | None = None) -> None:
+        """Lock it for this process, and cut off an incomplete last line."""
         try:
             file = os.fdopen(self.folder.open(NAME, os.O_RDWR), "r+b", buffering=0)
         except OSError as error:
@@ -249,12 +166,11 @@ class Journal:
                     f"{self.folder.path}: another netlimits is running this campaign; wait for it "
                     "or end it"
                 ) from None
-            self.head, self.digest = replace(begin or Head()), digest or BlockDigest()
+            self.head = replace(begin or Head())
             with os.fdopen(os.dup(file.fileno()), "rb") as reader:
-                reader.seek(self.digest.size)
-                self.digest.update(reader.read(self.head.size - self.digest.size))
-                for _, line in self._lines(reader, self.head):
-                    self.digest.update(line)
+                reader.seek(self.head.size)
+                for _ in self._lines(reader, self.head):
+                    pass
             file.truncate(self.head.size)
             file.seek(0, os.SEEK_END)
         except OSError as error:
@@ -266,7 +182,6 @@ class Journal:
         self._file = file
 
     def close(self) -> None:
-        """Release the lock."""
         if self._file:
             with suppress(ArchiveUnwritable):  # callers that need the error call sync
                 self.sync()
@@ -274,11 +189,7 @@ class Journal:
             self._file = None
 
     def append(self, event: dict[str, Any], *, durable: bool = True) -> None:
-        """Append an event with one write; a `durable` one is on disk when this returns.
-
-        Others reach the disk with the next durable event or `sync`. Raises ArchiveUnwritable, and
-        then nothing was appended.
-        """
+        """Append an event with one write; a `durable` one is on disk when this returns."""
         assert self._file, "lock() comes first"
         self._refuse_lost()
         body = json.dumps(event, ensure_ascii=False).encode("utf-8", "backslashreplace")
@@ -299,7 +210,6 @@ class Journal:
             raise ArchiveUnwritable(problem) from None
         self._pending = not durable
         self.head.add(line)
-        self.digest.update(line)
 
     def sync(self) -> None:
         """Write all appended events to disk. After a failure it always raises ArchiveUnwritable."""

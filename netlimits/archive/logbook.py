@@ -1,25 +1,87 @@
-"""A campaign's experiment, plan, records and counts, without loading pandas or pyarrow.
-
-A running campaign needs no more; `archive.reader` adds the tables.
-"""
+"""A campaign's experiment, plan, records and searches, without loading pandas or pyarrow."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, Self, cast
 
-from netlimits.archive import formats, records, standing
-from netlimits.archive.searches import SearchTrials, searches, unfinished
+from netlimits.archive import formats, records
 from netlimits.archive.store import AGAINST, Archive
 from netlimits.errors import ArchiveError, one_line
-from netlimits.experiment import document, duet, load
+from netlimits.experiment import document, duet, load, search
 from netlimits.experiment.plan import Plan
+from netlimits.experiment.search import controller
 from netlimits.model import STATUSES, Experiment, Record, Run
+from netlimits.model.searches import MISSED, WHY, Bounds, SearchTrial, counted
+
+
+@dataclass(slots=True)
+class SearchTrials:
+    """A search as its first trial, and the last attempt at each of its trials."""
+
+    of: Run
+    options: dict[str, Any]
+    records: dict[int, Record] = field(default_factory=dict)
+
+    @property
+    def trials(self) -> list[SearchTrial]:
+        name = self.options["of"]
+        return [
+            *counted(
+                (
+                    float(r.run.values[name] or 0),
+                    r.status,
+                    _share(r.figures.get(MISSED)),
+                    str(r.figures.get(WHY, "") or r.reason),
+                )
+                for _, r in sorted(self.records.items())
+                if r.status != "interrupted"
+            )
+        ]
+
+    def advance(self) -> int | Bounds:
+        """Return the load of the next trial, or the result. Raises ArchiveError."""
+        return controller.advance(search.read(self.options, 0), self.trials)
+
+    def interrupted(self, load: int) -> Record | None:
+        """Return the trial at a load that has no outcome yet."""
+        name = self.options["of"]
+        waiting = (r for r in self.records.values() if r.status == "interrupted")
+        return next((r for r in waiting if r.run.values[name] == load), None)
+
+
+def searches(plan: Plan, records: Iterable[Record]) -> list[SearchTrials]:
+    """Return all searches of a plan in their order, with the trials among these records."""
+    experiment = plan.experiment
+    options = dict(experiment.around["search"])
+    own_columns = {experiment.searched, *experiment.derived}
+
+    def key(run: Run) -> tuple[object, ...]:
+        given = ((n, repr(v)) for n, v in run.values.items() if n not in own_columns)
+        return run.block, *sorted(given)
+
+    every = {
+        key(run): SearchTrials(run, options) for run in plan.searches() if not plan.skip(run.values)
+    }
+    for record in records:
+        if known := every.get(key(record.run)):
+            before = known.records.get(record.run.number)
+            if before is None or before.attempt <= record.attempt:
+                known.records[record.run.number] = record
+    return list(every.values())
+
+
+def unfinished(known: Sequence[SearchTrials]) -> int:
+    return sum(not isinstance(each.advance(), Bounds) for each in known)
+
+
+def _share(percent: Any) -> float | None:
+    return None if percent is None else float(percent) / 100
 
 
 @dataclass(frozen=True)
@@ -31,7 +93,6 @@ class Logbook:
 
     @property
     def path(self) -> Path:
-        """The folder of the campaign."""
         return self.archive.path
 
     @cached_property
@@ -40,18 +101,17 @@ class Logbook:
         source: dict[str, Any] | None = self.archive.meta.get("imported")
         if not source:
             return source
-        parts = [source, *self.archive.journal.additions()]
+        parts = [
+            source,
+            *(e["added"] for e in self.archive.journal.having(b'"added"') if "added" in e),
+        ]
         factors = dict.fromkeys(name for part in parts for name in part["factors"])
         files = [file for part in parts for file in part["files"]]
         return {**source, "files": files, "factors": [*factors], "parts": parts}
 
     @cached_property
     def experiment(self) -> Experiment:
-        """The experiment as it was run: the file with `--set` and the seed that was drawn.
-
-        Imported results only have a name and names of factors. Raises ArchiveError if the file
-        cannot be read, or contradicts campaign.json.
-        """
+        """The experiment as it was run: the file with `--set` and the seed that was drawn."""
         if self.planned:
             return self.planned.experiment
         meta = self.archive.meta
@@ -83,7 +143,6 @@ class Logbook:
         return replace(loaded, repeat=replace(loaded.repeat, seed=meta["seed"]))
 
     def _parsed(self, name: str, overrides: Iterable[Sequence[str]]) -> Experiment:
-        """Parse an experiment of the folder with its overrides."""
         self.archive.check(name)
         path = self.path / name
         try:
@@ -114,11 +173,7 @@ class Logbook:
         return plan
 
     def extend(self, replicates: int, seed: int, chosen: Sequence[int] = ()) -> Self:
-        """Add `replicates` runs of each configuration; return the extended campaign.
-
-        `chosen` are the numbers of the configurations that get them, counted from 1, if not all do.
-        The journal must be locked.
-        """
+        """Add `replicates` runs of each configuration; return the extended campaign."""
         self.plan.extended(replicates, seed, chosen)  # raises before anything is written
         only = {"configurations": [*chosen]} if chosen else {}
         self.archive.append("extended", replicates=replicates, seed=seed, **only)
@@ -167,15 +222,7 @@ class Logbook:
             )
 
     def state(self) -> dict[str, Any]:
-        """Return the progress of the campaign as JSON types.
-
-        Returns:
-            Numbers of runs by outcome (`ok`, `failed`, …), `planned` and `left`; `not_put_back`,
-            the settings that are still changed; `reasons` of failed runs with their numbers;
-            `running`, the process that runs the campaign, or None; `searches`, those that are
-            planned (0 without a search), of each of which one more trial is `left` until it ends.
-        """
-        now = standing.standing(self.archive)
+        outcomes, about_attempts = records.standing(self.archive)
         planned = len(self.runs) if self.imported else self.planned_runs()
         return {
             "path": str(self.path),
@@ -185,31 +232,13 @@ class Logbook:
             "planned": planned,
             "searches": len(self.search_trials()),
             "skipped": self.skipped_runs(),
-            **{s: now.outcomes.get(s, 0) for s in STATUSES if s != "interrupted"},
-            "left": planned - now.outcomes.total(),
-            "disturbed": now.disturbed,
-            "interrupted": now.interrupted,
-            "not_put_back": [
-                {k: e[k] for k in ("role", "interface", "setting")} for e in now.unfinished
-            ],
-            "running": now.running
-            and {
-                "by": str(now.running),
-                "pid": now.running.pid or None,
-                "since": now.opened,
-                "run": now.present[0][0] if now.present else None,
-                "attempt": now.present[0][1] if now.present else None,
-                "runs": [run for run, _ in now.present],
-            },
-            "reconnected": dict(now.reconnected),
-            "reasons": dict(now.reasons.most_common()),
+            **{s: outcomes.get(s, 0) for s in STATUSES if s != "interrupted"},
+            "left": planned - outcomes.total(),
+            **about_attempts,
         }
 
     def planned_runs(self) -> int:
-        """Return the number of planned runs, without those that are left out.
-
-        Of a search these are the trials with an outcome, and one more until it is over.
-        """
+        """Return the number of planned runs, without those that are left out."""
         if self.experiment.searched:
             known = self.search_trials()
             trials = (r for each in known for r in each.records.values())
@@ -223,7 +252,6 @@ class Logbook:
         return searches(self.plan, records.records(self.archive))
 
     def skipped_runs(self) -> list[dict[str, Any]]:
-        """Return `tool`, number of `runs` and `reason` for each tool whose runs are left out."""
         left_out = self.plan.left_out() if self.skipped else {}
         return [
             {"tool": tool, "runs": left_out[tool], "reason": reason}
@@ -257,7 +285,6 @@ def opened(path: str | Path) -> Archive:
 
 
 def open(path: str | Path) -> Logbook:  # noqa: A001 - the name in archive.reader
-    """Open the campaign in a folder. Raises ArchiveError if there is none, or it is damaged."""
     return Logbook(opened(path))
 
 

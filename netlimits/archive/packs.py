@@ -2,12 +2,9 @@
 
     raw/000001.runs-1-4096.zst    the pack's number, its lowest and its highest run
 
-A pack is a series of Zstandard frames. Each holds attempts of about `BLOCK` bytes: compressed
-together they take a fifth of the space, since they are similar. `zstdcat` prints them all. A last,
-skippable frame is a JSON index with the attempts and the checksum of each frame.
-
-A pack is written atomically, read back before the files that it replaces are removed, and never
-changed. Readers verify its checksums, and allocate at most `ATTEMPT_LIMIT` for a frame.
+A pack is a series of Zstandard frames, each of attempts of about `BLOCK` bytes, which are similar
+and so take a fifth of the space together; `zstdcat` prints them. A last, skippable frame is a JSON
+index with the attempts and the checksum of each frame.
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ from typing import Any, BinaryIO
 
 from netlimits.archive import formats
 from netlimits.archive.formats import PackFrame, PackIndex
-from netlimits.archive.history import Attempt
+from netlimits.archive.parts import Attempt
 from netlimits.model import decoding
 from netlimits.model.folder import Folder
 
@@ -45,7 +42,7 @@ _END = struct.Struct("<II")
 
 
 class DamagedPack(ValueError):
-    """A pack was damaged."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,66 +69,53 @@ def left_over(names: Iterable[str]) -> list[str]:
     return [f"raw/{name}" for name in names if _LEFT.fullmatch(name)]
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """Attempts compressed together: offset, bytes, CRC, and (run, attempt, bytes) of each."""
-
-    begin: int
-    size: int
-    crc: int
-    attempts: tuple[tuple[int, int, int], ...]
-
-    @property
-    def inflated(self) -> int:
-        """The uncompressed bytes of its attempts."""
-        return sum(size for _, _, size in self.attempts)
-
-
 class Contents:
     """The content of a pack; the last frame is cached."""
 
     def __init__(self, folder: Folder, pack: Pack) -> None:
-        """Read the index. Raises OSError, and DamagedPack."""
         self.pack = pack
-        self.places: dict[Attempt, Frame] = {}
+        self.places: dict[Attempt, tuple[int, PackFrame]] = {}
         self._folder = folder
-        self._last: tuple[Frame, bytes] | None = None
+        self._last: tuple[int, bytes] | None = None
         begin = 0
         with folder.reader(pack.name) as file:
             index = indexed(file)
-        for about in index["frames"]:
-            attempts = tuple((run, number, size) for run, number, size in about["attempts"])
-            frame = Frame(begin, about["size"], about["crc"], attempts)
-            if frame.inflated > ATTEMPT_LIMIT:
+        for frame in index["frames"]:
+            if _size(frame) > ATTEMPT_LIMIT:
                 raise DamagedPack("is damaged: a frame is larger than any may be")
-            self.places.update(dict.fromkeys(((run, number) for run, number, _ in attempts), frame))
-            begin += frame.size
+            for run, number, _ in frame["attempts"]:
+                self.places[run, number] = begin, frame
+            begin += frame["size"]
 
     def read(self, attempt: Attempt) -> bytes:
-        """Return an attempt's raw output. Raises KeyError, OSError, and DamagedPack."""
-        frame, begin = self.places[attempt], 0
-        for run, number, size in frame.attempts:
+        place, frame = self.places[attempt]
+        begin = 0
+        for run, number, size in frame["attempts"]:
             if (run, number) == attempt:
                 break
             begin += size
-        return self._inflated(frame)[begin : begin + size]
+        return self._inflated(place, frame)[begin : begin + size]
 
-    def _inflated(self, frame: Frame) -> bytes:
-        if self._last and self._last[0] is frame:
+    def _inflated(self, place: int, frame: PackFrame) -> bytes:
+        if self._last and self._last[0] == place:
             return self._last[1]
-        if not frame.inflated:  # of attempts that ended before any command
+        if not _size(frame):  # of attempts that ended before any command
             return b""
         with self._folder.reader(self.pack.name) as file:
-            file.seek(frame.begin)
-            packed = file.read(frame.size)
-        if zlib.crc32(packed) != frame.crc:
+            file.seek(place)
+            packed = file.read(frame["size"])
+        if zlib.crc32(packed) != frame["crc"]:
             raise DamagedPack("is damaged: a checksum is wrong")
         try:
-            data: bytes = _codec().decompress(packed, frame.inflated, asbytes=True)
+            data: bytes = _codec().decompress(packed, _size(frame), asbytes=True)
         except OSError:  # also for a length other than the index says
             raise DamagedPack("is damaged: a frame cannot be decompressed") from None
-        self._last = (frame, data)
+        self._last = (place, data)
         return data
+
+
+def _size(frame: PackFrame) -> int:
+    return sum(size for _, _, size in frame["attempts"])
 
 
 def indexed(file: BinaryIO) -> PackIndex:
@@ -160,7 +144,6 @@ def indexed(file: BinaryIO) -> PackIndex:
 
 
 def write(file: BinaryIO, attempts: Iterable[tuple[Attempt, bytes]]) -> None:
-    """Write a pack of attempts with their raw output. Raises OSError."""
     frames = [_written(file, frame) for frame in _filled(attempts)]
     text = json.dumps({"frames": frames}, separators=(",", ":")).encode()
     file.write(_SKIPPED.pack(_MAGIC, len(text) + _END.size))

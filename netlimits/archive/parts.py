@@ -1,15 +1,15 @@
-"""Parts: the journal of a large campaign in columns, so that no reader parses all of it.
+"""The journal folded into attempts and changes, and parts: sections of it in columns.
+
+Tables, records, counts and pending runs are all derived from a `History`. Parts spare readers of a
+large campaign most of the journal:
 
     parts/000001.json             the lines of the journal that it covers, and their counts
     parts/000001.parquet          one row per attempt, as in results.csv
     parts/000001-interim.parquet  one row per interim result, if there are any
 
-A part is derived from its lines (and from attempts that were running at the end of the previous
-part), after every `ATTEMPTS` attempts, and never changed. The journal remains the authority: a
-missing part is derived again. A part has the number, offset and checksum of its last line, which
-covers the whole journal up to there, so a reader verifies a part by reading one line. Its JSON is
-written last and has a checksum of itself and of the Parquet files (`archive.columns`). Readers
-ignore an invalid part, and read the journal instead.
+A part is derived from its lines after every `ATTEMPTS` attempts, and never changed. Its JSON, which
+is written last, has the checksum of its last line, which covers the whole journal up to there.
+Readers ignore an invalid part, and read the journal instead.
 """
 
 from __future__ import annotations
@@ -18,14 +18,135 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from netlimits.archive import formats
-from netlimits.archive.formats import PartFooter
-from netlimits.archive.history import Attempt, History, Outcome
-from netlimits.archive.journal import BlockDigest, Head, Journal
+from netlimits.archive.formats import PartFile, PartFooter
+from netlimits.archive.journal import NAME, Head, Journal
+from netlimits.model import decoding
 from netlimits.model.folder import Folder
+
+Attempt = tuple[int, int]
+"""(run, attempt)."""
+
+Event = dict[str, Any]
+
+CUT_OFF = "the process ended before the run did"
+"""The reason of an attempt without an end."""
+
+
+class Outcome(NamedTuple):
+    status: str
+    reason: str
+    disturbed: bool
+
+
+class OpenChanges:
+    """The `found` events without a later `put_back` or `forgotten`."""
+
+    def __init__(self, unfinished: Iterable[Mapping[str, Any]] = ()) -> None:
+        self._open = {_place(event): {**event} for event in unfinished}
+
+    def add(self, event: Mapping[str, Any]) -> None:
+        """Process a `found`, `put_back` or `forgotten` event; ignore others."""
+        if event["event"] == "found":
+            first = self._open.get(_place(event), event)
+            self._open[_place(event)] = {**first, "state": {**event["state"], **first["state"]}}
+        elif event["event"] in ("put_back", "forgotten"):
+            self._open.pop(_place(event), None)
+
+    @property
+    def unfinished(self) -> tuple[Event, ...]:
+        """An event for each setting, oldest first, with the state before its first change."""
+        return tuple(self._open.values())
+
+
+def _place(event: Mapping[str, Any]) -> tuple[str, str, str]:
+    return event["role"], event["interface"], event["setting"]
+
+
+class History:
+    """A section of the journal, folded.
+
+    `repeated` is True if the section has events of an attempt that was already closed, or whose
+    start is missing: counts of several sections must not be added then. `attempts` are in the order
+    of their starts.
+    """
+
+    def __init__(self, before: PartFooter | None = None) -> None:
+        """Start at the journal's first line, or after the part `before`."""
+        self.attempts: dict[Attempt, Outcome] = {}
+        self.configurations: dict[int, str] = {}
+        self.changes = OpenChanges(before["unfinished"] if before else ())
+        self.reconnected: Counter[str] = Counter()
+        self.extended: list[Event] = []
+        self.opened: float | None = None
+        self.repeated = False
+        self.lines = 0
+        self._open: dict[Attempt, Event] = {}
+        for start in before["going"] if before else ():
+            self.add({**start})
+
+    def add(self, event: Event) -> None:
+        name = event["event"]
+        if name in ("start", "end", "parsed"):
+            self._add_attempt(event)
+        elif name == "opened":
+            self.opened = float(event["at"]) if decoding.has(event.get("at"), float) else None
+            self.close(include_running=True)  # the process that made them was killed
+        elif name == "imported":
+            for row in event["rows"]:
+                self._add_attempt({"event": "end", "block": 1, "started": None, **row})
+        elif name == "reconnected":
+            self.reconnected[event["role"]] += 1
+        elif name == "extended":
+            self.extended.append(event)
+        else:
+            self.changes.add(event)
+
+    def _add_attempt(self, event: Event) -> None:
+        key = event["run"], event["attempt"]
+        self.configurations[event["run"]] = event["config"]
+        if event["event"] == "start":
+            self.attempts[key] = Outcome("interrupted", CUT_OFF, disturbed=False)
+            self._open[key] = event
+            return
+        disturbed = event["status"] == "ok" and bool(event["figures"].get("disturbed_pct"))
+        self.attempts[key] = Outcome(event["status"], event["reason"], disturbed)
+        self.repeated |= key not in self._open
+        # an attempt that was parsed again may have no interim results any more
+        self._open[key] = {**self._open.get(key, {}), "interim": (), **event}
+        while self._open and "status" in next(iter(self._open.values())):
+            self._close(next(iter(self._open)))
+
+    def close(self, *, include_running: bool) -> None:
+        """Close all attempts with an end and, with `include_running`, those without one."""
+        for key in [
+            key for key, event in self._open.items() if include_running or "status" in event
+        ]:
+            self._close(key)
+
+    def _close(self, key: Attempt) -> None:
+        self.keep(self._open.pop(key))
+
+    def keep(self, event: Event) -> None:
+        """Process the merged events of a closed attempt; subclasses override it."""
+
+    @property
+    def running(self) -> dict[Attempt, Event]:
+        """The `start` of each attempt of the last process that has no end."""
+        return {key: event for key, event in self._open.items() if "status" not in event}
+
+    @property
+    def outcomes(self) -> dict[int, str]:
+        return {
+            run: outcome.status
+            for (run, _), outcome in self.attempts.items()
+            if outcome.status != "interrupted"
+        }
+
 
 FOLDER = "parts"
 ATTEMPTS = 4096
@@ -39,35 +160,25 @@ _NAME = re.compile(r"(\d{6,9})\.json")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part, described by its JSON."""
-
     number: int
     about: PartFooter
 
     @property
     def begin(self) -> Head:
-        """The position in the journal where it begins."""
         return Head(*self.about["begin"])
 
     @property
     def end(self) -> Head:
-        """The position in the journal where it ends."""
         return Head(*self.about["end"])
 
     @property
-    def block(self) -> BlockDigest:
-        """The journal's checksum, up to a position before the part's end."""
-        return BlockDigest(*self.about["chain"])
+    def names(self) -> tuple[str, str]:
+        stem = f"{FOLDER}/{self.number:06d}"
+        return f"{stem}.parquet", f"{stem}-interim.parquet"
 
     @property
-    def name(self) -> str:
-        """The name of its Parquet file of attempts."""
-        return f"{FOLDER}/{self.number:06d}.parquet"
-
-    @property
-    def interim_name(self) -> str:
-        """The name of its Parquet file of interim results."""
-        return f"{FOLDER}/{self.number:06d}-interim.parquet"
+    def files(self) -> tuple[PartFile | None, PartFile | None]:
+        return self.about["attempts"], self.about["interim"]
 
 
 def json_name(number: int) -> str:
@@ -76,9 +187,14 @@ def json_name(number: int) -> str:
 
 def each(journal: Journal) -> Iterator[Part]:
     """Yield the consecutive parts whose last line is in the journal."""
-    parts, ends = itertools.tee(_in_order(journal.folder))
-    holding = journal.ends(part.end for part in ends)
-    yield from itertools.compress(parts, itertools.takewhile(bool, holding))
+    end = Head()
+    with suppress(OSError), journal.folder.reader(NAME) as file:
+        for number in itertools.count(1):
+            part = _part(journal.folder, number)
+            if part is None or part.begin != end or not part.end.is_in(file):
+                return
+            end = part.end
+            yield part
 
 
 def newest(folder: Folder) -> Part | None:
@@ -93,19 +209,8 @@ def before(folder: Folder, part: Part) -> PartFooter | None:
     return previous.about if previous else None
 
 
-def reach(parts: Iterable[Part]) -> tuple[Part | None, int]:
-    """Return the last part, and the highest run number in any part."""
-    last, highest = None, 0
-    for last in parts:
-        highest = max(highest, last.about["highest"])
-    return last, highest
-
-
 def add_up(parts: Sequence[Part], tail: History) -> bool:
-    """Return True if the counts of the parts and of the lines after them can be added.
-
-    They can if each attempt, and each run's outcome, is in only one of them.
-    """
+    """Return True if the counts of the parts and of the lines after them can be added."""
     outcomes = tail.outcomes
     ranges = [tuple(part.about["runs"]) for part in parts if part.about["runs"]]
     ranges += [(min(outcomes), max(outcomes))] if outcomes else []
@@ -115,7 +220,6 @@ def add_up(parts: Sequence[Part], tail: History) -> bool:
 
 
 def counts(history: History) -> dict[str, Any]:
-    """Return the counts for a part's JSON."""
     outcomes, running = history.outcomes, history.running
     return {
         "runs": [min(outcomes), max(outcomes)] if outcomes else None,
@@ -142,16 +246,6 @@ def counts_of(attempts: Mapping[Attempt, Outcome], without: Container[Attempt]) 
     }
 
 
-def _in_order(folder: Folder) -> Iterator[Part]:
-    end = [0, 0, 0, 0]
-    for number in range(1, len(_numbers(folder)) + 1):
-        part = _part(folder, number)
-        if part is None or [*part.about["begin"]] != end:
-            return
-        end = [*part.about["end"]]
-        yield part
-
-
 def _numbers(folder: Folder) -> list[int]:
     try:
         matches = map(_NAME.fullmatch, folder.names(FOLDER))
@@ -161,6 +255,5 @@ def _numbers(folder: Folder) -> list[int]:
 
 
 def _part(folder: Folder, number: int) -> Part | None:
-    """Read a part's JSON; None if it is missing or damaged."""
     about = formats.summed(folder, json_name(number), PartFooter)
     return Part(number, about) if about else None

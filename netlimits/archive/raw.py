@@ -10,8 +10,7 @@ host) around `client` (the tool), `before NAME` and `after NAME` (evidence), `sa
 during the run), `drops` (packets that the kernel dropped, by reason), `trace` (packets), `before
 watch` and `after watch` (changes by others), `after setting` (each setting read back after the
 run), `profile` (stacks of a profiled run), `guard` (whether a host's guard restored settings during
-the run). All others are only kept. Early archives have the resources that a run used on this
-machine as a step `controller` without a host.
+the run). All others are only kept.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ from pathlib import Path
 import msgspec
 
 from netlimits.archive import formats, packs
-from netlimits.archive.history import Attempt
 from netlimits.archive.packs import Contents, Pack
+from netlimits.archive.parts import Attempt
 from netlimits.errors import ArchiveError, ArchiveUnwritable, ToolFailure, one_line
 from netlimits.model import Command, Completed, decoding
 from netlimits.model.folder import Folder
@@ -109,20 +108,17 @@ WATCH_BEFORE, WATCH_AFTER = f"{BEFORE} watch", f"{AFTER} watch"
 
 SETTING_AFTER = f"{AFTER} setting"
 
-GUARD, CONTROLLER, PROFILE = "guard", "controller", "profile"
+GUARD, PROFILE = "guard", "profile"
 
 _RAW = re.compile(r"(\d{6,})-(\d+)\.jsonl")
 
 
 class RawOutput:
-    """The raw output in a campaign's folder."""
-
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
         self._last: Contents | None = None
 
     def path(self, run: int, attempt: int) -> Path:
-        """Return the path of an attempt's file."""
         return self.folder.path / _name(run, attempt)
 
     def write(self, run: int, attempt: int, entries: Iterable[RawEntry]) -> str:
@@ -135,10 +131,6 @@ class RawOutput:
         return hashlib.sha256(data).hexdigest()
 
     def read(self, run: int, attempt: int, sha256: str = "") -> list[RawEntry]:
-        """Return an attempt's entries, in order.
-
-        Raises ArchiveError if they are missing or damaged, or do not match `sha256`.
-        """
         path = self.path(run, attempt)
         try:
             try:
@@ -155,11 +147,7 @@ class RawOutput:
             raise ArchiveError(f"{path}: cannot be read: {one_line(error)}") from None
 
     def attempts(self, above: int = 0) -> set[Attempt]:
-        """Return the attempts that have raw output, of runs above a number.
-
-        A damaged pack counts as empty, since the journal has the figures. Raises ArchiveError if
-        the folder `raw` cannot be listed.
-        """
+        """Return the attempts that have raw output, of runs above a number."""
         names = self.names()
         kept = {attempt for attempt in files(names) if attempt[0] > above}
         for pack in packs.packs(names):
@@ -252,7 +240,6 @@ class RawOutput:
                 yield attempt, file.read(packs.ATTEMPT_LIMIT)
 
     def _packed(self, attempt: Attempt) -> tuple[Path, bytes]:
-        """Return the path of an attempt's pack, and its bytes. Raises OSError, and ArchiveError."""
         contents = self._last
         if contents is None or attempt not in contents.places:
             for pack in self._packs_of(attempt[0]):

@@ -22,8 +22,7 @@ from netlimits.analysis.frames import counted
 from netlimits.analysis.packets.traces import trace
 from netlimits.analysis.sources import run_files
 from netlimits.analysis.sources.relations import Relation, Runs
-from netlimits.archive import frames, logbook, raw, relation, timelines
-from netlimits.archive.frames import files
+from netlimits.archive import frames, logbook, parts, raw, relation, timelines
 from netlimits.archive.logbook import Logbook
 from netlimits.errors import ArchiveError, DataError
 from netlimits.model import Record
@@ -52,7 +51,7 @@ class Campaign(Logbook):
         Raises:
             ArchiveError: The journal is damaged.
         """
-        frame = None if self.large else files.kept(self.archive)
+        frame = None if self.large else frames.kept(self.archive)
         if frame is None:
             frame = frames.frame(self.archive, self.experiment, columns, coded=coded)
         runs = _different(frame["run"])
@@ -188,19 +187,14 @@ class Campaign(Logbook):
         Raises:
             ArchiveError: A run is missing or has no samples, or no run is ok.
         """
-        chosen = self.ok_runs() if runs is None else list(runs)
-        if not chosen:
-            raise ArchiveError(f"{self.path}: no run is ok, so there is no timeline")
-        last = self._last_of(chosen)
-        tables = [
-            self._timeline(last[number]).assign(**last[number].run.values) for number in chosen
-        ]
+        attempts = self._last_of(runs, "timeline")
+        tables = [self._timeline(record).assign(**record.run.values) for record in attempts]
         attrs = [table.attrs for table in tables]
-        varied = (name for number in chosen for name in last[number].run.values)
-        frame = frames.of_runs(pd.concat(tables, ignore_index=True), varied)
+        frame = _of_runs(tables, attempts)
         frame.attrs["clock_error_s"] = max(known["clock_error_s"] for known in attrs)
         frame.attrs["changes"] = {
-            run: known["changes"] for run, known in zip(chosen, attrs, strict=True)
+            record.run.number: known["changes"]
+            for record, known in zip(attempts, attrs, strict=True)
         }
         return frame
 
@@ -209,12 +203,15 @@ class Campaign(Logbook):
         frame.insert(0, "run", record.run.number)
         return frame
 
-    def _last_of(self, runs: Collection[int]) -> dict[int, Record]:
-        """Return the last attempt at each of these runs. Raises ArchiveError for one without."""
-        last = {record.run.number: record for record in self.records_of({*runs})}
-        if missing := [number for number in runs if number not in last]:
+    def _last_of(self, runs: Iterable[int] | None, lacking: str) -> list[Record]:
+        """Return the last attempt at each of these runs, by default of all that are ok."""
+        chosen = self.ok_runs() if runs is None else list(runs)
+        if not chosen:
+            raise ArchiveError(f"{self.path}: no run is ok, so there is no {lacking}")
+        last = {record.run.number: record for record in self.records_of({*chosen})}
+        if missing := [number for number in chosen if number not in last]:
             raise ArchiveError(f"{self.path}: has no run {missing[0]}")
-        return last
+        return [last[number] for number in chosen]
 
     def _attempt(self, run: int, attempt: int | None) -> Record:
         """Return an attempt at a run, by default the last. Raises ArchiveError without one."""
@@ -235,17 +232,12 @@ class Campaign(Logbook):
             ArchiveError: A run or its trace is missing, or no run is ok.
             DataError: A trace cannot be read.
         """
-        chosen = self.ok_runs() if runs is None else list(runs)
-        if not chosen:
-            raise ArchiveError(f"{self.path}: no run is ok, so there is no trace")
-        last = self._last_of(chosen)
-        attempts = [last[run] for run in chosen]
+        attempts = self._last_of(runs, "trace")
         tables = [
             self._trace(record, role).assign(run=record.run.number, **record.run.values)
             for record in attempts
         ]
-        varied = (name for record in attempts for name in record.run.values)
-        return frames.of_runs(pd.concat(tables, ignore_index=True), varied)
+        return _of_runs(tables, attempts)
 
     def _trace(self, record: Record, role: str | None) -> pd.DataFrame:
         run = record.run.number
@@ -281,14 +273,14 @@ class Campaign(Logbook):
         append to the journal at the same time.
         """
         if self.large:
-            files.remove(self.archive)
+            frames.remove(self.archive)
             return (self.path / "parts",)
-        return files.write(self.archive, self.experiment)
+        return frames.write(self.archive, self.experiment)
 
     @property
     def large(self) -> bool:
         """True if the campaign has parts: it does not fit into one frame for sure."""
-        return next(self.archive.each_part(), None) is not None
+        return next(parts.each(self.archive.journal), None) is not None
 
     def left(self, frame: pd.DataFrame) -> tuple[int, int]:
         """Return the number of runs without an outcome in the frame, and of planned runs."""
@@ -342,6 +334,11 @@ def _runs(side: Runs | Campaign | str | Path) -> Runs:
     if isinstance(side, str | Path):
         return run_files.load(side) if Path(side).is_file() else open(side).frame()
     return side
+
+
+def _of_runs(tables: list[pd.DataFrame], attempts: list[Record]) -> pd.DataFrame:
+    varied = (name for record in attempts for name in record.run.values)
+    return frames.of_runs(pd.concat(tables, ignore_index=True), varied)
 
 
 def _different(numbers: pd.Series) -> int:

@@ -1,15 +1,10 @@
 """The registry of campaigns that this user started on this machine.
 
 A results folder names logins and an ssh configuration, which may run commands. In a folder from
-another user, that user chose them. So netlimits registers each campaign that it starts outside of
-the campaign's folder, in $XDG_STATE_HOME/netlimits/campaigns (mode 0700):
-
-    ID.json   the checksums of campaign.json and of each ssh_config that it names, with included
-              files; the journal's inode, length and SHA-256 when its lock was last released
-
-A folder is the user's own if campaign.json and the ssh configurations are unchanged, and its
-journal is that file (the folder may have been moved), or a copy of the same length and checksum.
-Then its logins are used. For any other folder, `--hosts FILE` names the hosts.
+another user, that user chose them. So netlimits registers each campaign that it starts in
+$XDG_STATE_HOME/netlimits/campaigns/ID.json (mode 0700). A folder is the user's own, and its logins
+are used, if campaign.json and the ssh configurations are unchanged and its journal is that file
+(the folder may have been moved) or a copy. For any other folder, `--hosts FILE` names the hosts.
 """
 
 from __future__ import annotations
@@ -23,7 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from netlimits.archive.journal import BlockDigest
+from netlimits.archive.journal import NAME
 from netlimits.model import decoding
 from netlimits.model.folder import Folder
 from netlimits.model.named_file import read_all
@@ -44,8 +39,8 @@ class Registration:
     lines: int
     size: int
     sha256: str
-    changed: int = 0
-    """The journal's ctime in ns when its lock was released, 0 if unknown."""
+    changed: int
+    """The journal's ctime in ns when its lock was released."""
     part: str = ""
     """The checksum of the last part that this user's netlimits wrote (`Archive.own_part`)."""
 
@@ -56,37 +51,33 @@ def place() -> Path:
     return base / "netlimits" / "campaigns"
 
 
-def begun(
-    identity: str, folder: Folder, campaign: str, extent: tuple[int, int, str]
-) -> Registration:
-    """Return the entry of a new campaign; `extent` is its journal's lines, bytes and SHA-256.
-
-    `campaign` is the SHA-256 of campaign.json. Raises OSError.
-    """
-    with folder.reader("journal.jsonl") as journal:
-        inode = os.fstat(journal.fileno()).st_ino
-    return Registration(identity, str(folder.path.absolute()), campaign, {}, inode, *extent)
+def begun(identity: str, folder: Folder, campaign: str, lines: int = 1) -> Registration:
+    """Return the entry of a campaign; `campaign` is the SHA-256 of campaign.json."""
+    return Registration(
+        identity, str(folder.path.absolute()), campaign, {}, **_journal(folder, lines)
+    )
 
 
 def write(entry: Registration, configurations: Iterable[Path] = ()) -> None:
-    """Register a campaign with the ssh configurations of its logins.
-
-    Raises OSError, and ValueError for an invalid path.
-    """
+    """Register a campaign with the ssh configurations of its logins."""
     _keep(replace(entry, logins={str(path): _digest(path) for path in configurations}))
 
 
-def extend(entry: Registration, folder: Folder, lines: int, size: int, sha256: str) -> None:
-    """Register the current length of a campaign's journal. Raises OSError."""
-    with folder.reader("journal.jsonl") as journal:
-        changed = os.fstat(journal.fileno()).st_ctime_ns
-    _keep(replace(entry, lines=lines, size=size, sha256=sha256, changed=changed))
+def extend(entry: Registration, folder: Folder, lines: int, part: str = "") -> None:
+    """Register the length of a locked journal, and the `part` written last. Raises OSError."""
+    _keep(replace(entry, part=part or entry.part, **_journal(folder, lines)))
 
 
-def rolled(entry: Registration, part: str) -> Registration:
-    """Register a part by its checksum; return the new entry. Raises OSError."""
-    _keep(extended := replace(entry, part=part))
-    return extended
+def _journal(folder: Folder, lines: int) -> dict[str, Any]:
+    with folder.reader(NAME) as journal:
+        about = os.fstat(journal.fileno())
+        return {
+            "inode": about.st_ino,
+            "lines": lines,
+            "size": about.st_size,
+            "changed": about.st_ctime_ns,
+            "sha256": hashlib.file_digest(journal, "sha256").hexdigest(),
+        }
 
 
 def forget(identity: str) -> None:
@@ -109,10 +100,7 @@ def entry(identity: str) -> Registration | None:
 
 
 def doubt(registration: Registration | None, folder: Folder) -> str:
-    """Return why a folder is not the registered one, "" if it is.
-
-    Raises OSError for a folder that cannot be read.
-    """
+    """Return why a folder is not the registered one, "" if it is."""
     if registration is None:
         return "you did not start it on this machine"
     if folder.digest("campaign.json") != registration.campaign:
@@ -131,18 +119,18 @@ def doubt(registration: Registration | None, folder: Folder) -> str:
 
 def _continues(registration: Registration, folder: Folder) -> bool:
     """Return True if the journal is the registered file, or a copy of the same length."""
-    with folder.reader("journal.jsonl") as file:
+    with folder.reader(NAME) as file:
         about = os.fstat(file.fileno())
         same = about.st_ino == registration.inode
         if not same and about.st_size != registration.size:
             return False
         if same and (about.st_size, about.st_ctime_ns) == (registration.size, registration.changed):
             return True  # it was not written to since
-        blocks, left = BlockDigest(), registration.size
-        while left and (part := file.read(min(left, 2**20))):
-            blocks.update(part)
-            left -= len(part)
-    return not left and registration.sha256 == blocks.hexdigest()
+        digest, left = hashlib.sha256(), registration.size
+        while left and (piece := file.read(min(left, 2**20))):
+            digest.update(piece)
+            left -= len(piece)
+    return not left and registration.sha256 == digest.hexdigest()
 
 
 def _keep(entry: Registration) -> None:

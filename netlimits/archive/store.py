@@ -6,22 +6,22 @@ import errno
 import json
 import os
 import secrets
+import shutil
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import cached_property
 from hashlib import sha256
 from io import TextIOWrapper
 from pathlib import Path
 from threading import Lock
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 from netlimits.archive import formats, parts, registry
 from netlimits.archive.compaction import Compaction
 from netlimits.archive.formats import json_of
-from netlimits.archive.history import History
 from netlimits.archive.journal import Head, Journal
-from netlimits.archive.parts import Part
+from netlimits.archive.parts import History, Part
 from netlimits.archive.raw import RawOutput
 from netlimits.errors import ArchiveError, one_line
 from netlimits.model import Machine
@@ -31,6 +31,8 @@ AGAINST = "against.yaml"
 
 VERSION = 2
 """The version of the folder in campaign.json; other versions are not read."""
+
+Folded = TypeVar("Folded", bound=History)
 
 Register = Callable[[Folder, registry.Registration], None]
 
@@ -58,12 +60,7 @@ class Archive:
         register: Register | None = None,
         against: str = "",
     ) -> Archive:
-        """Create a campaign's folder without runs; `campaign.json` is written last.
-
-        `register` is called just before that. Imported results have no experiment (`text`), hosts
-        or plan. Raises ArchiveError if the folder is not empty or cannot be written, and then
-        removes its files.
-        """
+        """Create a campaign's folder without runs; `campaign.json` is written last."""
         files = {"experiment.yaml": text, AGAINST: against}
         files |= {f"hosts/{role}.json": _pretty(facts) for role, facts in (hosts or {}).items()}
         try:
@@ -74,7 +71,7 @@ class Archive:
                 about = {"version": VERSION, "id": secrets.token_hex(16), **meta}
                 _fill(Folder(path), about, files, write_plan, register)
             except BaseException:
-                _empty(Folder(path), files)
+                shutil.rmtree(path, ignore_errors=True)  # it was empty
                 raise
         except OSError as error:
             why = one_line(error)
@@ -114,7 +111,6 @@ class Archive:
 
     @cached_property
     def identity(self) -> str:
-        """The campaign's unique id."""
         return str(self.meta.get("id", ""))
 
     @property
@@ -140,10 +136,6 @@ class Archive:
         self._bound = machines
 
     def facts(self, role: str) -> dict[str, Any]:
-        """Return a host's facts from the start of the campaign.
-
-        Raises ArchiveError if they cannot be read, or have changed since.
-        """
         name = f"hosts/{role}.json"
         facts: dict[str, Any] = self._json(name)
         if not formats.facts(facts):
@@ -183,14 +175,9 @@ class Archive:
     # -- appending ----------------------------------------------------------------------------
 
     def lock(self) -> None:
-        """Lock the journal for this process, and cut off an incomplete last line.
-
-        Raises ArchiveError if another process holds it, or it cannot be written or is damaged.
-        """
         known = self._known_lengths()
-        last = next(iter(deque(self.each_part(), maxlen=1)), None)
-        self.compaction.last = last
-        self.journal.lock(*((last.end, last.block) if last else ()))
+        self.compaction.last = last = next(reversed(self.parts()), None)
+        self.journal.lock(last.end if last else None)
         try:
             self._check_length(known, self.journal.head.lines)
         except BaseException:
@@ -198,7 +185,6 @@ class Archive:
             raise
 
     def close(self) -> None:
-        """Release the journal's lock."""
         self.journal.close()
 
     def append(self, event: str, **fields: Any) -> None:
@@ -221,19 +207,9 @@ class Archive:
         """Write parts and packs that are due; return True if a part was. Requires the lock."""
         return self.compaction.roll()
 
-    def extent(self) -> tuple[int, int, str]:
-        """Return the lines, bytes and SHA-256 of the journal. Requires the lock."""
-        head = self.journal.head
-        return head.lines, head.size, self.journal.digest.hexdigest()
-
     # -- reading ------------------------------------------------------------------------------
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """Yield the journal's events in order, without an incomplete last line.
-
-        Raises ArchiveError with the number of a line that is damaged, changed or missing, and if
-        the journal is known to have had more lines.
-        """
         return (event for _, event in self.numbered())
 
     def numbered(self, begin: Head | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -244,12 +220,17 @@ class Archive:
             yield line, event
         self._check_length(known, line)
 
-    def fold(self, history: History, last: Part | None = None, highest: int = 0) -> History:
-        """Add the events after the `last` part to a history; `highest` is the parts' highest run.
+    def fold(
+        self, make: Callable[[formats.PartFooter | None], Folded], known_parts: Sequence[Part] = ()
+    ) -> Folded:
+        """Return a history of the lines after these parts, which `make` begins after the last.
 
         Raises ArchiveError as `events` does, and if there is raw output of an attempt that the
         journal lacks.
         """
+        last = known_parts[-1] if known_parts else None
+        highest = max((part.about["highest"] for part in known_parts), default=0)
+        history = make(last.about if last else None)
         kept = self.raw.attempts(above=highest)  # first, since the journal may grow
         for history.lines, event in self.numbered(last.end if last else None):
             history.add(event)
@@ -257,17 +238,7 @@ class Archive:
         return history
 
     def parts(self) -> tuple[Part, ...]:
-        """Return the parts of this journal, in order."""
         return tuple(parts.each(self.journal))
-
-    def each_part(self) -> Iterator[Part]:
-        """Yield the parts of this journal, in order, without keeping them in memory."""
-        return parts.each(self.journal)
-
-    def tail(self, known_parts: Sequence[Part] = ()) -> History:
-        """Return the history of the lines after these parts. Raises as `fold` does."""
-        last, highest = parts.reach(known_parts)
-        return self.fold(History(last.about if last else None), last, highest)
 
     def own_part(self) -> Part | None:
         """Return the last part that the registry knows as written by this user.
@@ -275,25 +246,21 @@ class Archive:
         Only this part is trusted to say what to restore: others may have been added by anyone.
         """
         entry = registry.entry(self.identity)
-        own = (p for p in self.each_part() if entry and p.about["sha256"] == entry.part)
+        own = (p for p in self.parts() if entry and p.about["sha256"] == entry.part)
         return next(own, None)
 
     def extensions(self) -> list[dict[str, Any]]:
         """Return all `extended` events, which added runs to the plan."""
         added, end = [], Head()
-        for part in self.each_part():
+        for part in self.parts():
             added += [{**event} for event in part.about["extended"]]
             end = part.end
-        return [*added, *self.journal.extensions(end)]
+        events = self.journal.having(b'"extended"', end)
+        return [*added, *(event for event in events if event["event"] == "extended")]
 
     # -- missing lines at the end -------------------------------------------------------------
 
     def _known_lengths(self) -> list[tuple[int, str]]:
-        """Return the lengths that the journal once had, each with the time in words.
-
-        results.json, the last part and the registry record them, to detect missing lines at the
-        end.
-        """
         known = []
         if sources := formats.summed(self.folder, "results.json", formats.MadeOf):
             known.append((sources["lines"], "when results.csv was written"))
@@ -316,6 +283,12 @@ class Archive:
                     f"{self.journal.path}:{lines + 1}: this line and all after it are lost: it had "
                     f"{length} lines {when}; restore it from a copy"
                 )
+
+
+def written(machine: Machine) -> dict[str, Any]:
+    """Return a machine as it is in campaign.json, from which `Archive.machines` reads it."""
+    config = machine.ssh_config
+    return {**asdict(machine), "ssh_config": None if config is None else str(config.absolute())}
 
 
 def _fill(
@@ -344,30 +317,13 @@ def _fill(
     line = Head().sealed(json.dumps(created).encode())
     folder.write("journal.jsonl", line)
     if register:
-        extent = (1, len(line), sha256(line).hexdigest())
-        register(folder, registry.begun(meta["id"], folder, digests["campaign.json"], extent))
+        register(folder, registry.begun(meta["id"], folder, digests["campaign.json"]))
     folder.write("campaign.json", about)
 
 
-def _empty(folder: Folder, files: Mapping[str, str]) -> None:
-    """Remove the files that `_fill` wrote."""
-    for name in (*files, "plan.csv", "journal.jsonl", "campaign.json"):
-        try:
-            folder.remove(name)
-        except OSError:
-            continue
-    for name in ("raw", "hosts", "."):
-        try:
-            (folder.path / name).rmdir()
-        except OSError:
-            continue
-
-
 def _pretty(value: Any) -> str:
-    """Return indented JSON."""
     return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
 
 def _at(path: Path, error: OSError) -> Path:
-    """Return the path that an error concerns."""
     return path / "campaign.json" if error.errno in (errno.ELOOP, errno.EINVAL) else path

@@ -50,10 +50,7 @@ def frame(campaign: Logbook, record: Record) -> pd.DataFrame:
 
 
 def _sampled(campaign: Logbook, record: Record) -> Timeline | None:
-    """Return an attempt's samples; None without them, or if they have no times.
-
-    Raises ArchiveError if the raw output is missing or damaged.
-    """
+    """Return an attempt's samples; None without them, or if they have no times."""
     if campaign.imported:
         return None
     outputs = {
@@ -109,7 +106,6 @@ def dropped(campaign: Logbook, record: Record) -> pd.DataFrame:
 
 
 def _outstanding(campaign: Logbook, record: Record) -> int:
-    """Return the number of transactions that the client of an attempt has under way at once."""
     options = campaign.plan.setup(record.run.values).options
     return 1 + int(options.get("burst") or 0)
 

@@ -1,8 +1,4 @@
-"""An attempt at a run: a straight line from its `start` in the journal to its `end`.
-
-Settings are applied and read back, the evidence is read, the client runs, the evidence is read
-again, everything that was printed goes to disk, and only then is it parsed and recorded.
-"""
+"""An attempt at a run: a straight line from its `start` in the journal to its `end`."""
 
 from __future__ import annotations
 
@@ -15,11 +11,10 @@ from typing import Any
 from netlimits.archive import raw
 from netlimits.archive.raw import RawEntry
 from netlimits.archive.records import end_fields, run_fields
-from netlimits.campaign import steps
+from netlimits.campaign import measurement, steps
 from netlimits.campaign.controller import Controller, controller_figures
 from netlimits.campaign.figures import interpret
 from netlimits.campaign.interrupt import Interrupted, Stopping
-from netlimits.campaign.measurement import Testbed
 from netlimits.campaign.preparation import SettingStep, Turn
 from netlimits.campaign.recorder import Recorder, recording
 from netlimits.campaign.session import Session
@@ -44,8 +39,6 @@ ATTEMPTS = 2
 
 @dataclass(frozen=True, slots=True)
 class PaceTurn:
-    """A way to pace the sender, with the tool's options for it."""
-
     way: str
     turn: Turn
     options: Mapping[str, Any]
@@ -86,7 +79,7 @@ def context(
     """Return what the next attempt at a run needs on the hosts of these roles, which are idle."""
     specification = session.specification(run)
     features = _features(session, specification)
-    planned = steps.measurement(specification, features, session.survey.machines)
+    planned = steps.measurement(specification, features)
     hosts = {role: session.hosts[role] for role in roles}
     client = planned.client.command
     ways = _paces(session, specification, features)
@@ -111,12 +104,7 @@ def context(
 
 
 def carry_out(context: Context) -> Record:
-    """Carry out one attempt, from its `start` in the journal to its `end`.
-
-    If a connection was lost, the attempt is `interrupted` and a new attempt may follow; the `last`
-    one counts as failed instead. Raises Interrupted after Ctrl-C, and HostError if a host is no
-    longer this campaign's.
-    """
+    """Carry out one attempt, from its `start` in the journal to its `end`."""
     context.stop.check()
     lost = _held(context)
     run, archive = context.run, context.session.archive
@@ -141,10 +129,10 @@ def carry_out(context: Context) -> Record:
     cost = controller.cost()
     archive.sync()  # the line that says that it began is on disk before its raw output
     digest = archive.raw.write(run.number, context.number, entries)
-    measurement: Measurement | None = None
+    measured: Measurement | None = None
     if status == "ok":
         try:
-            measurement = _read(specification, entries)
+            measured = _read(specification, entries)
         except ToolFailure as error:
             status, reason = error.status, str(error)
     record = Record(
@@ -154,8 +142,8 @@ def carry_out(context: Context) -> Record:
         reason=reason,
         started=started,
         duration_s=round(time.monotonic() - clock, 6),
-        figures={**measurement.figures, **controller_figures(cost)} if measurement else {},
-        interim=measurement.interim if measurement else (),
+        figures={**measured.figures, **controller_figures(cost)} if measured else {},
+        interim=measured.interim if measured else (),
         raw=digest,
         cost=cost,
     )
@@ -166,10 +154,7 @@ def carry_out(context: Context) -> Record:
 
 
 def _held(context: Context) -> ConnectionLost | None:
-    """Keep claims and guards valid during the run; return an error if a connection was lost.
-
-    Raises HostError if a host is no longer ours.
-    """
+    """Keep claims and guards valid during the run; return an error if a connection was lost."""
     try:
         context.guards.keep(context.longest)
     except ConnectionLost as error:
@@ -178,10 +163,7 @@ def _held(context: Context) -> ConnectionLost | None:
 
 
 def _failed(context: Context, error: Exception) -> tuple[Status, str]:
-    """Return the status and reason of an attempt that this error ended.
-
-    If the connection to a host was lost, that is the reason.
-    """
+    """Return the status and reason of an attempt that this error ended."""
     lost = [host for host in context.hosts.values() if host.is_lost()]
     if not lost:
         return "failed", str(error)
@@ -192,10 +174,7 @@ def _failed(context: Context, error: Exception) -> tuple[Status, str]:
 
 
 def _prepared(context: Context) -> Specification:
-    """Bring the hosts to a run's settings, and its pace; the specification with that pace.
-
-    The sender is paced by the best way that its kernel takes.
-    """
+    """Bring the hosts to a run's settings, and its pace; the specification with that pace."""
     specification, session = context.specification, context.session
     _step(context, steps.SETTINGS)
     for turn in context.turns:
@@ -265,11 +244,11 @@ def _take_one(session: Session, step: SettingStep) -> None:
 
 
 def _measured(context: Context, specification: Specification) -> None:
-    """Measure, and check the guards. Raises HostError if a host was not ours or was restored."""
-    testbed = Testbed(
-        context.hosts, context.session.survey.machines, context.session.servers, context.stop
-    )
-    answers = testbed.measure(specification, context.features, context.guards.questions())
+    hosts, session = context.hosts, context.session
+    answers = measurement.measure(
+        hosts, session.servers, context.stop, specification, context.features,
+        context.guards.questions(),
+    )  # fmt: skip
     _step(context, raw.GUARD)
     context.guards.fired(answers)
 

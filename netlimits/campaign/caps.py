@@ -1,7 +1,4 @@
-"""Upper bounds of a run's data rate that are known beforehand: its link and its qdiscs.
-
-`figures.physics` holds what was measured against it.
-"""
+"""Upper bounds of a run's data rate that are known beforehand: its link and its qdiscs."""
 
 from __future__ import annotations
 
@@ -68,10 +65,7 @@ def speed(of: Mapping[str, Any]) -> float | None:
 
 
 def caps(settings: Iterable[SettingUse]) -> dict[str, Cap]:
-    """Return the rate that an experiment's own htb, netem or cake gives each role.
-
-    `tc qdisc` does not show the first one's.
-    """
+    """Return the rate that an experiment's own htb, netem or cake gives each role."""
     by_role: dict[str, Cap] = {}
     for use in settings:
         options = use.options if use.name == "qdisc" else {}
@@ -97,7 +91,6 @@ def caps(settings: Iterable[SettingUse]) -> dict[str, Cap]:
 
 
 def _waiting(htb: Mapping[str, Any]) -> int:
-    """Return the packets that wait behind an htb or its classes, at most."""
     leaves = htb.get("classes") or [htb]
     return sum(CHILD if "child" in leaf else QUEUE for leaf in leaves)
 

@@ -1,20 +1,14 @@
-"""The controller's own cost of a run: time and memory of this process, and load of its machine.
-
-A controller that is busy is late with what it does around a run, never with the run itself; but
-where it is a test host too, what it takes is in that host's CPU. So each run says it.
-"""
+"""The controller's own cost of a run: time and memory of this process, and load of its machine."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import astuple
 
 import psutil
 
-from netlimits.archive.raw import CONTROLLER, RawEntry
-from netlimits.model import ControllerCost, Scalar, decoding
+from netlimits.model import ControllerCost, Scalar
 
 
 class Controller:
@@ -39,11 +33,7 @@ class Controller:
 
 
 def controller_figures(cost: ControllerCost | None) -> dict[str, Scalar]:
-    """Return `controller_cpu_pct` (of one CPU), `controller_memory_mib` and `controller_busy_pct`.
-
-    The last is wall − idle of all CPUs, as for a host. Runs of an older netlimits have none of
-    them.
-    """
+    """Return `controller_cpu_pct` (of one CPU), its memory, and how busy all CPUs are."""
     if cost is None or not (cost.seconds > 0 and cost.cpus > 0):
         return {}
     if not all(map(math.isfinite, astuple(cost))):
@@ -54,14 +44,3 @@ def controller_figures(cost: ControllerCost | None) -> dict[str, Scalar]:
         "controller_memory_mib": cost.memory_bytes / 2**20,
         "controller_busy_pct": 100 * max(0.0, 1 - idle),
     }
-
-
-def kept_cost(entries: Sequence[RawEntry]) -> ControllerCost | None:
-    """Return the cost from raw output, for archives whose journal lacks it, or None."""
-    for entry in entries:
-        if entry.step == CONTROLLER:
-            try:
-                return decoding.typed(entry.stdout, ControllerCost)
-            except ValueError:
-                return None
-    return None

@@ -11,7 +11,7 @@ from typing import Any
 from netlimits import __version__
 from netlimits.archive.logbook import Logbook
 from netlimits.archive.registry import Registration
-from netlimits.archive.store import Archive
+from netlimits.archive.store import Archive, written
 from netlimits.checks.survey import Survey
 from netlimits.evidence import facts
 from netlimits.experiment.plan import Plan
@@ -25,11 +25,7 @@ def create(
     path: Path,
     register: Callable[[Folder, Registration], None] | None = None,
 ) -> Logbook:
-    """Create a new campaign's folder with its plan, and return it.
-
-    The plan's experiment has its seed; `register` records the folder as the user's own
-    (archive.registry). Raises ArchiveError if the folder cannot be created or is in use.
-    """
+    """Create a new campaign's folder with its plan, and return it."""
     experiment = plan.experiment
     meta = {
         "netlimits": __version__,
@@ -38,10 +34,7 @@ def create(
         "overrides": [list(pair) for pair in experiment.overrides],
         "seed": experiment.repeat.seed,
         "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        "machines": {
-            role: {**asdict(machine), "ssh_config": _text(machine.ssh_config)}
-            for role, machine in survey.machines.items()
-        },
+        "machines": {role: written(machine) for role, machine in survey.machines.items()},
         "features": {
             name: {"version": f.version, "features": sorted(f.names)}
             for name, f in survey.features.items()
@@ -100,7 +93,3 @@ def _against(experiment: Experiment) -> dict[str, Any]:
 
 def _second_text(experiment: Experiment) -> str:
     return [side.text for side in experiment.sides.values()][1] if experiment.sides else ""
-
-
-def _text(path: Path | None) -> str | None:
-    return None if path is None else str(path.absolute())

@@ -19,8 +19,6 @@ from netlimits.tools import Features
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A step whose commands depend on the host's own state."""
-
     role: str
     name: str
     text: str
@@ -41,12 +39,7 @@ class Planned:
 
 
 class DryRun:
-    """Yields the steps of runs in order, each after what the runs before it set.
-
-    A change is sent only if the host differs. Steps that no experiment contains are left out:
-    claims, guards and notes, and checks for a running server or tcpdump. INTERFACE and ADDRESS
-    stand for what only a host knows.
-    """
+    """Yields the steps of runs in order, each after what the runs before it set."""
 
     def __init__(self, machines: Mapping[str, Machine], features: Features) -> None:
         self._features = features
@@ -73,7 +66,7 @@ class DryRun:
         if use:
             setup = replace(setup, settings=(*setup.settings, use), options=options)
         specification = specified(setup, ends, self._machines, profiled=profiled)
-        yield from map(Planned, steps.measurement(specification, self._features, self._machines))
+        yield from map(Planned, steps.measurement(specification, self._features))
 
 
 def _commands(step: SettingStep) -> Iterator[Planned]:

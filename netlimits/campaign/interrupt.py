@@ -1,10 +1,8 @@
 """Ctrl-C and other requests to end a campaign: noticed at once, obeyed where it is safe.
 
-A signal only sets a flag, except during a measurement, where it ends the wait at once. So neither
-the journal nor a host's settings are left half changed, and a second Ctrl-C does not stop the
-restore. A wait inside paramiko or `threading` may hold locks that nobody else would release; there
-the signal is delivered again a moment later. A signal that arrives just before a wait begins would
-be missed; so an alarm checks for it regularly while a wait may be interrupted.
+A signal only sets a flag, except during a measurement, where it ends the wait at once. A wait
+inside paramiko or `threading` may hold locks that nobody else would release; there the signal is
+delivered again a moment later. One that arrives just before a wait is found by a regular alarm.
 """
 
 from __future__ import annotations
@@ -41,8 +39,7 @@ class Interrupted(NetlimitsError):
 class Stopping(Protocol):
     """The interface through which a run learns that it has to stop."""
 
-    def check(self) -> None:
-        """Raise Interrupted if the run has to stop."""
+    def check(self) -> None: ...
 
     def interruptible(self) -> AbstractContextManager[None]:
         """Return a context in which a request to stop takes effect at once."""
@@ -80,7 +77,6 @@ class Stop:
             signal.signal(number, handler)
 
     def check(self) -> None:
-        """Raise Interrupted if the run has to stop."""
         if self.requested:
             raise Interrupted(f"interrupted by {self.requested}")
 
@@ -123,10 +119,7 @@ def _alarm(seconds: float) -> None:
 
 
 def _holds_locks(frame: FrameType | None) -> bool:
-    """Return True if the interrupted code, or a caller of it, takes and releases locks.
-
-    Callers count because a garbage collection can run our code in the middle of anything.
-    """
+    """Return True if the interrupted code, or a caller of it, takes and releases locks."""
     while frame:
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if package in _LOCKS:

@@ -1,15 +1,10 @@
-"""A measurement: the tool's client between two readings of the evidence on every host.
-
-Nothing of ours runs on a host during the measured seconds but the tool itself, a few looks at
-sockets and processes, and a packet trace where the experiment asks for one (`steps`).
-"""
+"""A measurement: the tool's client between two readings of the evidence on every host."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 
 from netlimits.archive import raw
 from netlimits.campaign import steps
@@ -22,82 +17,73 @@ from netlimits.evidence import drops, profile, trace
 from netlimits.hosts.base import Server
 from netlimits.hosts.servers import Servers
 from netlimits.hosts.threads import at_once
-from netlimits.model import Command, Completed, Machine
+from netlimits.model import Command, Completed
 from netlimits.tools import Features, tool
 
 BEGIN = 20.0
 """Maximum seconds to wait until drops are counted: bpftrace compiles its program first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Testbed:
-    """The hosts and machines by role, the servers, and the flag of Ctrl-C."""
-
-    hosts: Mapping[str, Recorder]
-    machines: Mapping[str, Machine]
-    servers: Servers
-    stop: Stopping
-
-    def measure(
-        self, specification: Specification, features: Features, last: Mapping[str, Command]
-    ) -> dict[str, Completed]:
-        """Run the client between two readings of the evidence on every host.
-
-        `last` is asked of the hosts of those roles in one go with the evidence after the client.
-        Returns the answers to it.
-        """
-        hosts = self.hosts
-        listening = {}
-        for role in specification.ends["remote"]:
-            hosts[role].step = steps.SERVER
-            at = steps.address(self.machines, specification, role)
-            listening[role] = self.servers.serve(
-                tool(specification.tool), specification.options, hosts[role], at, self.stop.check
+def measure(
+    hosts: Mapping[str, Recorder],
+    servers: Servers,
+    stop: Stopping,
+    specification: Specification,
+    features: Features,
+    last: Mapping[str, Command],
+) -> dict[str, Completed]:
+    """Run the client between two readings of the evidence on every host."""
+    listening = {}
+    for role in specification.ends["remote"]:
+        hosts[role].step = steps.SERVER
+        at = steps.address(specification, role)
+        listening[role] = servers.serve(
+            tool(specification.tool), specification.options, hosts[role], at, stop.check
+        )
+        if other := specification.other_server:
+            servers.serve(
+                tool(other),
+                {},
+                hosts[role],
+                steps.bulk_server(specification, at),
+                stop.check,
             )
-            if other := specification.other_server:
-                self.servers.serve(
-                    tool(other),
-                    {},
-                    hosts[role],
-                    steps.bulk_server(specification, at),
-                    self.stop.check,
+    planned = steps.measurement(specification, features, listening)
+    try:
+        with ExitStack() as background:
+            for step in planned.samplers:
+                background.enter_context(_sampled(step, hosts[step.role]))
+            counting = [
+                background.enter_context(_sampled(step, hosts[step.role])) for step in planned.drops
+            ]
+            for step in planned.traces:
+                background.enter_context(
+                    _begun(step, hosts, trace.listens, "tcpdump does not listen")
                 )
-        planned = steps.measurement(specification, features, self.machines, listening)
-        try:
-            with ExitStack() as background:
-                for step in planned.samplers:
-                    background.enter_context(_sampled(step, hosts[step.role]))
-                counting = [
-                    background.enter_context(_sampled(step, hosts[step.role]))
-                    for step in planned.drops
-                ]
-                for step in planned.traces:
-                    background.enter_context(_traced(step, hosts[step.role]))
-                _take(planned.before, hosts)
-                _wait_until_counted(counting)
-                for step in planned.profiles:
-                    background.enter_context(_profiled(step, hosts[step.role]))
-                client = hosts[planned.client.role]
-                client.step = planned.client.name
-                with self.stop.interruptible():
-                    client.run(planned.client.command)
-                questions = (Step(role, raw.GUARD, command) for role, command in last.items())
-                after = [step for step in planned.after if step.role in hosts]
-                answers = _take((*after, *questions), hosts)
-                with self.stop.interruptible():
-                    at_once(lambda step: _folded(step, hosts[step.role]), planned.folds)
-        finally:
-            for role in listening:
-                if completed := self.servers.run_is_over(tool(specification.tool), hosts[role]):
-                    hosts[role].keep(completed, steps.SERVER)
-        return {role: answers[role][-1] for role in last}
+            _take(planned.before, hosts)
+            _wait_until_counted(counting)
+            for step in planned.profiles:
+                background.enter_context(
+                    _begun(step, hosts, profile.records, "perf does not record")
+                )
+            client = hosts[planned.client.role]
+            client.step = planned.client.name
+            with stop.interruptible():
+                client.run(planned.client.command)
+            questions = (Step(role, raw.GUARD, command) for role, command in last.items())
+            after = [step for step in planned.after if step.role in hosts]
+            answers = _take((*after, *questions), hosts)
+            with stop.interruptible():
+                at_once(lambda step: _folded(step, hosts[step.role]), planned.folds)
+    finally:
+        for role in listening:
+            if completed := servers.run_is_over(tool(specification.tool), hosts[role]):
+                hosts[role].keep(completed, steps.SERVER)
+    return {role: answers[role][-1] for role in last}
 
 
 def _take(planned: Sequence[Step], hosts: Mapping[str, Recorder]) -> dict[str, list[Completed]]:
-    """Execute steps: a host's in order, several hosts at the same time.
-
-    Returns their results by role.
-    """
+    """Execute steps: a host's in order, several hosts at the same time."""
     by_role: dict[str, list[Step]] = {}
     for step in planned:
         by_role.setdefault(step.role, []).append(step)
@@ -121,7 +107,6 @@ def _take(planned: Sequence[Step], hosts: Mapping[str, Recorder]) -> dict[str, l
 
 @contextmanager
 def _sampled(step: Step, host: Recorder) -> Iterator[Server]:
-    """Sample the sockets and processes of a host during the run, or count its drops."""
     look = host.background(step.command)
     try:
         yield look
@@ -137,15 +122,7 @@ def _wait_until_counted(counting: Sequence[Server]) -> None:
             time.sleep(0.01)
 
 
-@contextmanager
-def _profiled(step: Step, host: Recorder) -> Iterator[None]:
-    """Yield a CPU profile of a host, from before the client starts."""
-    with _begun(step, host, profile.records, "perf does not record"):
-        yield
-
-
 def _folded(step: Step, host: Recorder) -> None:
-    """Fold a profile on its host. Raises HostError if there is none."""
     host.step = step.name
     completed = host.run(step.command)
     if completed.status != 0 or completed.timed_out:
@@ -156,17 +133,11 @@ def _folded(step: Step, host: Recorder) -> None:
 
 
 @contextmanager
-def _traced(step: Step, host: Recorder) -> Iterator[None]:
-    """Yield a packet trace of a host's data link, from before the client starts."""
-    with _begun(step, host, trace.listens, "tcpdump does not listen"):
-        yield
-
-
-@contextmanager
 def _begun(
-    step: Step, host: Recorder, begun: Callable[[str], bool], problem: str
+    step: Step, hosts: Mapping[str, Recorder], begun: Callable[[str], bool], problem: str
 ) -> Iterator[None]:
     """Yield a program once its output satisfies `begun`. Raises HostError if it never does."""
+    host = hosts[step.role]
     server = host.serve(step.command)
     deadline = time.monotonic() + host.patience.seconds
     while not begun(server.stderr):

@@ -1,18 +1,12 @@
 """Parallel streams: several clients started at the same moment on one host, read as one.
 
-The clients run under one shell script, so that they start within milliseconds of each other and
-nothing of ours runs beside them but that waiting shell. Each prints into a file of its own; when
-all have ended the script prints them one after the other between markers, so that the output of
-every stream is kept, that of a failed one too. At the deadline `timeout` ends every client in its
-group; the script only stops waiting, and still prints.
+One shell script starts the clients within milliseconds and prints what they printed between markers
+when all have ended, so that the output of a failed stream is kept, too.
 
 Adding up final throughputs overstates: streams that are alone at the ends had the link to
 themselves. So the rate of the sum is taken over the window that all streams share, from the
-receivers' interim results (netlimits.analysis.aggregate has the whole curve; the rule is the
-same). Interim results of senders are of no use for it: what waits in a socket's buffer or is lost
-on the way counts there (20 Mbit/s of path gave 25). Where a tool has no others, the rate is of
-what arrived from the first start to the last end, unless the receiving hosts were looked at
-meanwhile (netlimits.evidence.sample.arrivals).
+receivers' interim results. Those of senders are of no use for it: what waits in a socket's buffer
+or is lost on the way counts there (20 Mbit/s of path gave 25).
 """
 
 from __future__ import annotations
@@ -55,10 +49,7 @@ SETUP = (
 
 
 def together(commands: Sequence[Command]) -> Command:
-    """Return a command that runs all of these at the same time; a single one is returned as it is.
-
-    Raises InputError when there are too many for one script.
-    """
+    """Return a command that runs all of these at once. Raises InputError if there are too many."""
     if len(commands) == 1:
         return commands[0]
     start = [
@@ -87,10 +78,7 @@ def showing(numbers: Iterable[int]) -> str:
 
 
 def split(completed: Completed, count: int) -> tuple[Completed, ...]:
-    """Return the output and exit status of each stream of `together`.
-
-    Raises ToolFailure when not all are there: the script itself was ended.
-    """
+    """Return the output and exit status of each stream of `together`."""
     if count == 1:
         return (completed,)
     pieces = _HEAD.split(completed.stdout)[1:]
@@ -212,11 +200,7 @@ def together_done(works: Sequence[Work | None]) -> Work | None:
 def arrived(
     streams: Sequence[Measurement], figures: Mapping[str, Scalar], seconds: float
 ) -> Iterator[tuple[str, float]]:
-    """Yield each sending end, and the rate at which its data arrived, in Mbit/s.
-
-    Several receiving clients report no common figure. Then the rate is everything that arrived over
-    the `seconds` that they took, which is a lower bound.
-    """
+    """Yield each sending end, and the rate at which its data arrived, in Mbit/s."""
     work = together_done([stream.work for stream in streams])
     if work is None or work.transactions:
         return
@@ -231,7 +215,6 @@ def arrived(
 
 
 def _curve(measured: Measurement, rate: str, stream: int) -> _Curve:
-    """Return a stream's data over time from its interim results, as arrived or as sent."""
     rows = sorted(measured.interim, key=lambda row: row["ending_s"])
     if not rows:
         raise ToolFailure(

@@ -1,9 +1,4 @@
-"""The steps that bring a run's hosts to its settings, as data for the runner and the dry run.
-
-First the settings that earlier runs made and this one leaves out are restored; then what `channels`
-will change along with the queues is read; then the settings follow in the file's order; the pace is
-last.
-"""
+"""The steps that bring a run's hosts to its settings, as data for the runner and the dry run."""
 
 from __future__ import annotations
 
@@ -46,12 +41,7 @@ class _Set:
 
 
 class Preparation:
-    """The settings that runs have made so far, from which the next run's steps follow.
-
-    A step that fails counts as not done, and is due again the next time. The state is kept by host,
-    and a host is in one run at a time, so threads of several runs share only the mapping of hosts,
-    which never changes.
-    """
+    """The settings that runs have made so far, from which the next run's steps follow."""
 
     def __init__(self, machines: Mapping[str, Machine]) -> None:
         self._machines = machines
@@ -65,11 +55,7 @@ class Preparation:
         pace: SettingUse | None = None,
         roles: Collection[str] | None = None,
     ) -> tuple[Turn, ...]:
-        """Return the turns to a configuration, one setting after the other.
-
-        The pace is only read here; `paced` sets it. Settings of earlier runs are restored on hosts
-        of `roles`, or on all hosts without `roles`, since others may be measuring.
-        """
+        """Return the turns to a configuration, one setting after the other."""
         given = options_set(setup.settings, self._machines)
         paced = ends["local"] if setup.around.pace else ()
         here = self._set if roles is None else roles
@@ -92,7 +78,6 @@ class Preparation:
         return (*turns, *((look,) for look in looks), *map(self._reaches, setup.settings))
 
     def paced(self, pace: SettingUse) -> Turn:
-        """Return the turn to a pace."""
         return self._reaches(pace)
 
     def begins(self, turn: Turn) -> None:
@@ -108,7 +93,6 @@ class Preparation:
                 here[step.name] = _Set(next(self._order), names, step.options)
 
     def ended(self, turn: Turn) -> None:
-        """Note that a turn was taken on all of its hosts."""
         for step in turn:
             if step.act == "leave":
                 del self._set[step.role][step.name]

@@ -11,10 +11,7 @@ from netlimits.model import Record
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """State of a campaign at work: finished runs (failed ones included), planned runs, time left.
-
-    `outcomes` counts the finished runs by status; `last` is the attempt that ended last.
-    """
+    """Progress of a campaign; `outcomes` counts the finished runs by status."""
 
     done: int
     failed: int
@@ -25,18 +22,10 @@ class Progress:
 
 
 class Tally:
-    """Count the runs of a campaign as they end, and estimate the time left.
-
-    The estimate is the planned time of the runs left, times the overhead of the runs so far.
-    """
-
     def __init__(
         self, outcomes: Counter[str], pending: int, seconds: float, together: float = 1.0
     ) -> None:
-        """Begin with the `outcomes` so far and `pending` runs, planned to take `seconds`.
-
-        `together` is the share of that time that they take when several run at once.
-        """
+        """Begin with the `outcomes` so far and `pending` runs, planned to take `seconds`."""
         self._outcomes = outcomes
         self._total = outcomes.total() + pending
         self._planned, self._together = seconds, together
@@ -44,18 +33,15 @@ class Tally:
 
     @property
     def left(self) -> int:
-        """The number of runs that have no outcome yet."""
         return self._total - self._outcomes.total()
 
     def add(self, record: Record, meant: float, took: float) -> None:
-        """Count a run that has an outcome; it was planned to take `meant` seconds."""
         self._outcomes[record.status] += 1
         self._planned -= meant
         self._meant += meant
         self._took += took
 
     def progress(self, last: Record | None = None) -> Progress:
-        """Return how far the campaign is, after the attempt `last`."""
         done = self._outcomes.total()
         overhead = self._took / self._meant if self._meant else 1.0
         left = self._planned * overhead * self._together

@@ -13,11 +13,7 @@ from netlimits.model import Command, Completed
 
 
 class Recorder:
-    """A host that records everything that an attempt did on it, and a lost connection.
-
-    `lost` says how the connection was lost, and is empty before. From then on every command raises
-    ConnectionLost, until `replace`. `step` is the name of the next step in the raw output.
-    """
+    """A host that records everything that an attempt did on it, and a lost connection."""
 
     def __init__(self, host: Host) -> None:
         self.name = host.name
@@ -28,12 +24,10 @@ class Recorder:
 
     @property
     def patience(self) -> Patience:
-        """Forward to the host."""
         return self._host.patience
 
     @property
     def records(self) -> bool:
-        """Return True within an attempt."""
         return self._entries is not None
 
     def replace(self, host: Host) -> Sequence[int]:
@@ -44,7 +38,6 @@ class Recorder:
         return shells
 
     def shells(self) -> Sequence[int]:
-        """Forward to the host."""
         return self._host.shells()
 
     def is_lost(self) -> bool:
@@ -57,7 +50,6 @@ class Recorder:
         return bool(self.lost)
 
     def run(self, command: Command) -> Completed:
-        """Run it on the host, and record it."""
         self._refuse_lost()
         with self._noticing():
             completed = self._host.run(command)
@@ -65,7 +57,6 @@ class Recorder:
         return completed
 
     def run_in_turn(self, commands: Sequence[Command]) -> list[Completed]:
-        """Run it on the host, and record it."""
         return self.begin_in_turn(commands)()
 
     def begin_in_turn(
@@ -86,7 +77,6 @@ class Recorder:
         return kept
 
     def begins(self, commands: Sequence[Command]) -> bool:
-        """Forward to the host."""
         return self._host.begins(commands)
 
     def keep(self, completed: Completed, step: str) -> None:
@@ -95,7 +85,6 @@ class Recorder:
             self._entries.append(RawEntry(step, completed))
 
     def serve(self, command: Command) -> Server:
-        """Forward to the host."""
         self._refuse_lost()
         with self._noticing():
             return self._host.serve(command)
@@ -113,15 +102,12 @@ class Recorder:
         self.keep(completed, step)
 
     def cut_short(self) -> None:
-        """Forward to the host."""
         self._host.cut_short()
 
     def abandon(self) -> None:
-        """Forward to the host."""
         self._host.abandon()
 
     def close(self) -> None:
-        """Forward to the host."""
         self._host.close()
 
     def _refuse_lost(self) -> None:

@@ -1,9 +1,6 @@
 """A rehearsal of the settings before the first run: write each, read it back.
 
-A driver may take a value and ignore it, and a kernel may refuse one only when it is written. So the
-hosts go through the plan's configurations as the runs will, without measuring, until every setting
-of `TRIED` was set once with all of its values, and are restored. Settings that take long (`load`)
-or run commands of the experiment (`switch`) are not set for that.
+A driver may take a value and ignore it, and a kernel may refuse one only when it is written.
 """
 
 from __future__ import annotations
@@ -11,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from netlimits.archive import standing
+from netlimits.archive import records
 from netlimits.campaign import attempt
 from netlimits.campaign.interrupt import Stopping
 from netlimits.campaign.session import Session
@@ -26,21 +23,13 @@ MOST = 200
 
 
 def before_first_run(session: Session, stop: Stopping) -> None:
-    """Try the settings of a campaign that has no outcome yet.
-
-    Raises CheckError with those that do not take; no run was begun then.
-    """
-    if not standing.outcomes(session.archive).counts:
+    """Try the settings of a campaign that has no outcome yet."""
+    if not records.outcomes(session.archive).counts:
         refuse(tried(session, stop))
 
 
 def tried(session: Session, stop: Stopping) -> tuple[Finding, ...]:
-    """Set every setting of `TRIED` once on the hosts of an open session, and read it back.
-
-    Returns an error for each that does not take effect. Afterwards the hosts are as they were
-    found, so that the first run's record shows its own settings. Meshes are not rehearsed: they
-    have many pairs.
-    """
+    """Set every setting of `TRIED` once on the hosts of an open session, and read it back."""
     experiment = session.plan.experiment
     seen: set[tuple[str, str, str]] = set()
     if experiment.mesh:
@@ -65,13 +54,11 @@ def tried(session: Session, stop: Stopping) -> tuple[Finding, ...]:
 
 
 def _only(setup: Setup, names: Collection[str]) -> Setup:
-    """Return a setup with the settings of these names, and without a pace."""
     settings = tuple(use for use in setup.settings if use.name in names)
     return replace(setup, settings=settings, around=replace(setup.around, pace=None))
 
 
 def _uses(setup: Setup) -> Iterator[tuple[str, str, str]]:
-    """Yield (role, setting, options) of the settings to try."""
     for use in setup.settings:
         if use.name in TRIED:
             yield from ((role, use.name, repr(use.options)) for role in use.roles)

@@ -1,42 +1,35 @@
-"""The schedule of one pair: the plan's runs in their order, one after the other.
-
-`session` has the hosts and `attempt` is one run; a mesh has a schedule of its own (`mesh`).
-"""
+"""The schedules of one pair: the plan's runs, or the trials of searches, one after the other."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 
-from netlimits.archive import standing
-from netlimits.archive.standing import Outcomes
+from netlimits.archive import records
+from netlimits.archive.logbook import SearchTrials, searches
+from netlimits.archive.records import Outcomes
 from netlimits.campaign import attempt
 from netlimits.campaign.attempt import ATTEMPTS
 from netlimits.campaign.interrupt import Stop
 from netlimits.campaign.progress import Progress, Tally
 from netlimits.campaign.session import Session
-from netlimits.experiment.plan import Plan
+from netlimits.errors import InputError
+from netlimits.experiment import search
+from netlimits.experiment.plan import TRIALS, Plan
 from netlimits.model import Record, Run
-
-KEPT = 1000
-"""Pending runs that are kept rather than drawn again: memory does not grow with their number."""
+from netlimits.model.searches import Bounds
 
 
 def in_order(session: Session, stop: Stop, on_progress: Callable[[Progress], None]) -> Progress:
-    """Carry out every run of the plan that has no outcome yet, on the hosts of an open session.
-
-    Returns how far the campaign is at the end. Raises Interrupted after Ctrl-C, and HostError when
-    a host is gone.
-    """
-    before = standing.outcomes(session.archive)
-    runs, draw_again = cached(lambda: pending(session.plan, before))
+    """Carry out every run of the plan that has no outcome yet, on the hosts of an open session."""
+    before = records.outcomes(session.archive)
     count, seconds = 0, 0.0
-    for run in runs:  # a stream: a plan may have a million
+    for run in pending(session.plan, before):  # a stream: a plan may have a million
         count += 1
         seconds += session.specification(run).seconds
     tally = Tally(before.counts, count, seconds)
     on_progress(progress := tally.progress())
-    for run in draw_again():
+    for run in pending(session.plan, before):
         record = carry_out(
             session, stop, run, before.attempts.get(run.number, 0), tally, on_progress
         )
@@ -47,28 +40,11 @@ def in_order(session: Session, stop: Stop, on_progress: Callable[[Progress], Non
 
 
 def pending(plan: Plan, before: Outcomes) -> Iterator[Run]:
-    """Yield the planned runs that have no outcome yet, in their order.
-
-    Raises ArchiveError if the plan has another configuration of a run than the journal.
-    """
     for run in plan.runs(min([before.first_left, *before.configurations])):
         if run.number in before.configurations:
             before.check(run)
         if run.number not in before and not plan.skip(run.values):
             yield run
-
-
-def cached(draw: Callable[[], Iterator[Run]]) -> tuple[Iterator[Run], Callable[[], Iterable[Run]]]:
-    """Return the runs that `draw` yields, and a factory that iterates over them again.
-
-    Up to KEPT runs are cached; more are drawn again. Go through the first to its end before.
-    """
-    runs = draw()
-    known = [*itertools.islice(runs, KEPT)]
-    more = [*itertools.islice(runs, 1)]
-    if more:
-        return itertools.chain(known, more, runs), draw
-    return iter(known), lambda: known
 
 
 def carry_out(
@@ -92,3 +68,49 @@ def carry_out(
             break
         on_progress(tally.progress(record))
     return record
+
+
+def every_search(session: Session, stop: Stop, on_progress: Callable[[Progress], None]) -> Progress:
+    """Carry out every search of the plan that is not over, on the hosts of an open session."""
+    known = records.records(session.archive)
+    every = searches(session.plan, known)
+    number = max((record.run.number for record in known), default=0)
+    tally = _tally(session, every)
+    on_progress(progress := tally.progress())
+    for each in every:
+        while not isinstance(load := each.advance(), Bounds):
+            pending = each.interrupted(load)
+            if pending is None:
+                number += 1
+            run = pending.run if pending else session.plan.trial(each.of, load, number)
+            before = pending.attempt if pending else 0
+            record = carry_out(session, stop, run, before, tally, on_progress)
+            session.archive.roll()
+            each.records[run.number] = record
+            tally = _tally(session, every)
+            on_progress(progress := tally.progress(record))
+            _refuse_unmeasured(session, record)
+    return progress
+
+
+def _tally(session: Session, every: list[SearchTrials]) -> Tally:
+    outcomes: Counter[str] = Counter()
+    pending = 0
+    for each in every:
+        statuses = [r.status for r in each.records.values() if r.status != "interrupted"]
+        outcomes.update(statuses)
+        if not isinstance(each.advance(), Bounds):
+            pending += max(1, TRIALS - len(statuses))
+    seconds = session.specification(every[0].of).seconds if every else 0.0
+    return Tally(outcomes, pending, pending * seconds)
+
+
+def _refuse_unmeasured(session: Session, record: Record) -> None:
+    around = session.specification(record.run).around
+    if record.status != "ok" or around.search is None:
+        return
+    if names := search.lacking(around.search, record.figures):
+        raise InputError(
+            f"search.{names[0]}: the runs measure no {names[0]}; leave it out, or take a tool that "
+            "does"
+        )

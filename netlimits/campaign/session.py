@@ -1,9 +1,4 @@
-"""The session of a campaign: its hosts, connected and claimed, and restored at the end.
-
-The schedule says which run is next, an attempt is one run; both find the hosts here. Whatever
-happens, hosts are restored at the end: after an error, after Ctrl-C, and by `netlimits restore`
-when this process was killed.
-"""
+"""The session of a campaign: its hosts, connected and claimed, and restored at the end."""
 
 from __future__ import annotations
 
@@ -51,13 +46,6 @@ class Session:
         connect: Callable[[Machine], Host],
         guard: float | None = PATIENCE,
     ) -> None:
-        """Hold the connected hosts of a campaign whose journal is locked.
-
-        `connect` makes a lost connection again, as long as the host's patience lasts. `guard` is
-        how long the hosts' guards wait for a sign of this process, in seconds; None for no guards.
-
-        `ways` has the way to pace that the senders' kernels took, by the senders' roles.
-        """
         self.archive = archive
         self.plan = plan.leaving_out(survey.skipped)
         self.survey = survey
@@ -77,12 +65,7 @@ class Session:
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Claim the hosts; at the end stop servers, restore settings and close connections.
-
-        The hosts' whole network state is read before, and compared after that.
-
-        Raises RestoreError when a host could not be restored.
-        """
+        """Claim the hosts; at the end stop servers, restore settings and close connections."""
         with ExitStack() as last:  # in reverse, whatever fails
             for host in self.hosts.values():
                 last.callback(host.close)
@@ -99,7 +82,6 @@ class Session:
         return self.states.result.others
 
     def specification(self, run: Run) -> Specification:
-        """Return what a run is to measure."""
         return self._specifications.of(run)
 
     def _synced(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -117,25 +99,18 @@ class Session:
         return self.hosts[role]
 
     def lost(self, roles: Iterable[str]) -> list[str]:
-        """Return the hosts among these whose connection is gone."""
         return [role for role in roles if self.hosts[role].lost]
 
     def renew(self, roles: Collection[str]) -> None:
-        """Renew the claims of hosts that wait."""
         self.guards.for_roles(roles).renew(0.0)
 
     def cut_short(self, roles: Iterable[str]) -> None:
-        """End what runs on these hosts."""
         at_once(lambda role: self.hosts[role].cut_short(), roles)
 
     def connect_again(
         self, role: str, waiting: Callable[[], AbstractContextManager[None]] = nullcontext
     ) -> None:
-        """Reconnect to a host, and end what the lost connection left running.
-
-        Within `waiting()` it waits. Raises ConnectionLost if the host does not come back, and
-        HostError if it was rebooted, which undid its settings.
-        """
+        """Reconnect to a host, and end what the lost connection left running."""
         for last in (False, True):  # the new one may be lost at once
             shells = self._logged_in(role, waiting)
             try:

@@ -54,32 +54,26 @@ class Specification:
 
     @property
     def tool(self) -> str:
-        """The tool that measures."""
         return self.setup.tool
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """Options of the tool."""
         return self.setup.options
 
     @property
     def around(self) -> Around:
-        """Options of what goes on around the tool."""
         return self.setup.around
 
     @property
     def connections(self) -> int:
-        """How many clients run at the same time."""
         return self.around.streams * len(self.ends["remote"])
 
     @property
     def seconds(self) -> float:
-        """Planned duration of a run, in seconds."""
         return tool(self.tool).seconds(self.options) + self.around.beyond
 
     @property
     def asked_mbps(self) -> float | None:
-        """Rate of user data that all clients are asked to send, or None."""
         if pace := self.around.pace:
             return pace.rate / 1e6
         limit = tool(self.tool).limit(self.options)
@@ -87,7 +81,6 @@ class Specification:
 
     @property
     def ipv6(self) -> bool:
-        """True if the data goes over IPv6."""
         return ":" in (self.address(self.ends["remote"][0]) or "")
 
     def address(self, role: str) -> str | None:
@@ -114,16 +107,12 @@ class Specification:
 
     @property
     def counting(self) -> tuple[str, ...]:
-        """The ends that are sampled all through the run.
-
-        What arrives there counts; and of bulk streams, when the client's host saw them begin.
-        """
+        """The ends that are sampled all through the run."""
         own = (self.receiver,) if self.receiver else ()
         return (*own, *(("local", "remote") if self.around.bulk else ()))
 
     @property
     def transfer(self) -> Transfer:
-        """Kind of traffic that the tool sends."""
         return tool(self.tool).transfer(self.options)
 
     def streams_beside(self) -> list[Mapping[str, Any]]:
@@ -143,7 +132,6 @@ class Specification:
 
     @property
     def stream_tool(self) -> str:
-        """The tool of the bulk streams."""
         return str(tool(self.tool).streams_of or self.tool)
 
     @property
@@ -152,7 +140,6 @@ class Specification:
         return self.stream_tool if self.around.bulk and self.stream_tool != self.tool else ""
 
     def roles(self) -> Iterator[tuple[str, str]]:
-        """Each end with each of its roles."""
         for end, roles in self.ends.items():
             yield from ((end, role) for role in roles)
 
@@ -196,10 +183,7 @@ def specified(
 
 
 class Specifications:
-    """The specifications of a plan's runs, computed once for each configuration.
-
-    A lock guards the cache, and the plan while it resolves a setup.
-    """
+    """The specifications of a plan's runs, computed once for each configuration."""
 
     def __init__(
         self,
@@ -212,7 +196,6 @@ class Specifications:
         self._kept: dict[tuple[str, bool], Specification] = {}
 
     def of(self, run: Run) -> Specification:
-        """Return the specification of a run."""
         key = run.config, bool(run.profiled)
         with self._lock:
             if key not in self._kept:

@@ -17,7 +17,7 @@ from netlimits.campaign import parallel, under_load
 from netlimits.campaign.specifications import Specification
 from netlimits.evidence import cpu, drops, profile, sample, trace, watch
 from netlimits.evidence.counted import EVIDENCE
-from netlimits.model import Command, Machine, ServerAddress
+from netlimits.model import Command, ServerAddress
 from netlimits.settings import setting
 from netlimits.tools import Features, tool
 
@@ -52,10 +52,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps of one measurement, in order; steps of one kind run on all hosts at once.
-
-    `samplers`, `drops`, `traces` and `profiles` begin before the client and run beside it.
-    """
+    """The steps of one measurement, in order; steps of one kind run on all hosts at once."""
 
     servers: tuple[Step, ...]
     samplers: tuple[Step, ...]
@@ -76,13 +73,13 @@ class Steps:
 def measurement(
     specification: Specification,
     features: Features,
-    machines: Mapping[str, Machine],
     servers: Mapping[str, ServerAddress] | None = None,
 ) -> Steps:
     """Return the steps of a specification; `servers` has addresses that are known already."""
     (client, *_), remote = specification.ends["local"], specification.ends["remote"]
     roles = (client, *remote)
-    addresses = {role: address(machines, specification, role) for role in remote}
+    machines = specification.machines
+    addresses = {role: address(specification, role) for role in remote}
     addresses |= servers or {}
     server = tool(specification.tool).server
 
@@ -99,6 +96,9 @@ def measurement(
     def cpus(step: str) -> tuple[Step, ...]:
         return tuple(Step(role, step, cpu.READ) for role in roles)
 
+    seconds = specification.seconds + LOOKS_MARGIN
+    counting = drops.command(seconds, separate=specification.one_kernel)
+    begun, ended, folded = _profiles(specification)
     servers_beside = tuple(
         Step(role, SERVER, tool(of).server({}, bulk_server(specification, addresses[role])))
         for of in filter(None, (specification.other_server,))
@@ -108,52 +108,42 @@ def measurement(
         tuple(Step(role, SERVER, server(specification.options, addresses[role])) for role in remote)
         + servers_beside,
         tuple(
-            Step(role, raw.SAMPLE, _look(specification, machines, role, addresses[remote[0]].port))
+            Step(role, raw.SAMPLE, _look(specification, role, addresses[remote[0]].port))
             for role in roles
         ),
         tuple(
-            Step(role, raw.DROPS, _drops(specification))
+            Step(role, raw.DROPS, counting)
             for role in roles
             if role in specification.drops and specification.seconds >= COUNTED_FROM
         ),
-        tuple(_traces(specification, machines)),
+        tuple(_traces(specification)),
         watched(raw.WATCH_BEFORE, watch.BEGIN) + evidence(raw.BEFORE) + cpus(raw.BEFORE),
-        tuple(_profiles(specification)),
+        begun,
         Step(client, raw.CLIENT, _client(specification, features, addresses)),
-        tuple(Step(role, PROFILE_END, profile.end(role)) for role in profiled(specification))
+        ended
         + cpus(raw.AFTER)
         + evidence(raw.AFTER)
         + tuple(Step(role, raw.SETTING_AFTER, read) for role, read in settings(specification))
         + watched(raw.WATCH_AFTER, watch.END),
-        tuple(_folds(specification)),
+        folded,
     )
 
 
-def profiled(specification: Specification) -> tuple[str, ...]:
-    """Return the roles that record a profile in this run."""
-    return specification.profiling.roles if specification.profiling else ()
-
-
-def _profiles(specification: Specification) -> Iterator[Step]:
-    """Yield a command for each role that records a profile and ends by itself if not stopped."""
+def _profiles(specification: Specification) -> tuple[tuple[Step, ...], ...]:
+    """Return the steps that begin, end and fold profiles."""
+    of = specification.profiling
+    if of is None:
+        return (), (), ()
     seconds = specification.seconds + PROFILE_MARGIN
-    if profiling := specification.profiling:
-        for role in profiling.roles:
-            command = profile.record(role, profiling.frequency, seconds)
-            yield Step(role, PROFILE_BEGIN, command)
-
-
-def _folds(specification: Specification) -> Iterator[Step]:
-    if profiling := specification.profiling:
-        for role in profiling.roles:
-            yield Step(role, raw.PROFILE, profile.fold(role, profiling.frequency))
+    return (
+        tuple(Step(r, PROFILE_BEGIN, profile.record(r, of.frequency, seconds)) for r in of.roles),
+        tuple(Step(r, PROFILE_END, profile.end(r)) for r in of.roles),
+        tuple(Step(r, raw.PROFILE, profile.fold(r, of.frequency)) for r in of.roles),
+    )
 
 
 def settings(specification: Specification) -> Iterator[tuple[str, Command]]:
-    """Yield the reading of each setting of a run, by role, in the order of the experiment.
-
-    What `evidence.watch` reads before and after a run is not read twice.
-    """
+    """Yield the reading of each setting of a run, by role, in the order of the experiment."""
     watched = {role for _, role in specification.roles()}
     for use in specification.setup.settings:
         for role in use.roles:
@@ -164,7 +154,6 @@ def settings(specification: Specification) -> Iterator[tuple[str, Command]]:
 
 
 def _watch(specification: Specification, act: str, role: str) -> Command:
-    """Return the reading of what others change on a host."""
     ends = specification.ends
     others = ends["remote"] if role in ends["local"] else ends["local"]
     family, machines = specification.around.family, specification.machines
@@ -172,17 +161,10 @@ def _watch(specification: Specification, act: str, role: str) -> Command:
     return watch.command(act, machines[role].interface or "", filter(None, peers))
 
 
-def address(
-    machines: Mapping[str, Machine], specification: Specification, role: str
-) -> ServerAddress:
+def address(specification: Specification, role: str) -> ServerAddress:
     """Where the tool's server of a role listens; ADDRESS where that is not known yet."""
     unknown = "::ADDRESS" if specification.around.family == "ipv6" else "ADDRESS"
-    return ServerAddress(
-        specification.inner.get(role)
-        or machines[role].over(specification.around.family).address
-        or unknown,
-        _port(specification),
-    )
+    return ServerAddress(specification.address(role) or unknown, _port(specification))
 
 
 def bulk_server(specification: Specification, server: ServerAddress) -> ServerAddress:
@@ -196,35 +178,25 @@ def _port(specification: Specification) -> int:
     return int(specification.options.get("port", tool(specification.tool).port))
 
 
-def _traces(specification: Specification, machines: Mapping[str, Machine]) -> Iterator[Step]:
+def _traces(specification: Specification) -> Iterator[Step]:
     """Yield a packet trace of the data for each data link that the experiment names."""
     if not specification.around.trace:
         return
     seconds = specification.seconds + TRACE_MARGIN
     control = _port(specification) if tool(specification.tool).separate_control else None
     for role in specification.around.trace.roles:
-        interface = machines[role].interface or ""
+        interface = specification.machines[role].interface or ""
         command = trace.command(interface, specification.around.trace, seconds, control)
         yield Step(role, raw.TRACE, command)
 
 
-def _look(
-    specification: Specification, machines: Mapping[str, Machine], role: str, port: int
-) -> Command:
-    """Return the command that samples a host during a run.
-
-    At a receiver whose samples show what arrives, it samples at least once for each interim result.
-    """
+def _look(specification: Specification, role: str, port: int) -> Command:
     here = "local" if role in specification.ends["local"] else "remote"
     of = tool(specification.tool)
     client, server = of.processes(specification.options)
     program = client if here == "local" else server
     others = specification.ends["remote" if here == "local" else "local"]
-    family = specification.around.family
-    peers = tuple(
-        specification.inner.get(other) or machines[other].over(family).address or ""
-        for other in others
-    )
+    peers = tuple(specification.address(other) or "" for other in others)
     length, counting = specification.seconds, 0.0
     udp = specification.transfer.transport == "udp"
     carrying = len(specification.streams_beside())
@@ -242,35 +214,21 @@ def _look(
         counting = min(interval, often)
     # of repetitions the first: a connection has no past in the next one
     once = float(specification.options.get("omit", 0)) + measured
+    other = specification.other_server
+    beside = tool(other).processes({}) if other else ()
+    uses = specification.setup.settings
+    if any(use.name == "load" and role in use.roles for use in uses):
+        beside = (*beside, "stress-ng")
     return sample.command(
         *(program, peers, port),
         seconds=once,
         counting=counting,
         connections=specification.connections,
         carrying=carrying,
-        interface=machines[role].interface or "",
-        tools=(client, server, *_bulk_programs(specification), *_loads(specification, role)),
+        interface=specification.machines[role].interface or "",
+        tools=(client, server, *beside),
         deadline=length + LOOKS_MARGIN,
     )
-
-
-def _drops(specification: Specification) -> Command:
-    """Return the command that counts what a host's kernel drops."""
-    seconds = specification.seconds + LOOKS_MARGIN
-    return drops.command(seconds, separate=specification.one_kernel)
-
-
-def _bulk_programs(specification: Specification) -> tuple[str, ...]:
-    """Return the programs of the bulk streams, where they are another tool's."""
-    other = specification.other_server
-    return tool(other).processes({}) if other else ()
-
-
-def _loads(specification: Specification, role: str) -> tuple[str, ...]:
-    """Return the programs that load a host's CPUs because the experiment asks for it."""
-    uses = specification.setup.settings
-    loaded = any(use.name == "load" and role in use.roles for use in uses)
-    return ("stress-ng",) if loaded else ()
 
 
 def _client(

@@ -1,16 +1,12 @@
 """Bulk streams beside transactions: latency under load, as one measurement.
 
 One shell script on the client's host starts the streams, waits `lead` seconds for the queues to
-fill, runs the transactions, and lets the streams run on (`tail`). Full queues delay a start: so the
-script prints when the streams began, when the transactions ended, and how many streams were still
-at work then. Every stream has to outlive the transactions, else the run is invalid.
+fill, runs the transactions, and lets the streams run on (`tail`). Full queues delay a start: every
+stream has to outlive the transactions, else the run is invalid.
 
-Both figures are of the same seconds. What the streams carried is what arrived while the
-transactions ran, as the kernel of each receiving end counts it (`evidence.sample.arrivals`). The
-streams are the busiest connections of the snapshots: the connection of the transactions carries
-next to nothing. Both ends see the streams' first data, which gives the offset of the hosts' clocks.
-On a busy host the streams themselves begin late: transactions that had the path to themselves at
-first are invalid, too.
+What the streams carried is what arrived while the transactions ran, as the kernel of each receiving
+end counts it (`evidence.sample.arrivals`). The streams are the busiest connections of the
+snapshots. Both ends see their first data, which gives the offset of the hosts' clocks.
 """
 
 from __future__ import annotations
@@ -37,10 +33,7 @@ APART = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """When the streams began and the transactions ended, by the client's clock, in seconds.
-
-    `outlived` is how many streams were at work when the transactions had ended.
-    """
+    """When the streams began and the transactions ended, by the client's clock, in seconds."""
 
     began: float
     ended: float
@@ -79,17 +72,12 @@ def directions(bulk: Bulk) -> tuple[str, ...]:
 
 
 def receivers(bulk: Bulk | None) -> tuple[str, ...]:
-    """Return the ends at which the streams' data arrives."""
     ends = {"send": "remote", "recv": "local"}
     return tuple(ends[way] for way in directions(bulk)) if bulk else ()
 
 
 def with_transactions(streams: Sequence[Command], transactions: Command, bulk: Bulk) -> Command:
-    """Return a command that runs the streams and, in their midst, the transactions.
-
-    It prints what the transactions' client printed first. Raises InputError when there are too
-    many streams for one script.
-    """
+    """Return a command that runs the streams and, in their midst, the transactions."""
     numbers = range(2, len(streams) + 2)
     start = [
         f'{shlex.join(c.argv)} >"$d/{n}.out" 2>"$d/{n}.err" & p{n}=$!\n'
@@ -116,10 +104,7 @@ def with_transactions(streams: Sequence[Command], transactions: Command, bulk: B
 
 
 def times(completed: Completed, bulk: Bulk, count: int) -> Times:
-    """Return when the streams began and the transactions ended; `count` is the number of streams.
-
-    Raises ToolFailure if a stream did not outlive the transactions.
-    """
+    """Return when they ran. Raises ToolFailure if one of `count` streams did not outlive them."""
     match = _TIMES.search(completed.stdout)
     if not match:
         raise ToolFailure("the script of the bulk streams was cut short")
@@ -142,12 +127,7 @@ def figures(
     *,
     ipv6: bool,
 ) -> dict[str, Scalar]:
-    """Return each direction's rate in Mbit/s while the transactions ran, by column.
-
-    `snapshots` are those at each end. Raises ToolFailure if they do not show every stream, if the
-    transactions carry as much as a stream and cannot be distinguished, or if they began before a
-    stream's data did.
-    """
+    """Return each direction's rate in Mbit/s while the transactions ran, by column."""
     seconds = parallel.number(transactions.figures, "elapsed_s")
     flows = transactions.work.flows if transactions.work else ()
     own = {"remote" if flow.sender == "local" else "local": flow.arrived for flow in flows}
@@ -214,10 +194,7 @@ def first_data(snapshots: Sequence[Snapshot], count: int, *, sent: bool) -> Begi
 
 
 def only_streams(snapshots: Sequence[Snapshot], count: int) -> tuple[list[Snapshot], float]:
-    """Return snapshots of only the `count` connections that received most, and the least bytes.
-
-    The bytes are 0 if there is no connection.
-    """
+    """Return snapshots of only the `count` connections that received most, and the least bytes."""
     most = _most(snapshots, sent=False)
     streams = list(most)[:count]
     of_streams = [
@@ -228,7 +205,6 @@ def only_streams(snapshots: Sequence[Snapshot], count: int) -> tuple[list[Snapsh
 
 
 def _most(snapshots: Sequence[Snapshot], sent: bool) -> dict[tuple[str, str], float]:
-    """Return the bytes that each connection carried in the end, the busiest first."""
     most: dict[tuple[str, str], float] = {}
     for snapshot in snapshots:
         for each in snapshot.connections:

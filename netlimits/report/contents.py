@@ -15,7 +15,6 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from netlimits.archive import raw, records
 from netlimits.archive.reader import Campaign
 from netlimits.archive.store import AGAINST
 from netlimits.errors import NetlimitsError
@@ -157,7 +156,9 @@ def changes(campaign: Campaign) -> Iterator[Change]:
     """Yield every setting that the campaign changed, and when it was restored."""
     states: dict[tuple[str, str, str], Any] = {}
     back: dict[tuple[str, str, str], str] = {}
-    for event in campaign.archive.journal.changes():
+    for event in campaign.archive.journal.having(b'"setting"'):
+        if event["event"] not in ("found", "put_back", "forgotten"):
+            continue
         place = (event["role"], event["interface"], event["setting"])
         if event["event"] == "found":
             states[place] = {**event["state"], **states.get(place, {})}
@@ -196,9 +197,10 @@ def _options(use: SettingUse) -> str:
 
 def steps(campaign: Campaign) -> tuple[str, list[TakenStep]]:
     """Return the commands of the first ok run, or else of the first run, and which run it is."""
-    record = records.example(campaign.archive)
-    if record is None:
+    runs = campaign.ok_runs() or sorted({*campaign.frame(("status",))["run"]})
+    if not runs:
         return "", []
+    record = campaign.records_of(runs[:1])[-1]
     try:
         entries = campaign.archive.raw.read(record.run.number, record.attempt, record.raw)
     except NetlimitsError:
@@ -215,7 +217,6 @@ def steps(campaign: Campaign) -> tuple[str, list[TakenStep]]:
         )
         for entry in entries
         for done in (entry.completed,)
-        if entry.step != raw.CONTROLLER
     ]
 
 
@@ -250,7 +251,7 @@ def repeat(campaign: Campaign) -> tuple[list[str], Rows]:
         shlex.join([*words, *against]),
         *(
             f"netlimits extend RESULTS --replicates {added['replicates']} --seed {added['seed']}"
-            for added in campaign.archive.journal.extensions()
+            for added in campaign.archive.extensions()
         ),
     ]
     return lines, files

@@ -155,8 +155,8 @@ def test_the_reports_experiment_from_yaml_to_table_and_charts(on, hosts):
     for words in ("Throughput (Mbit/s", "TCP off", "8192", "improvement", "Receive service demand"):
         assert words in table
     assert "one kernel" in table
-    written = on("figures", "out", "--format", "svg", "--format", "png").stdout.split()
-    assert len(written) == 6
+    written = on("figures", "out", "--format", "svg").stdout.split()
+    assert len(written) == 3
     assert all((on.folder / path).stat().st_size > 5000 for path in written)
 
 

@@ -14,16 +14,14 @@ import pytest
 
 import netlimits
 from netlimits.archive import formats
-from netlimits.archive.raw import CONTROLLER, RawEntry
 from netlimits.archive.records import end_fields
-from netlimits.campaign.controller import Controller, controller_figures, kept_cost
+from netlimits.campaign.controller import Controller, controller_figures
 from netlimits.campaign.figures.reparse import reparse
-from netlimits.model import Command, Completed, ControllerCost, Record, Run
+from netlimits.model import ControllerCost, Record, Run
 
 TICK = 1 / os.sysconf("SC_CLK_TCK")
 COST = ControllerCost(2.0, 0.5, 3.0, 2, 64 * 2**20)
-BEFORE = Path(__file__).parents[2] / "experiments" / "gallery" / "rr-bursts"
-"""A campaign whose raw output holds the controller's cost, and whose journal does not."""
+KEPT = Path(__file__).parents[2] / "experiments" / "gallery" / "rr-bursts"
 
 
 def test_cpu_and_memory_are_those_of_this_process() -> None:
@@ -66,20 +64,8 @@ def test_the_journal_holds_it_as_what_it_is() -> None:
     assert formats.event(json.dumps(event).encode()) is None
 
 
-def of_no_host(printed: str) -> RawEntry:
-    """An entry as netlimits wrote it before the journal had the cost."""
-    return RawEntry(CONTROLLER, Completed("", Command(("netlimits",)), 0, printed, "", 2.0))
-
-
-def test_raw_output_from_before_is_still_read() -> None:
-    assert kept_cost([of_no_host(json.dumps(asdict(COST)))]) == COST
-    for printed in ("", "{}", "nonsense", '{"seconds": 0}', '["cpu_s"]'):
-        assert kept_cost([of_no_host(printed)]) is None
-    assert kept_cost([]) is None
-
-
-def test_a_campaign_from_before_keeps_its_figures_when_it_is_read_again(tmp_path: Path) -> None:
-    shutil.copytree(BEFORE, tmp_path / "kept")
+def test_its_figures_are_kept_when_a_campaign_is_parsed_again(tmp_path: Path) -> None:
+    shutil.copytree(KEPT, tmp_path / "kept")
     campaign = netlimits.open(tmp_path / "kept")
     before = campaign.frame()
     assert (before["controller_cpu_pct"] > 0).all()

@@ -27,7 +27,7 @@ settings:
     offload: {tso: off}
 measure:
   iperf3: {protocol: tcp, seconds: 1, rate: 100000, send_size: 1024}
-repeat: {replicates: 2, seed: 1}
+repeat: {replicates: 1, seed: 1}
 """
 CLIENT = "iperf3 -c"
 
@@ -84,7 +84,7 @@ def test_no_two_runs_go_through_one_group_at_once(ground):
     rack = {f"hosts-{n}": host["group"] for n, host in enumerate(every, 1)}
     mesh = ground.experiment(MESH.replace("hosts: 4, pairs: all", "hosts: 8, pairs: ring"))
     out = ground.folder / "out"
-    ground("run", mesh, "--hosts", file, "--out", out, "--set", "repeat.replicates=1")
+    ground("run", mesh, "--hosts", file, "--out", out)
     assert len(ground.ends(out)) == 8
     assert pairs_overlapped(ground, out, lambda host: rack[host]) == 2
 
@@ -108,7 +108,7 @@ def test_a_host_killed_takes_its_own_pairs_along_and_resume_does_them(ground):
     assert f"{len(missing)} left" in ground("status", out, status=None).stdout
     ground("resume", out)
     rows = ground.settled(out)
-    assert len({run for run, *_ in rows}) == 12
+    assert len({run for run, *_ in rows}) == 6
     assert {status for *_, status, _ in rows} <= {"ok", "interrupted"}
 
 
@@ -134,7 +134,7 @@ def test_a_host_that_is_still_gone_leaves_its_own_runs_to_another_resume(ground)
         assert {e["role"] for e in campaign.state()["not_put_back"]} == {"hosts-1"}
     ground("resume", out)
     rows = ground.settled(out)
-    assert len({run for run, *_ in rows}) == 12
+    assert len({run for run, *_ in rows}) == 6
 
 
 def test_ctrl_c_ends_all_pairs_puts_hosts_back_and_resume_goes_on(ground):
@@ -146,6 +146,6 @@ def test_ctrl_c_ends_all_pairs_puts_hosts_back_and_resume_goes_on(ground):
     assert "resume" in ground.ended(process, 130)
     ground.hosts_are_as_found()
     state = json.loads(ground("status", out, "--json", status=None).stdout)
-    assert 0 < state["left"] < 12
+    assert 0 < state["left"] < 6
     ground.settled(out)
     assert pairs_overlapped(ground, out) == 2

@@ -59,7 +59,7 @@ def test_words_are_quoted_and_no_temporary_file_is_left(tmp_path, monkeypatch):
 
 def test_a_deadline_ends_them_all_and_says_so(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    done = run(("sleep", "31.7"), ("sh", "-c", "echo kept"), deadline=10)
+    done = run(("sleep", "31.7"), ("sh", "-c", "echo kept"), deadline=4)
     assert "kept" in done.stdout
     with pytest.raises(ToolFailure, match="killed at their deadline") as caught:
         parallel.split(done, 2)

@@ -14,11 +14,11 @@ import pytest
 from simulated import Fails, SimulatedMachine
 from waiting import LONG
 
-from netlimits.archive import parts, reader, standing
+from netlimits.archive import parts, reader, records
 from netlimits.archive.journal import Journal
 from netlimits.archive.reader import Campaign
 from netlimits.archive.records import unfinished
-from netlimits.campaign import creation, measurement, schedule
+from netlimits.campaign import creation, measurement, schedule, specifications
 from netlimits.campaign.caps import Cap
 from netlimits.campaign.figures import interpret
 from netlimits.campaign.figures.reparse import reparse
@@ -258,7 +258,7 @@ def test_a_runs_lines_are_on_disk_before_what_they_are_about(work, monkeypatch):
 
         monkeypatch.setattr(owner, name, call)
 
-    watched(measurement.Testbed, "measure", "measured")
+    watched(measurement, "measure", "measured")
     watched(archive.raw, "write", "raw output")
     watched(archive, "close", "over")
     synced = []
@@ -318,7 +318,8 @@ def commands_of_a_campaign(tmp_path, two) -> int:
 
 @pytest.mark.long
 @pytest.mark.parametrize("how", ["lost before", "lost after", "refused"])
-def test_hosts_are_put_back_when_each_single_command_fails_in_turn(tmp_path, two, how):
+def test_hosts_are_put_back_when_each_single_command_fails_in_turn(tmp_path, two, how, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda number: None)  # of a hundred campaigns
     total = commands_of_a_campaign(tmp_path, two)
     assert total > 40
     for which in range(1, total + 1):
@@ -553,7 +554,7 @@ def test_a_campaign_is_rolled_into_parts_as_it_goes(tmp_path, two, monkeypatch):
     assert written[:11] == sorted(written[:11])
     assert written[-1] >= 2, "a part as soon as it is due"
     opened = reader.open(work.campaign.path)
-    before = standing.outcomes(opened.archive)
+    before = records.outcomes(opened.archive)
     assert (before.counts, before.attempts) == (Counter(ok=11), {})
     seen = []
     end = work.run(on_progress=seen.append)
@@ -566,6 +567,6 @@ def test_a_campaign_is_rolled_into_parts_as_it_goes(tmp_path, two, monkeypatch):
 
 
 def test_what_is_kept_of_configurations_is_bounded(tmp_path, two, monkeypatch):
-    monkeypatch.setattr(schedule, "KEPT", 1)
+    monkeypatch.setattr(specifications, "KEPT", 1)
     work = Work(tmp_path / "results", two)
     assert work.run().done == 4

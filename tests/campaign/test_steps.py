@@ -40,7 +40,7 @@ def specified_of(plan: Plan, values: Values) -> Specification:
 def test_looks_wait_for_every_connection_that_is_to_carry_data(measure: str, carrying: int):
     plan = planned_of(measure)
     specification = specified_of(plan, next(plan.runs()).values)
-    planned = steps.measurement(specification, Features("2.7.1"), MACHINES)
+    planned = steps.measurement(specification, Features("2.7.1"))
     assert {look.role for look in planned.samplers} == {"sender", "receiver"}
     for look in planned.samplers:
         assert look.command.argv[13] == str(carrying)

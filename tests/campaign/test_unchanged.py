@@ -44,9 +44,7 @@ def entries(
 ) -> Iterable[RawEntry]:
     """What the two readings of both hosts print; the receiver's is another after the run."""
     printed = {WATCH_BEFORE: QUIET, WATCH_AFTER: QUIET}
-    planned = steps.measurement(
-        specification, Features("2.7.1"), {m.role: m for m in specification.machines.values()}
-    )
+    planned = steps.measurement(specification, Features("2.7.1"))
     for step in (*planned.before, *planned.after):
         text = printed.get(step.name, "")
         if step.role == "receiver" and step.name == WATCH_AFTER:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import subprocess
+from pathlib import Path
 
 import pytest
 from waiting import LONG
@@ -21,25 +22,39 @@ def shell(seconds: float, words: str) -> Command:
     return Command(("sh", "-c", f"sleep {seconds}; echo {words}"), deadline=LONG)
 
 
+@pytest.fixture
+def over(tmp_path: Path) -> Path:
+    """The file that the transactions make at their end."""
+    return tmp_path / "over"
+
+
+def outliving(over: Path, words: str) -> Command:
+    """A stream that ends two seconds after the transactions."""
+    script = f"until [ -e {over} ]; do sleep 0.05; done; sleep 2; echo {words}"
+    return Command(("sh", "-c", script), deadline=LONG)
+
+
 def ran(command: Command) -> Completed:
     done = subprocess.run(command.argv, capture_output=True, text=True, timeout=LONG)
     return Completed("sender", command, done.returncode, done.stdout, done.stderr, 1.0)
 
 
-def test_the_transactions_run_in_the_midst_of_the_streams_and_are_printed_first() -> None:
-    completed = ran(
-        under_load.with_transactions([shell(8, "one"), shell(8, "two")], shell(0.3, "rr"), LOAD)
-    )
+def test_the_transactions_run_in_the_midst_of_the_streams_and_are_printed_first(
+    over: Path,
+) -> None:
+    streams = [outliving(over, "one"), outliving(over, "two")]
+    transactions = shell(0.3, f"rr; touch {over}")
+    completed = ran(under_load.with_transactions(streams, transactions, LOAD))
     assert [part.stdout for part in parallel.split(completed, 3)] == ["rr\n", "one\n", "two\n"]
     when = under_load.times(completed, LOAD, 2)
     assert when.outlived == 2
     assert when.ended - when.began >= 1.3
 
 
-def test_transactions_that_a_stream_did_not_outlive_do_not_count() -> None:
-    completed = ran(
-        under_load.with_transactions([shell(8, "one"), shell(0, "two")], shell(2, "rr"), LOAD)
-    )
+def test_transactions_that_a_stream_did_not_outlive_do_not_count(over: Path) -> None:
+    streams = [outliving(over, "one"), shell(0, "two")]
+    transactions = shell(1, f"rr; touch {over}")
+    completed = ran(under_load.with_transactions(streams, transactions, LOAD))
     with pytest.raises(ToolFailure, match=r"1 of 2 bulk streams had ended.*raise `bulk\.tail`"):
         under_load.times(completed, LOAD, 2)
     with pytest.raises(ToolFailure, match="cut short"):

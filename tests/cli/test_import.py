@@ -206,7 +206,7 @@ def test_a_folder_that_cannot_be_written_leaves_nothing_behind(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("netlimits.archive.frames.files.write", full)
+    monkeypatch.setattr("netlimits.archive.frames.write", full)
     with pytest.raises(ArchiveError, match="No space left on device"):
         folder.import_files([SCRIPT], tmp_path / "out")
     assert list(tmp_path.iterdir()) == []

@@ -76,8 +76,7 @@ def test_other_machines_have_a_hosts_file_of_their_own(file):
     experiment = on_other_machines(file)
 
     machines = {role: Machine(role, f"vm-{role}") for role in experiment.roles}
-    journal = SimpleNamespace(extensions=list)
-    archive = SimpleNamespace(meta={"seed": 3}, machines=machines, journal=journal)
+    archive = SimpleNamespace(meta={"seed": 3}, machines=machines, extensions=list)
     folder = SimpleNamespace(imported=None, archive=archive, experiment=experiment)
     lines, files = contents.repeat(folder)  # type: ignore[arg-type]
     assert lines[-1].endswith("--against-hosts hosts-against.yaml")

@@ -47,7 +47,6 @@ def figures(
 def _transfer(
     specification: Specification, entries: Entries, end: str, role: str, elapsed: float
 ) -> tuple[transfer.Reading, transfer.Reading] | None:
-    """Return the readings of a host between which only the transfer went on; None without."""
     samples = [entry for entry in entries if entry.step == SAMPLE and entry.host == role]
     if not samples:
         return None

@@ -1,7 +1,4 @@
-"""Interpretation of an attempt's raw output, shared by live runs and `netlimits parse`.
-
-The steps that count here are those that archive.raw names; everything else is kept, not read.
-"""
+"""Interpretation of an attempt's raw output, shared by live runs and `netlimits parse`."""
 
 from __future__ import annotations
 
@@ -43,10 +40,7 @@ Entries = Sequence[RawEntry]
 
 
 def read(specification: Specification, entries: Entries) -> Measurement:
-    """Return the tool's figures; what arrived; CPU and service demand; what the evidence says.
-
-    Raises ToolFailure for an attempt that must not count.
-    """
+    """Return the tool's figures; what arrived; CPU and service demand; what the evidence says."""
     _refuse_fired(entries)
     unchanged.refuse(specification, entries)
     client = output(entries, CLIENT, specification.ends["local"][0])
@@ -116,10 +110,7 @@ def _streams(specification: Specification, client: Completed) -> Iterator[Measur
 def _under_load(
     specification: Specification, client: Completed, entries: Entries
 ) -> tuple[list[Measurement], Measurement]:
-    """Return the transactions with each bulk stream's rate, and both as one measurement.
-
-    CPU time covers all of them, so it cannot be divided by the work of one.
-    """
+    """Return the transactions with each bulk stream's rate, and both as one measurement."""
     bulk, options = specification.around.bulk, specification.streams_beside()
     assert bulk
     own, *others = parallel.split(client, 1 + len(options))
@@ -173,10 +164,7 @@ def _arrived(specification: Specification, entries: Entries) -> arrivals.Arrival
 
 
 def _counted(entries: Entries, role: str) -> dict[str, float]:
-    """Return the difference of a host's evidence before and after the run.
-
-    Evidence without a step was not read by the netlimits version of the campaign.
-    """
+    """Return the difference of a host's evidence before and after the run."""
     counts: dict[str, float] = {}
     read = {entry.step for entry in entries}
     for evidence in EVIDENCE:
@@ -218,10 +206,7 @@ def _profiled(specification: Specification, entries: Entries, end: str) -> dict[
 def _dropped(
     specification: Specification, entries: Entries, end: str, roles: Sequence[str]
 ) -> dict[str, Scalar]:
-    """Return what the kernels of an end dropped, by reason; nothing if one did not count.
-
-    Drops of two ends that share a kernel count if they are separated by namespace.
-    """
+    """Return what the kernels of an end dropped, by reason; nothing if one did not count."""
     counted = [drops.read(e.completed) for e in entries if e.step == DROPS and e.host in roles]
     known = [each for each in counted if each is not None]
     if len(known) < len(roles):
@@ -235,10 +220,7 @@ def _dropped(
 def _changed(
     specification: Specification, entries: Entries, arrived: arrivals.Arrivals | None
 ) -> dict[str, Scalar]:
-    """Return the largest change of what arrived within the run, if it exceeds noise.
-
-    Its time is that of the receiver, since the client's first data.
-    """
+    """Return the largest change of what arrived within the run, if it exceeds noise."""
     samples = {e.host: e.completed for e in entries if e.step == SAMPLE}
     over_time = timeline.on_one_clock(
         ((end, role, samples[role]) for end, role in specification.roles() if role in samples), {}

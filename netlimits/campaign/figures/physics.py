@@ -1,28 +1,20 @@
 """Checks of a run against its interfaces' counters and its link's capacity.
 
-The tool reports what it moved; the data interfaces of both hosts count what went over them between
-the readings before and after the run. If the two disagree, something else was measured: both roles
-on one machine, a route through another interface, another host with the same address, other
-traffic. There are three checks.
-
 *Enough.* At least what arrived went over both interfaces, less SHORT of it. Some drivers fetch
 their counters from the hardware only once a second (LAG), so a short run may miss more; what is
 missing beyond SHORT is then reported as disturbance.
 
-*Little else.* Each packet may have as many bytes of headers as IP, TCP with its options, UDP,
-Ethernet, a VLAN tag and a checksum take (HEADERS; ACK on the way back). Data may be retransmitted,
-which the kernel counts. At most as many packets belong to the run as the kernels of its hosts sent,
-so the headers of somebody else's flood are not allowed for. CONTROL covers the tool's control
-connection, our own readings and name services. What is left over is other traffic: above DISTURBED
-of the run's bytes its share is a column (`disturbed_pct`), above SPOILED the run is invalid.
+*Little else.* Each packet may have as many bytes of headers as HEADERS (ACK on the way back). Data
+may be retransmitted, which the kernel counts. At most as many packets belong to the run as the
+kernels of its hosts sent, so the headers of somebody else's flood are not allowed for. What is left
+over is other traffic: above DISTURBED of the run's bytes its share is a column (`disturbed_pct`),
+above SPOILED the run is invalid.
 
-*No more than the link can carry.* If the link's speed or shaper is known, data arrives at most at
-that rate less the headers of each packet: those of the connection's IP version, with timestamps if
-`ss` shows them, and those of each fragment if the MTU makes some. VLAN tags are not counted, since
-the speed of a VLAN's interface is unknown. A higher rate is allowed only for these reasons: two
-clocks (CLOCK), packets that a host took in late (LATE), a shaper's burst, datagrams that wait in
-its queue and arrive after the sender's time, and data that waits in the receiver's socket when a
-tool begins to count in mid-flow (WAITING).
+*No more than the link can carry.* Data arrives at most at the rate of the link or shaper less the
+headers of each packet and fragment. VLAN tags are not counted, since the speed of a VLAN's
+interface is unknown. A higher rate is allowed only for two clocks (CLOCK), packets that a host took
+in late (LATE), a shaper's burst, datagrams that wait in its queue, and data that waits in the
+receiver's socket when a tool begins to count in mid-flow (WAITING).
 """
 
 from __future__ import annotations
@@ -97,11 +89,7 @@ class Interface:
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """A packet of a run: its user data in bytes, 0 where it is not known, and its headers.
-
-    `mtu` is that of the link, 0 where it is not known; datagrams above it are fragmented. A tunnel
-    makes each packet longer by `gained` bytes.
-    """
+    """A packet of a run: its user data in bytes, 0 where it is not known, and its headers."""
 
     data: float
     transport: str
@@ -111,7 +99,6 @@ class Framing:
     gained: int = 0
 
     def frames(self, overhead: int) -> float:
-        """Bytes of its frames."""
         ip, overhead, mtu = 40 if self.ipv6 else 20, overhead + self.gained, self.mtu - self.gained
         if self.transport == "tcp":
             return self.data + ip + 20 + 12 * self.timestamps + overhead
@@ -122,10 +109,7 @@ class Framing:
         return datagram + math.ceil(datagram / max(8, (mtu - ip) // 8 * 8)) * (ip + overhead)
 
     def share(self, overhead: int) -> float:
-        """Return the share of user data in its frames; 1 where its size is not known.
-
-        Infinite where the frames count for nothing, which a negative `overhead` can make them.
-        """
+        """Return the share of user data in its frames; 1 where its size is not known."""
         frames = self.frames(overhead)
         return (self.data / frames if frames > 0 else math.inf) if self.data else 1.0
 
@@ -165,17 +149,13 @@ def disturbance(
 
 
 def _resent(interfaces: Sequence[Interface], transport: str) -> float:
-    """Return the number of retransmitted segments; infinite if a kernel does not count them.
-
-    In a run of datagrams only the control connection retransmits, which CONTROL covers.
-    """
+    """Return the number of retransmitted segments; infinite if a kernel does not count them."""
     counts = [interface.counts.get("tcp_retrans_segs") for interface in interfaces]
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) or transport == "udp" else math.inf
 
 
 def _short(interface: Interface, seconds: float) -> float:
-    """Return the share of the data that an interface did not carry."""
     allowed = max(SHORT, min(0.5, LAG / max(seconds, 1e-3)))
     worst = 0.0
     for way, end, verb in ((interface.out, "tx", "sent"), (interface.into, "rx", "received")):
@@ -252,11 +232,7 @@ def hold(
     waits: bool = False,
     early: float = 0,
 ) -> None:
-    """Raise ToolFailure (`invalid`) for a rate over `seconds` that cannot be where `cap` is.
-
-    `waits` says that what waits in a queue arrives after the time that it is divided by; `early`
-    are bytes that may have arrived before that time began.
-    """
+    """Raise ToolFailure (`invalid`) for a rate over `seconds` that cannot be where `cap` is."""
     overhead = cap.each(packet.transport)
     bound = cap.bps * packet.share(overhead) / 1e6
     beyond = cap.beyond + early

@@ -1,7 +1,4 @@
-"""Check that a run kept the rate that it was asked for, and how it was paced.
-
-How it was paced is read from the run's own output, not from the experiment.
-"""
+"""Check that a run kept the rate that it was asked for, and read how it was paced."""
 
 from __future__ import annotations
 
@@ -23,10 +20,7 @@ BUFFERED = 2 << 20
 
 
 def way(name: str, entries: Sequence[RawEntry], role: str) -> str:
-    """Return how a run was paced, by its raw output: the client's arguments or the qdisc.
-
-    Raises ToolFailure if neither shows it.
-    """
+    """Return how a run was paced, by its raw output: the client's arguments or the qdisc."""
     client = [entry.argv for entry in entries if entry.step == "client"]
     kind = _last_qdisc(entries, role)
     if kind not in ("fq", "tbf"):
@@ -39,11 +33,7 @@ def way(name: str, entries: Sequence[RawEntry], role: str) -> str:
 
 
 def hold(pace: Pace, way: str, figures: Mapping[str, Scalar]) -> Iterator[tuple[str, Scalar]]:
-    """Yield the figures on pacing: `paced_by`, `pace_mbps`, `pace_off_pct`.
-
-    Raises ToolFailure (`invalid`) if the run left at another rate than asked for, if a qdisc
-    dropped more than the tolerance, or if one of these is unknown.
-    """
+    """Yield the figures on pacing: `paced_by`, `pace_mbps`, `pace_off_pct`."""
     sent = _figure(figures, "local_send_throughput_mbps", "throughput_mbps")
     target = pace.rate / 1e6
     off = 100 * (sent / target - 1)
@@ -67,11 +57,7 @@ def hold(pace: Pace, way: str, figures: Mapping[str, Scalar]) -> Iterator[tuple[
 def kept(
     name: str, options: Mapping[str, Any], streams: int, figures: Mapping[str, Scalar]
 ) -> None:
-    """Raise ToolFailure (`invalid`) if a run exceeded its tool's rate, or fell back from MPTCP.
-
-    netperf's `pacing` (bytes/s of frames) silently has no effect on datagrams without fq at the
-    egress. A tool's rate is an upper bound: below it, something else limits.
-    """
+    """Raise ToolFailure (`invalid`) if a run exceeded its tool's rate, or fell back from MPTCP."""
     if options.get("mptcp"):
         _refuse_fallback(figures)
     limit = tool(name).limit(options)
@@ -127,10 +113,6 @@ def _why(off: float, excess_mbps: float, figures: Mapping[str, Scalar]) -> str:
 
 
 def _figure(figures: Mapping[str, Scalar], *names: str) -> float:
-    """Return the first figure that is known.
-
-    Raises ToolFailure (`invalid`) if none is: unknown is not 0.
-    """
     for name in names:
         if (value := figures.get(name)) is not None:
             return float(value)

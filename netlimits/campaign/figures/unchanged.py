@@ -1,10 +1,4 @@
-"""Checks that nobody else changed the hosts during a run: settings, interface, routes, CPUs.
-
-`evidence.watch` reports changes of the data interface, routes and CPUs, even if they were undone
-before the end. Every setting that it does not cover is read again after the run, in the round trip
-of the evidence, and compared with the configuration. A setting that can no longer be read makes the
-run invalid, too.
-"""
+"""Checks that nobody else changed the hosts during a run: settings, interface, routes, CPUs."""
 
 from __future__ import annotations
 
@@ -25,10 +19,7 @@ OF_HOSTS = (
 
 
 def refuse(specification: Specification, entries: Sequence[RawEntry]) -> None:
-    """Raise ToolFailure (`invalid`) with what was changed on which host during the run.
-
-    Campaigns of versions without these readings pass.
-    """
+    """Raise ToolFailure (`invalid`) with what was changed on which host during the run."""
     changes = {role: [*_of_host(specification, entries, role)] for _, role in specification.roles()}
     watched = {role for role, lines in changes.items() if lines}
     lines = [f"{role}: {line}" for role, of_role in changes.items() for line in of_role]
@@ -41,11 +32,7 @@ def refuse(specification: Specification, entries: Sequence[RawEntry]) -> None:
 def _of_settings(
     specification: Specification, entries: Sequence[RawEntry], watched: Collection[str]
 ) -> Iterator[str]:
-    """Yield each setting that is not as the configuration wants it after the run.
-
-    Of hosts in `watched` it is known what became of the interface: only settings of the host add
-    to that.
-    """
+    """Yield each setting that is not as the configuration wants it after the run."""
     readings = [entry for entry in entries if entry.step == SETTING_AFTER]
     uses = [(use, role) for use in specification.setup.settings for role in use.roles]
     for use, role in uses:
@@ -66,7 +53,6 @@ def _of_settings(
 def _of_host(
     specification: Specification, entries: Sequence[RawEntry], role: str
 ) -> tuple[str, ...]:
-    """Yield what `evidence.watch` reports of a host."""
     if not (pair := _readings(entries, role)):
         return ()
     machine = specification.machines[role]

@@ -1,12 +1,8 @@
 """A mesh's campaign on Dask's workers, each with one shard at a time; the plan is here.
 
-Dask (docs.dask.org) sends a shard to a worker, and to another one if the first is lost. Everything
-that must survive is in the campaign's folder, which all of them share, so a restarted scheduler and
-new workers continue where the journals end. A worker that returns after it was given up finds the
-shard's journal locked and its hosts claimed by its successor.
-
-This process writes the campaign's journal, and copies the shards' journals as they grow. If runs
-are shared (archive.copies), each worker copies its own shard's.
+Everything that must survive is in the campaign's folder, which all of them share. A worker that
+returns after it was given up finds the shard's journal locked and its hosts claimed by its
+successor. This process writes the campaign's journal, and copies the shards' journals as they grow.
 """
 
 from __future__ import annotations
@@ -23,7 +19,7 @@ from typing import TYPE_CHECKING
 from netlimits import __version__
 from netlimits.archive.journal import Head
 from netlimits.archive.logbook import Logbook
-from netlimits.archive.standing import Outcomes, outcomes
+from netlimits.archive.records import Outcomes, outcomes
 from netlimits.archive.store import Archive
 from netlimits.campaign.interrupt import Stop
 from netlimits.campaign.mesh import shards
@@ -58,10 +54,6 @@ REACHED, RETURN = 10.0, 600.0
 
 
 def client(address: str, seconds: float = REACHED) -> Client:
-    """Return a connection to the scheduler.
-
-    Raises InputError if Dask is not installed or no scheduler answers.
-    """
     try:
         import distributed
     except ImportError:
@@ -79,8 +71,6 @@ def client(address: str, seconds: float = REACHED) -> Client:
 
 @dataclass(slots=True)
 class _Going:
-    """A shard that a worker has, or will get."""
-
     number: int
     shard: Shard
     future: Future[ShardOutcome]
@@ -89,8 +79,6 @@ class _Going:
 
 
 class ClusterRunner:
-    """The coordinator of a campaign whose runs are carried out by a scheduler's workers."""
-
     def __init__(
         self,
         campaign: Logbook,
@@ -102,10 +90,7 @@ class ClusterRunner:
         at_once: int,
         share: RunsCopy | None = None,
     ) -> None:
-        """`guard` and `patience` in seconds; `at_once` pairs measure at most, if it is not 0.
-
-        Shards' runs are left at `share` as these end; `unshared` says why some were not.
-        """
+        """`guard` and `patience` in seconds; `at_once` pairs measure at most, if it is not 0."""
         self._campaign, self._archive = campaign, campaign.archive
         self._share, self._session = share, secrets.token_hex(4)
         self.unshared = ""
@@ -119,10 +104,7 @@ class ClusterRunner:
         self._not_put_back: list[str] = []
 
     def carry_out(self, on_progress: Callable[[Progress], None]) -> Progress:
-        """Every run of the plan that has no outcome yet; workers restore their hosts.
-
-        Returns how it stood at the end. Raises Interrupted after Ctrl-C, once all have ended.
-        """
+        """Every run of the plan that has no outcome yet; workers restore their hosts."""
         shutil.rmtree(shards.folder(self._archive), ignore_errors=True)
         shards.folder(self._archive).mkdir(mode=0o700)
         with self._stop.interruptible():
@@ -137,7 +119,6 @@ class ClusterRunner:
                 self._client.close(timeout=REACHED)
 
     def _workers(self) -> int:
-        """Return the number of workers. Raises InputError if none comes."""
         assert self._client
         try:
             self._client.wait_for_workers(1, timeout=REACHED)
@@ -178,7 +159,6 @@ class ClusterRunner:
         return self._over()
 
     def _jobs(self, before: Outcomes, most: int) -> Iterator[Job]:
-        """Yield the remaining work, shard by shard, for at most `most` shards at a time."""
         machines, name = self._survey.machines, self._archive.path.name
         gone = self._survey.unreached.keys()
         runs = (run for run in self._pending(before) if gone.isdisjoint(shards.ends(run)))
@@ -192,10 +172,6 @@ class ClusterRunner:
                 yield run
 
     def _over(self) -> Progress:
-        """Return the progress at the end.
-
-        Raises RestoreError for hosts that could not be restored, HostError for lost ones.
-        """
         shutil.rmtree(shards.folder(self._archive), ignore_errors=not self._not_put_back)
         if self._not_put_back:
             raise RestoreError("\n".join(self._not_put_back))
@@ -230,7 +206,6 @@ class ClusterRunner:
         return self._client.submit(carry_out, order, key=key, pure=False)
 
     def _hear(self, going: _Going, on_progress: Callable[[Progress], None]) -> None:
-        """Take in a shard's progress, and its outcome if it is over."""
         over = going.future.done()  # before its journal, which ends before
         self._take_in(going, on_progress)
         if not over:
@@ -276,7 +251,6 @@ class ClusterRunner:
         return Archive.open(path) if (path / "campaign.json").exists() else None
 
     def _connected_again(self) -> None:
-        """Make the connection to the scheduler again, if it is gone."""
         assert self._client
         if self._client.status == "running":
             with suppress(Exception):  # any that says that it does not answer
@@ -308,7 +282,6 @@ class ClusterRunner:
             self._take_in(going, on_progress)
 
     def _let_go(self, archive: Archive) -> bool:
-        """Return True if no worker holds a shard any more."""
         try:
             archive.lock()
         except ArchiveInUse:
@@ -328,7 +301,6 @@ def _answer(future: Future[ShardOutcome]) -> ShardOutcome | None:
 
 
 def _lost_workers(future: Future[ShardOutcome]) -> bool:
-    """Return True if a task ended because its workers were lost."""
     from distributed import KilledWorker
 
     return isinstance(future.exception(), KilledWorker)

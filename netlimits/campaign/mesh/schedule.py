@@ -1,11 +1,7 @@
 """The schedule of a mesh: several pairs measure at once, each like a campaign of two hosts.
 
 One thread decides which runs begin (`experiment.mesh.dispatch`). Each attempt has its own thread
-and an immutable context (`attempt.Context`). The threads share only the session, which documents
-its locks.
-
-A host whose connection was lost is called again while others run, as long as its patience lasts. If
-it does not come back, the runs of its pairs remain for `resume`.
+and an immutable context (`attempt.Context`). They share only the session.
 """
 
 from __future__ import annotations
@@ -20,7 +16,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
 
-from netlimits.archive.standing import Outcomes, outcomes
+from netlimits.archive.records import Outcomes, outcomes
 from netlimits.campaign import attempt, schedule
 from netlimits.campaign.attempt import ATTEMPTS
 from netlimits.campaign.interrupt import Interrupted, Stopping
@@ -46,7 +42,6 @@ class Cut:
         self.requested = ""
 
     def check(self) -> None:
-        """Raise Interrupted when the end was asked for."""
         if self.requested:
             raise Interrupted(self.requested)
 
@@ -67,17 +62,10 @@ def every_pair(
     pending: Callable[[Outcomes], Iterator[Run]] | None = None,
     look_every: float | None = None,
 ) -> Progress:
-    """Carry out every run of a mesh that has no outcome yet, on the hosts of an open session.
-
-    At most `at_once` pairs measure at once; 0 is the limit that the hosts set. `pending` draws the
-    runs, by default those of the plan. After `look_every` seconds without news it checks whether
-    the end was requested. Returns the progress at the end. Raises Interrupted after Ctrl-C once all
-    runs have ended, and HostError if runs are left because hosts are lost.
-    """
+    """Carry out every run of a mesh that has no outcome yet, on the hosts of an open session."""
     before = outcomes(session.archive)
     draw = pending or partial(schedule.pending, session.plan)
-    runs, draw_again = schedule.cached(lambda: draw(before))
-    jobs = session.plan.jobs(runs)
+    jobs = session.plan.jobs(draw(before))  # a stream: a plan may have a million
     machines = session.survey.machines.items()
     groups = {role: machine.group for role, machine in machines if machine.group}
     first = [*itertools.islice(jobs, SAMPLE)]
@@ -88,7 +76,7 @@ def every_pair(
     gone = session.survey.unreached
     reached = workload.total - sum(workload.seconds_of[role] for role in gone)
     tally = Tally(before.counts, workload.count, reached, together)
-    dispatch = Dispatch(session.plan.jobs(draw_again()), groups, at_once, workload)
+    dispatch = Dispatch(session.plan.jobs(draw(before)), groups, at_once, workload)
     on_progress(tally.progress())
     return Concurrency(session, stop, dispatch, tally, before.attempts, gone, look_every).carry_out(
         on_progress
@@ -113,8 +101,6 @@ class _Called:
 
 
 class Concurrency:
-    """The runs in progress, and those to come."""
-
     def __init__(
         self,
         session: Session,
@@ -125,10 +111,6 @@ class Concurrency:
         gone: Mapping[str, str] | None = None,
         look_every: float | None = None,
     ) -> None:
-        """Prepare the schedule.
-
-        `attempts` maps each run to its last attempt; `gone` maps lost hosts to the reason.
-        """
         gone = gone or {}
         self._session, self._stop = session, stop
         self._dispatch, self._tally = dispatch, tally
@@ -146,7 +128,6 @@ class Concurrency:
         self._gone = dict(gone)
 
     def carry_out(self, on_progress: Callable[[Progress], None]) -> Progress:
-        """Carry out every run as hosts become free. Raises Interrupted once all have ended."""
         progress = self._tally.progress()
         try:
             while True:
@@ -219,7 +200,6 @@ class Concurrency:
         return record
 
     def _call(self, role: str) -> None:
-        """Reconnect to a host whose connection was lost, while others go on."""
         self._away.add(role)
 
         def call() -> None:

@@ -1,14 +1,8 @@
-"""Shards of a mesh: groups of hosts whose pairs are measured by one of several processes.
+"""Shards of a mesh: all pairs between two groups of hosts, measured by one of several processes.
 
-The hosts are divided into groups. A shard has all pairs between two groups, measured as in a
-campaign of a mesh; pairs within a group belong to its first shard of a block. Shards come in
-rounds, as pairs do, so that no group is in two at once, and `dispatch.Dispatch` decides which
-begins next. So one plan and one seed remain valid, and a worker logs in once for many runs.
-
-Each shard has its own journal, in `shards/NAME` of the campaign's folder, and claims its hosts with
-its own identity, which is its lease. A shard that is begun again after its worker was killed
-continues as `resume` does: it restores what was left changed, and repeats no run that has an
-outcome. Its journal is copied into the campaign's, without what is there already.
+Pairs within a group belong to its first shard of a block. Shards come in rounds, so that no group
+is in two at once. Each has its own journal, in `shards/NAME` of the campaign's folder, and claims
+its hosts with its own identity. Its journal is copied into the campaign's.
 """
 
 from __future__ import annotations
@@ -53,16 +47,13 @@ class Shard:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The hosts that it needs."""
         return tuple(dict.fromkeys(host for run in self.runs for host in ends(run)))
 
     def without(self, gone: Mapping[str, str]) -> Shard:
-        """Return this shard without the runs of lost hosts."""
         return replace(self, runs=tuple(run for run in self.runs if not {*ends(run)} & {*gone}))
 
 
 def ends(run: Run) -> tuple[str, str]:
-    """Return the two hosts of a run."""
     return str(run.values[Mesh.SENDER]), str(run.values[Mesh.RECEIVER])
 
 
@@ -85,10 +76,7 @@ def parted(machines: Mapping[str, Machine], at_once: int) -> list[list[str]]:
 def shards(
     plan: Plan, pending: Iterable[Run], machines: Mapping[str, Machine], at_once: int, name: str
 ) -> Iterator[Shard]:
-    """Yield the runs in shards, in rounds shuffled with the plan's seed.
-
-    Only one block is kept in memory.
-    """
+    """Yield the runs in shards, in rounds shuffled with the plan's seed."""
     groups = parted(machines, at_once)
     of = {role: number for number, group in enumerate(groups) for role in group}
     chance = random.Random(plan.experiment.repeat.seed)  # noqa: S311  an order, not a secret
@@ -113,31 +101,25 @@ def shards(
 
 
 def folder(campaign: Archive) -> Path:
-    """Where a campaign's shards lie."""
     return campaign.path / FOLDER
 
 
 def present(campaign: Archive) -> list[Archive]:
-    """Return the shards that lie in a campaign's folder."""
     paths = sorted(folder(campaign).glob("*/campaign.json"))
     return [Archive.open(path.parent) for path in paths]
 
 
 def copied(campaign: Archive, shard: Archive, begin: Head) -> tuple[Head, list[Record]]:
     """Copy a shard's journal from a position on; return its new end and the ended attempts."""
-    before, head = begin, replace(begin)
-    keys = set()
+    head, ended = replace(begin), []
     for _, line in shard.journal.lines(begin):
         head.add(line)
         event = formats.event(line)
         if event and event["event"] in COPIED:
             _copy(campaign, shard, event)
             if event["event"] == "end":
-                keys.add((event["run"], event["attempt"]))
-    if not keys:
-        return head, []
-    copied = records.between(shard.journal, before, head.size)
-    return head, [record for record in copied if (record.run.number, record.attempt) in keys]
+                ended.append(records.record(event))
+    return head, ended
 
 
 def _copy(campaign: Archive, shard: Archive, event: Mapping[str, Any]) -> None:
@@ -178,10 +160,7 @@ def is_done(shard: Path) -> Path:
 
 
 def removed(shard: Archive) -> None:
-    """Remove a shard's folder, of which everything is copied, and say that it is done.
-
-    A worker that was thought lost does not begin it once more. campaign.json goes first.
-    """
+    """Remove a shard's folder, of which everything is copied, and say that it is done."""
     is_done(shard.path).touch()
     (shard.path / "campaign.json").unlink()
     shutil.rmtree(shard.path)
@@ -196,12 +175,7 @@ def put_back(
     unreached: Collection[str] = (),
     tell: Callable[[str], object] = lambda _: None,
 ) -> Iterator[Original]:
-    """Restore what shards of lost workers left changed, and copy what they measured.
-
-    The campaign's journal is locked. Raises ArchiveError if a worker still holds one of them, and
-    HostError if one left a change on an `unreached` host: a shard remains until all of it is
-    restored.
-    """
+    """Restore what shards of lost workers left changed, and copy what they measured."""
     for shard in present(campaign):
         for event in records.unfinished(shard):
             if event["role"] in unreached:

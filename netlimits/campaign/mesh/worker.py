@@ -1,8 +1,7 @@
 """A worker's part of a campaign: it carries out or resumes the runs of some hosts (a shard).
 
-It is called by whatever distributes tasks (`cluster` uses Dask's workers), on any machine that sees
-the campaign's folder under the same path and may log in to the hosts. Its arguments and its result
-are plain values.
+It may be on any machine that sees the campaign's folder under the same path and may log in to the
+hosts. Its arguments and its result are plain values.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,8 +18,8 @@ from typing import TYPE_CHECKING
 from netlimits import __version__
 from netlimits.archive import logbook
 from netlimits.archive.logbook import Logbook
-from netlimits.archive.standing import Outcomes
-from netlimits.archive.store import Archive
+from netlimits.archive.records import Outcomes
+from netlimits.archive.store import Archive, written
 from netlimits.campaign.interrupt import Interrupted
 from netlimits.campaign.mesh import shards
 from netlimits.campaign.mesh.schedule import PULSE, every_pair
@@ -76,10 +75,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class ShardOutcome:
-    """The outcome of a shard: lost hosts with reasons, what stopped it, its exit status.
-
-    `unshared` is why its runs could not be copied to `share`.
-    """
+    """The outcome of a shard: lost hosts with reasons, what stopped it, its exit status."""
 
     gone: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
@@ -94,7 +90,6 @@ class StopFile:
         self._path = shards.folder(campaign) / shards.STOP
 
     def check(self) -> None:
-        """Raise Interrupted when the end was asked for."""
         if self._path.exists():
             raise Interrupted("its campaign is being ended")
 
@@ -140,7 +135,6 @@ def _left(campaign: Logbook, archive: Archive, order: Order) -> str:
 def _work(
     campaign: Logbook, archive: Archive, order: Order, stop: StopFile, limit: float
 ) -> ShardOutcome:
-    """Carry out the shard, whose journal is locked."""
     patience = Patience(order.patience)
 
     def reconnect(machine: Machine) -> Host:
@@ -222,18 +216,12 @@ def _archive(campaign: Logbook, order: Order, path: Path) -> Archive:
             "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
             "lease": secrets.token_hex(8),
             "shared_kernel": campaign.archive.meta["shared_kernel"],
-            "machines": {
-                role: asdict(m) | {"ssh_config": _text(m)} for role, m in machines.items()
-            },
+            "machines": {role: written(machine) for role, machine in machines.items()},
         }
         Archive.create(made_at, about, hosts={r: campaign.archive.facts(r) for r in roles})
         with suppress(OSError):  # another worker was quicker
             made_at.rename(path)
     return Archive.open(path)
-
-
-def _text(machine: Machine) -> str | None:
-    return None if machine.ssh_config is None else str(Path(machine.ssh_config).absolute())
 
 
 def _reached(
@@ -256,7 +244,6 @@ def _reached(
 
 
 def _survey(campaign: Logbook, machines: Mapping[str, Machine], order: Order) -> Survey:
-    """Return the survey of these hosts from the beginning of the campaign."""
     facts = {role: campaign.archive.facts(role) for role in machines}
     return Survey(machines, facts, order.features, campaign.skipped)
 

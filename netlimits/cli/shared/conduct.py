@@ -156,8 +156,7 @@ class Conduct:
         """Carry out the runs: by workers, in order here, or pairs of a mesh at once."""
         from netlimits.campaign import rehearsal
         from netlimits.campaign.mesh.schedule import every_pair
-        from netlimits.campaign.schedule import in_order
-        from netlimits.campaign.search import every_search
+        from netlimits.campaign.schedule import every_search, in_order
         from netlimits.campaign.session import Session
 
         if not isinstance(work, Session):

@@ -1,26 +1,28 @@
-"""Build frames of pandas from the parts and the journal's lines after them.
-
-The order of columns is IDENTITY, factors, derived values, metrics with their units. Only requested
-columns of parts are read. `assembly` puts chunks together, `files` writes results.csv.
-"""
+"""Build frames of pandas from the parts and the journal's lines after them; write results.csv."""
 
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from netlimits import __version__
+from netlimits.analysis.sources import spreadsheets
 from netlimits.analysis.sources.joining import ColumnNames, roles
-from netlimits.archive import columns, parts
+from netlimits.archive import columns, formats
+from netlimits.archive.assembly import UnlikeKinds, assembled
 from netlimits.archive.columns import ATTEMPTS, INTERIM, KEY, Chunk, JournalSection
-from netlimits.archive.frames.assembly import UnlikeKinds, assembled
-from netlimits.archive.history import History
-from netlimits.archive.parts import Part
+from netlimits.archive.parts import History, Part
 from netlimits.archive.store import Archive
+from netlimits.errors import ArchiveUnwritable, one_line
 from netlimits.metrics import IDENTITY, METRICS, PROFILED
 from netlimits.model import Experiment
 
@@ -32,11 +34,7 @@ def frame(
     *,
     coded: bool = False,
 ) -> pd.DataFrame:
-    """Return one row per attempt, in the order of starts, with all or the `chosen` columns.
-
-    `attrs["columns"]` has the names of `factors`, `derived` values and `metrics`,
-    `attrs["narrowed"]` those of omitted columns. With `coded`, text is returned as categories.
-    """
+    """Return one row per attempt, in the order of starts, with all or the `chosen` columns."""
     try:
         return of_parts(archive, archive.parts(), experiment, chosen, coded)[0]
     except UnlikeKinds:
@@ -44,12 +42,8 @@ def frame(
 
 
 def pieces(archive: Archive, experiment: Experiment) -> Iterator[pd.DataFrame]:
-    """Yield the frame in pieces, one for each part, in the order of ends within a part.
-
-    It is one piece if parts have factors of different kinds. A column that other parts lack keeps
-    its integers.
-    """
-    chunks, _ = _chunks(archive, archive.parts())
+    """Yield the frame in pieces, one for each part, in the order of ends within a part."""
+    chunks, _ = chunks_of(archive, archive.parts())
     chunks = [chunk for chunk in chunks if chunk.rows]
     labels = frozenset((*_factors(experiment), *experiment.derive))
     kinds = {(name, chunk.kinds.get(name)) for chunk in chunks for name in labels}
@@ -62,11 +56,8 @@ def pieces(archive: Archive, experiment: Experiment) -> Iterator[pd.DataFrame]:
 
 
 def of_attempts(archive: Archive, experiment: Experiment, wanted: pd.DataFrame) -> pd.DataFrame:
-    """Return all columns of some attempts; `wanted` has the columns KEY. A part is read at a time.
-
-    The rows are in the order of `wanted`, and have its index.
-    """
-    chunks, _ = _chunks(archive, archive.parts())
+    """Return all columns of the attempts that `wanted` names by KEY, in its order."""
+    chunks, _ = chunks_of(archive, archive.parts())
     labels = frozenset((*_factors(experiment), *experiment.derive))
     names, attrs = layout(chunks, experiment)
     keys = pd.MultiIndex.from_frame(wanted[list(KEY)])
@@ -95,7 +86,6 @@ def _last_rows(chunks: Sequence[Chunk], wanted: pd.MultiIndex | None = None) -> 
 
 
 def _limited(chunk: Chunk, mask: np.ndarray) -> Chunk:
-    """Return a chunk with the rows of a mask."""
     if mask.all():
         return chunk
     rows = pa.array(mask)
@@ -114,13 +104,10 @@ STREAM = "stream"
 
 
 def intervals(archive: Archive, experiment: Experiment, *, streams: bool = False) -> pd.DataFrame:
-    """Return one row per interim result: `run`, `attempt`, `status`, factors and its figures.
-
-    With `streams` those of single streams that a run has beside their sums, else the others.
-    """
+    """Return one row per interim result: `run`, `attempt`, `status`, factors and its figures."""
     known_parts = archive.parts()
     labels = [*_factors(experiment), *experiment.derive]
-    attempts, _ = _chunks(archive, known_parts)
+    attempts, _ = chunks_of(archive, known_parts)
     varied = [name for name in labels if name in columns.names(attempts)]
     names = [*KEY, "status", *varied]
     mark = [PROFILED] if PROFILED in columns.names(attempts) else []
@@ -131,7 +118,7 @@ def intervals(archive: Archive, experiment: Experiment, *, streams: bool = False
         table, chunk = table[counting].reset_index(drop=True), chunk[counting.to_numpy()]
     if _overlapping(known_parts):
         table, chunk = _as_started(table, chunk)
-    of_interim, _ = _chunks(archive, known_parts, which=INTERIM)
+    of_interim, _ = chunks_of(archive, known_parts, which=INTERIM)
     of_rows = [name for name in columns.names(of_interim) if name not in KEY]
     rows, place = assembled(of_interim, [*KEY, *of_rows])
     if STREAM in of_rows and STREAM not in varied:
@@ -161,10 +148,7 @@ def of_runs(table: pd.DataFrame, varied: Iterable[str]) -> pd.DataFrame:
 def layout(
     chunks: Sequence[Chunk], experiment: Experiment, chosen: Collection[str] | None = None
 ) -> tuple[list[str], dict[str, Any]]:
-    """Return all or the `chosen` columns of a campaign's rows, and the frame's `attrs`.
-
-    The key, the factors and the derived values are always included.
-    """
+    """Return all or the `chosen` columns of a campaign's rows, and the frame's `attrs`."""
     factors, derived = list(_factors(experiment)), list(experiment.derive)
     metrics = _metrics(columns.names(chunks), experiment)
     known = columns.names(chunks)
@@ -189,13 +173,12 @@ def of_parts(
     chosen: Collection[str] | None = None,
     coded: bool = False,
 ) -> tuple[pd.DataFrame, int]:
-    """Return the frame and the number of the journal's lines."""
     overlapping = _overlapping(known_parts)
     if chosen is not None and overlapping:
         chosen = {*chosen, "started"}
     always = {*KEY, *_factors(experiment), *experiment.derive}
     read = None if chosen is None else always | {*chosen, PROFILED}
-    chunks, history = _chunks(archive, known_parts, read)
+    chunks, history = chunks_of(archive, known_parts, read)
     names, attrs = layout(chunks, experiment, chosen)
     labels = frozenset((*attrs["columns"]["factors"], *attrs["columns"]["derived"]))
     table, rows = assembled(chunks, names, labels, _constants(archive), coded=coded)
@@ -208,16 +191,14 @@ def of_parts(
     return table, history.lines
 
 
-def _chunks(
+def chunks_of(
     archive: Archive,
     known_parts: Sequence[Part],
     chosen: Collection[str] | None = None,
     which: int = ATTEMPTS,
 ) -> tuple[list[Chunk], History]:
     """Return the chunks of all parts and of the lines after them, and these lines' history."""
-    last, highest = parts.reach(known_parts)
-    section = JournalSection(last.about if last else None, chosen)
-    archive.fold(section, last, highest)
+    section = archive.fold(partial(JournalSection, chosen=chosen), known_parts)
     of_parts = [columns.of_part(archive.journal, part, which) for part in known_parts]
     return [*of_parts, columns.of_section(section, which)], section
 
@@ -238,7 +219,6 @@ def _factors(experiment: Experiment) -> Iterator[str]:
 
 
 def _metrics(names: Iterable[str], experiment: Experiment) -> list[str]:
-    """Return the metrics among these names: those of METRICS in its order, then others."""
     other = {*IDENTITY, *_factors(experiment), *experiment.derive}
     measured = dict.fromkeys(name for name in names if name not in other)
     known = [m.column for m in METRICS if m.column in measured]
@@ -260,3 +240,66 @@ def _last_versions(table: pd.DataFrame, rows: np.ndarray) -> tuple[pd.DataFrame,
 def _as_started(table: pd.DataFrame, rows: np.ndarray) -> tuple[pd.DataFrame, np.ndarray]:
     place = np.argsort(table["started"].to_numpy(), kind="stable")
     return table.iloc[place].reset_index(drop=True), rows[place]
+
+
+# -- results.csv and results.parquet ---------------------------------------------------------
+
+MADE_OF = ("journal.jsonl", "campaign.json", "experiment.yaml", "against.yaml", "plan.csv")
+"""The sources of a frame; an imported campaign has the first two."""
+
+
+def kept(archive: Archive) -> pd.DataFrame | None:
+    """Return the frame in results.parquet, None if one of its sources has changed."""
+    try:
+        sources = formats.summed(archive.folder, "results.json", formats.MadeOf)
+        if (
+            not sources
+            or sources["netlimits"] != __version__
+            or sources["files"] != _digests(archive)
+        ):
+            return None
+        with archive.folder.reader("results.parquet") as file:
+            table = pd.read_parquet(file)
+        table.attrs["columns"] = roles(**table.attrs["columns"])
+        return table
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
+        return None
+
+
+def write(archive: Archive, experiment: Experiment) -> tuple[Path, Path]:
+    """Write the frame of a campaign without parts as results.csv and results.parquet."""
+    table, lines = of_parts(archive, (), experiment)
+    folder = archive.folder
+    name = "results.json"
+    try:
+        folder.remove(name)  # it becomes invalid now
+        name = "results.csv"
+        with folder.atomic(name) as file:
+            file.write(spreadsheets.to_csv(table).encode("utf-8", "backslashreplace"))
+        name = "results.parquet"
+        with folder.atomic(name) as file:
+            pq.write_table(pa.Table.from_pandas(table, preserve_index=False), file)
+        name = "results.json"
+        sources = {"netlimits": __version__, "lines": lines, "files": _digests(archive)}
+        folder.write(name, json.dumps({**sources, "sha256": formats.digest(sources)}, indent=1))
+    except OSError as error:
+        raise ArchiveUnwritable(
+            f"{archive.path / name}: {one_line(error)}; no run is lost: `netlimits parse` writes "
+            "the tables again from the journal"
+        ) from None
+    return archive.path / "results.csv", archive.path / "results.parquet"
+
+
+def remove(archive: Archive) -> None:
+    """Remove the files that `write` wrote. Raises ArchiveUnwritable if that fails."""
+    for name in ("results.json", "results.parquet", "results.csv"):
+        try:
+            archive.folder.remove(name)
+        except OSError as error:
+            raise ArchiveUnwritable(f"{archive.path / name}: {one_line(error)}") from None
+
+
+def _digests(archive: Archive) -> dict[str, str]:
+    existing = {path.name for path in archive.path.iterdir()}
+    names = [name for name in (*MADE_OF, "results.parquet") if name in existing]
+    return {name: archive.folder.digest(name) for name in names}
