@@ -1,9 +1,4 @@
-"""The offset between two clocks, from round trips to `date`; the shortest one is the most precise.
-
-A host's clock was read at some point between the request and the answer, so the middle of a round
-trip is wrong by at most half of it. The shortest has the smallest bound (RFC 5905, section 10,
-filters by the same rule).
-"""
+"""The offset between two clocks, by the shortest of several round trips (RFC 5905, section 10)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Facts of a host: read once a campaign, stored with it, and compared before it is resumed.
-
-A fact is one command and one pure parser; its output is stored too. Facts that `identify` a host
-must be the same when a campaign is resumed: another kernel, CPU or NIC would mix the figures of two
-machines in one table.
-"""
+"""Facts of a host: read once a campaign, stored with it, and compared before it is resumed."""
 
 from __future__ import annotations
 
@@ -26,10 +21,7 @@ class CommandRunner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A command about a host, and its parser.
-
-    `argv` may contain INTERFACE; `parse` gets the command's stdout.
-    """
+    """A command about a host (`argv` may contain INTERFACE), and the parser of its stdout."""
 
     name: str
     argv: tuple[str, ...]
@@ -122,10 +114,7 @@ _SERVICES = r"""grep -lsx irqbalance /proc/[0-9]*/comm | grep -q . && echo "irqb
 
 
 def _rss(stdout: str) -> dict[str, Any]:
-    """Return how received packets are spread: each ring's table entries, and the hash.
-
-    The key, which may be secret, stays in the stored output.
-    """
+    """Return each ring's table entries and the hash; the key, which may be secret, is left out."""
     entries: dict[str, int] = {}
     for row in re.findall(r"^\s*[0-9]+:((?:\s+[0-9]+)+)\s*$", stdout, re.MULTILINE):
         for ring in row.split():
@@ -186,10 +175,7 @@ TOGETHER = 7
 
 
 def read(host: CommandRunner, interface: str) -> dict[str, dict[str, Any]]:
-    """Return every fact of a host: {"value": parsed} or {"absent": why}, and its output.
-
-    A fact that a host lacks (a veth's rings, a guest's governor) is absent, not an error.
-    """
+    """Return every fact of a host: {"value": parsed} or {"absent": why}, and its output."""
     answers: list[Completed] = []
     for n in range(0, len(FACTS), TOGETHER):
         some = [fact.command(interface) for fact in FACTS[n : n + TOGETHER]]

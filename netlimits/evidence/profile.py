@@ -1,14 +1,8 @@
 """CPU profiles of a host during a run: three scripts around `perf`, and little network traffic.
 
-The first script records until the second one ends it, at the latest after its own time or size. The
-third folds the recording into stacks with their samples (`profiles.stacks` has the format), and
-removes it. They share a folder in the host's temporary folder that only the login can open; it is
-also removed if the connection ends.
-
-`perf` takes hardware cycles, or the kernel's `cpu-clock` if there is no PMU. It runs as root,
-through sudo if need be, unless the kernel lets every user profile it with the names of functions.
-As root it writes no file but its standard output. Recording starts when `perf` reports through its
-control files that it is ready, not when its process starts.
+The first one records until the second ends it, and the third folds the recording into stacks. They
+share a folder that only the login can open. `perf` runs as root, unless the kernel lets every user
+profile it with the names of functions.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Upper bounds on throughput that each mechanism allows, in Mbit/s, from the run's own figures.
-
-A class whose bound is far above what arrived does not limit it. A bound far below what arrived
-shows that the mechanism was misjudged: 50 Mbit/s at 8 % retransmissions and 17 ms are not limited
-by losses, which would allow 3 Mbit/s.
-"""
+"""Upper bounds on throughput that each mechanism allows, in Mbit/s, from the run's own figures."""
 
 from __future__ import annotations
 
@@ -96,10 +91,7 @@ def _loss(run: RunFigures) -> Ceiling | None:
 
 
 def _pace(run: RunFigures) -> Ceiling | None:
-    """Return TCP's own pacing rate if a program keeps it below 1.2 windows a round trip.
-
-    None if the congestion control may set it by its model of the path, as BBR does.
-    """
+    """Return TCP's own pacing rate if it is below the window's; None if BBR may set it."""
     rate, window, own = (
         run.sent("pacing_rate_mbps"),
         run.window_mbps,
@@ -175,10 +167,7 @@ def of_run(run: RunFigures) -> dict[str, Ceiling]:
 
 
 def sentence(bounds: Mapping[str, Ceiling], rate: float, run: int | None = None) -> str:
-    """Return the bounds near a rate, the nearest first, in words; "" if there are none.
-
-    Bounds and rate are those of one run; `run` is its number if runs are numbered.
-    """
+    """Return the bounds near a rate, the nearest first, in words; "" if there are none."""
     near = {
         name: bound
         for name, bound in bounds.items()

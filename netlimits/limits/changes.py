@@ -1,8 +1,6 @@
 """Changes that interventions make to an experiment: keys of its file, and their values.
 
-Each change is a function from a configuration to levels: the value of a key in the runs with the
-intervention. In all other runs the key keeps its own value or is left out. If no setting of ours
-can make the change, the function returns the reason as text.
+A change that no setting can make is the reason, as text.
 """
 
 from __future__ import annotations
@@ -29,10 +27,7 @@ counts: it refutes that the pace was the limit."""
 
 
 def streams(of: Configured, times: float) -> Levels | str:
-    """Multiply the number of parallel streams, by the tool's own option or by more clients.
-
-    The tool's rate option is the rate of each stream: if it is the limit, the sum grows with them.
-    """
+    """Multiply the number of parallel streams, by the tool's own option or by more clients."""
     properties = tool(of.setup.tool).schema["properties"]
     if of.setup.around.pace:
         return "the pace is that of each connection, and their sum would be off it"
@@ -149,10 +144,7 @@ def shaper(of: Configured, times: float) -> Levels | str:
 
 
 def rps(of: Configured, times: float) -> Levels | str:
-    """Spread received packets over all CPUs of the receiver, not only those with interrupts.
-
-    If the experiment itself limits flows to few queues by `rss`, spread them over all queues.
-    """
+    """Spread received packets over all CPUs of the receiver, not only those with interrupts."""
     if (use := of.use("rss", of.receiver)) and of.queues.get(of.receiver, 0) > 1:
         if "equal" not in use.options:
             return "the experiment gives the queues weights: make them equal"

@@ -16,12 +16,7 @@ Levels = Mapping[KeyPath, Scalar]
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """A configuration as it ran: its setup, and the measurements that changes depend on.
-
-    `throughput` is the median in bit/s and `rtt_us` the median round trip (None if unknown),
-    `sender` the end that sent, `sysctls` the hosts' sysctls by end. `cpus` and `queues` are the
-    numbers of CPUs and of NIC receive queues by end. `one_machine` is True if both ends share them.
-    """
+    """A configuration as it ran; `throughput` is the median in bit/s, mappings are by end."""
 
     experiment: Experiment
     setup: Setup

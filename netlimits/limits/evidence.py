@@ -31,16 +31,8 @@ def evidence_of(
 ) -> tuple[pd.DataFrame, dict[Any, RunFigures]]:
     """Return the judged ok runs, and for each index the figures that classes of limits read.
 
-    If a configuration has more than JUDGED runs, a sample is judged, spread evenly over the
-    campaign. `attrs["runs"]` has the number of ok runs of each configuration that was sampled.
-
-    Args:
-        results: A campaign, or a frame of runs.
-        run: Number of a run to judge in any case.
-        sampled: True to judge a sample, False to judge every run.
-
-    Raises:
-        DataError: It is no frame of runs, or no run is ok.
+    Of more than JUDGED runs of a configuration a sample is judged, and `run` in any case; then
+    `attrs["runs"]` has the number of ok runs. Raises DataError if no run is ok.
     """
     links = None
     if not isinstance(results, Campaign):
@@ -74,10 +66,7 @@ def evidence_of(
 
 
 def sample(frame: pd.DataFrame, run: int | None = None) -> pd.DataFrame:
-    """Return at most JUDGED of the runs of each configuration, and the run with this number.
-
-    Blocks with interventions stay complete: a campaign that has any is not sampled.
-    """
+    """Return at most JUDGED runs of each configuration, and `run`; all with interventions."""
     if "config" not in frame.columns or proof.tested(frame):
         return frame
     groups = frame.groupby("config", observed=True, dropna=False)["config"]
@@ -123,11 +112,7 @@ def _most(
     factors: list[str],
     links: DataLinks | None,
 ) -> dict[Any, float]:
-    """Return each run's `RunFigures.most_mbps`.
-
-    A frame without a campaign compares configurations that differ only in sizes. A run whose
-    configuration is the only one on its path has none.
-    """
+    """Return each run's `RunFigures.most_mbps`; runs of a file may differ in sizes only."""
     alike = [name for name in factors if name not in wording.FACTOR_UNITS]
     rates: dict[Any, dict[Any, list[float]]] = {}
     paths = {}

@@ -104,10 +104,7 @@ def _ok_runs(part: pd.DataFrame, judged: int) -> int:
 
 
 def _identifying(frame: pd.DataFrame) -> list[str]:
-    """Return the columns that distinguish configurations; none if there is only one.
-
-    Runs with interventions belong to one configuration, though each has a `config` of its own.
-    """
+    """Return the columns that distinguish configurations; none if there is only one."""
     several = "config" in frame.columns and frame["config"].nunique(dropna=False) > 1
     return proof.factors(frame) or (["config"] if several and not proof.tested(frame) else [])
 
@@ -115,11 +112,7 @@ def _identifying(frame: pd.DataFrame) -> list[str]:
 def _of_runs(
     part: pd.DataFrame, index: Any | None, evidence: Mapping[Any, RunFigures]
 ) -> dict[str, Any]:
-    """Return the columns on what is known of a configuration: medians, and the bounds of one run.
-
-    That run is the one at `index`, which the verdict's sentence is of, else the run of median
-    throughput. A bound that connections share is left out if a run with a change exceeded it.
-    """
+    """Return the known columns, with the bounds of the run at `index`, else of the median run."""
     bare = proof.bare(part)
     if bare.empty:
         bare = part
@@ -135,11 +128,7 @@ def _of_runs(
 def _known(
     runs: Sequence[RunFigures], of: RunFigures, number: int | None = None, passed: float = 0.0
 ) -> dict[str, Any]:
-    """Return the columns on what is known of `runs`, and the bounds of one run, `of`.
-
-    `number` is the number of that run. A bound that connections share is left out if it is below
-    `passed`, the throughput that a run with a change reached.
-    """
+    """Return the known columns, with the bounds of `of`, but not shared ones below `passed`."""
     figures = known.figures(runs)
     bounding = {
         name: bound
@@ -228,12 +217,7 @@ def _alike(bad: pd.DataFrame, ok: pd.DataFrame) -> pd.DataFrame:
 
 
 def _failed(bad: pd.DataFrame, ok: pd.DataFrame) -> list[pd.DataFrame]:
-    """Return the runs of each configuration that has no ok run.
-
-    In a file of runs a failed run may lack columns that distinguish configurations, because texts
-    that were measured look like factors. It belongs to each configuration whose values agree with
-    those that it has.
-    """
+    """Return the runs of each configuration that has no ok run, as far as values are known."""
     key = _key(ok)
     if bad.empty or not key:
         return []
@@ -256,10 +240,7 @@ def _texts(values: Iterable[Any]) -> tuple[str, ...]:
 
 
 def configurations(frame: pd.DataFrame) -> list[pd.DataFrame]:
-    """Return the runs of each configuration in order, with and without interventions.
-
-    Raises DataError if nothing distinguishes configurations.
-    """
+    """Return the runs of each configuration. Raises DataError if nothing distinguishes them."""
     key = _key(frame)
     if not key and not proof.tested(frame):
         raise DataError(

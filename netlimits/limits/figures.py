@@ -1,7 +1,4 @@
-"""A run as the classes of limits see it: its figures by end, and the link it ran over.
-
-A figure that a run does not have is None, never 0; a class that needs it gives no sign.
-"""
+"""A run as the classes of limits see it; a figure that it does not have is None, never 0."""
 
 from __future__ import annotations
 
@@ -97,11 +94,7 @@ class RunFigures:
 
     @property
     def sender(self) -> str:
-        """`local` or `remote`: the end that sent the data, the client unless it received more.
-
-        It is the end whose interface sent more; if one of them did not count, the end whose send
-        rate is known.
-        """
+        """`local` or `remote`: the end whose interface sent more, else whose send rate is known."""
         local, remote = (self.own(f"{end}_tx_bytes") for end in ("local", "remote"))
         if local is None or remote is None or not local + remote:
             return "remote" if self.own("remote_send_throughput_mbps") is not None else "local"
@@ -121,10 +114,7 @@ class RunFigures:
         return self.figure(f"{self.receiver}_{name}")
 
     def thread_pct(self, end: str) -> float | None:
-        """How busy the tool's thread at an end was, % of one CPU; None unless one does the work.
-
-        One connection is the work of one thread: a server's other threads wait for connections.
-        """
+        """How busy the tool's thread at an end was, % of one CPU; None unless one does the work."""
         single = 1 in (self.own(f"{end}_threads"), self.own(f"{end}_connections"))
         return self.process_pct(end) if single else None
 
@@ -157,11 +147,7 @@ class RunFigures:
 
     @property
     def udp(self) -> bool:
-        """True if datagrams carried the data: there were more of them than TCP segments.
-
-        False if either count is unknown, since a host's other datagrams could be taken for the
-        data.
-        """
+        """True if datagrams carried the data: there were more of them than TCP segments."""
         names = ("udp_out_datagrams", "tcp_out_segs")
         datagrams, segments = (self.own(f"{self.sender}_{name}") for name in names)
         return datagrams is not None and segments is not None and datagrams > segments
@@ -222,10 +208,7 @@ class RunFigures:
 
     @property
     def packet_bytes(self) -> float | None:
-        """Bytes of user data that a packet carries on average.
-
-        For datagrams it is computed from what was sent, since both counts are of the whole run.
-        """
+        """Bytes of user data that a packet carries on average."""
         rate, packets = self.throughput, self.sent("tcp_out_segs")
         if self.udp:
             packets = self.sent("udp_out_datagrams")

@@ -1,8 +1,4 @@
-"""Statements on results without evidence: how near a link's bound, packet rate, CPU.
-
-They are no verdicts, which need evidence. The link is inferred from the rate alone, and named only
-if throughput comes near the bound of an Ethernet.
-"""
+"""Statements on results without evidence: how near a link's bound, packet rate, CPU."""
 
 from __future__ import annotations
 

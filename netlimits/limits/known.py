@@ -101,10 +101,7 @@ def _reasons(runs: Runs, end: str) -> list[str]:
 
 
 def sentence(known: Mapping[str, float], runs: int = 1) -> str:
-    """Return these figures in words, a clause for each kind; "" if nothing is known.
-
-    They are medians of `runs` runs; a verdict's own sentence is of the median run.
-    """
+    """Return these figures (medians of `runs` runs) in words, a clause for each kind, or ""."""
     parts = [
         clause
         for clauses in (_rate, _round_trip, _windows, _losses, _queues)

@@ -42,10 +42,7 @@ class DataLinks:
         self._machines = campaign.archive.machines if not campaign.imported else {}
 
     def rate(self, run: int) -> float | None:
-        """Return the link's bit rate, bit/s; None if it is unknown, or made up (a virtual NIC).
-
-        It is the rate that the experiment sets, else that of the sender's NIC.
-        """
+        """Return the link's bit rate, bit/s; None if it is unknown, or made up (a virtual NIC)."""
         driver = str((self._value(run, "driver") or {}).get("driver", ""))
         if driver in VIRTUAL:
             return None
@@ -102,10 +99,7 @@ class DataLinks:
         return tool(setup.tool).bytes_of(size)
 
     def shapers(self, run: int) -> Mapping[str, float]:
-        """Return end -> the rate of frames in Mbit/s that the experiment's own qdisc there allows.
-
-        The rate of `fq` is that of each flow, so it is multiplied by their number.
-        """
+        """Return end -> Mbit/s of frames that the experiment's own qdisc there allows."""
         campaign, of = self._campaign, self._runs[run]
         if campaign.imported:
             return {}
@@ -133,10 +127,7 @@ class DataLinks:
         return rates
 
     def queues(self, run: int) -> Mapping[str, int]:
-        """Return end -> how many receive queues its NIC had when the campaign began.
-
-        Empty if the experiment sets channels; an end is left out if `ethtool -l` printed none.
-        """
+        """Return end -> how many receive queues its NIC had when the campaign began."""
         campaign, of = self._campaign, self._runs[run]
         if campaign.imported or any(True for _ in self._set("channels", run)):
             return {}
@@ -149,11 +140,7 @@ class DataLinks:
         return counts
 
     def path(self, run: int) -> tuple[Any, ...] | None:
-        """Return a key that is equal for runs over the same path, with the same settings on it.
-
-        It includes the number of streams, since a cap may apply to each flow. Returns None if it is
-        unknown, and in a mesh, where each pair has its own path.
-        """
+        """Return a key that runs over the same path with as many streams share, or None."""
         campaign, of = self._campaign, self._runs[run]
         if campaign.imported or campaign.experiment.mesh:
             return None

@@ -1,8 +1,4 @@
-"""Checks that an intervention had its direct effect; otherwise it proves nothing about the limit.
-
-A larger buffer has to open the window, a second stream needs a server of its own, and sending less
-has to end the losses. Each check compares the runs with the change with those without.
-"""
+"""Checks that an intervention had its direct effect; without it, it proves nothing."""
 
 from __future__ import annotations
 

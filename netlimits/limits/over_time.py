@@ -46,17 +46,7 @@ SHARES = ("rwnd_limited_pct", "sndbuf_limited_pct")
 def sentence(
     results: Any, part: pd.DataFrame, evidence: Mapping[Any, RunFigures], index: Any | None
 ) -> str:
-    """Return when the throughput of a configuration's runs changed, and the verdicts of both parts.
-
-    Args:
-        results: The campaign; other results have no samples.
-        part: The runs of the configuration.
-        evidence: The figures of each run by its index.
-        index: The run that the configuration's verdict is of, None if of none.
-
-    Returns:
-        Sentences, "" unless AGREEMENT of the runs changed.
-    """
+    """Return when throughput changed, and the verdicts of both parts; "" unless AGREEMENT did."""
     runs = {at: evidence[at] for at in part.index if at in evidence}
     changed = [at for at, run in runs.items() if run.own("throughput_change_s") is not None]
     if not isinstance(results, Campaign) or len(changed) < max(1, AGREEMENT * len(runs)):
@@ -98,14 +88,7 @@ def _of_run(run: RunFigures, frame: pd.DataFrame, number: int | None) -> str:
 
 
 def figures(run: RunFigures, frame: pd.DataFrame, since: float, until: float) -> RunFigures:
-    """Return the figures of a run between two times, as far as its samples show them.
-
-    Args:
-        run: The whole run.
-        frame: Its timeline.
-        since: Seconds since the first data.
-        until: Seconds since the first data.
-    """
+    """Return the figures of a run between two seconds, as far as its samples show them."""
     rows = frame[(frame["time_s"] - frame["interval_s"] >= since - 0.5 * frame["interval_s"])
                  & (frame["time_s"] <= until + 0.5 * frame["interval_s"])]  # fmt: skip
     values: dict[str, Any] = {

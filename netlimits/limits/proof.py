@@ -1,10 +1,4 @@
-"""Results of interventions: the runs with each of them compared with those without, by block.
-
-A campaign that `sequel` planned has a factor `intervention`: `none`, and names of changes
-(`streams-x2`), each of which may serve several classes. The values of what was changed are in
-columns that begin with `next_`. A change without its direct effect (`mediators`) leaves a class
-open.
-"""
+"""Results of interventions: the runs with each of them compared with those without, by block."""
 
 from __future__ import annotations
 
@@ -60,10 +54,7 @@ def bare(part: pd.DataFrame) -> pd.DataFrame:
 def proofs(
     part: pd.DataFrame, evidence: Mapping[Any, RunFigures], blocks: pd.Series[Any] | None
 ) -> Mapping[str, Proof]:
-    """Return class -> the result of its change, from one configuration's runs.
-
-    Levels that make the same change are one sample, whatever class they are named after.
-    """
+    """Return class -> the result of its change, from one configuration's runs."""
     without = bare(part)
     by_class = {}
     for limit in CLASSES:

@@ -1,11 +1,4 @@
-"""The experiment that would prove a campaign's verdicts, as a file.
-
-It holds the same configurations, each without an intervention and with the changes of its leading
-classes, in the same blocks. A change that serves several classes is made once. Configurations and
-changes are lists that move together (`zip`), because what was measured in a configuration
-determines the values of its changes. A key that an intervention changes becomes `${next_…}`;
-without the intervention it has its former value, or null if it was left out.
-"""
+"""The experiment that would prove a campaign's verdicts, as a file."""
 
 from __future__ import annotations
 
@@ -82,11 +75,7 @@ def _refuse(campaign: Campaign) -> None:
 def dosed(
     campaign: Campaign, doses: Doses, most: int, name: str, replicates: int, seconds: int
 ) -> str:
-    """Return the text of experiment `name`: each configuration without a change and with its doses.
-
-    It has the first `most` of the doses that settings can make, in runs of `seconds`. Raises
-    DataError as `sequel` does.
-    """
+    """Return the text of an experiment with the first `most` doses of each configuration."""
     _refuse(campaign)
     planned = list(_planned(campaign, (), NOTHING, doses, most, seconds))
     return sequel_text.text(campaign, planned, name, replicates, seconds, bare=True)

@@ -28,10 +28,7 @@ _WIDTH = 98
 
 @dataclass(frozen=True, slots=True)
 class PlannedChanges:
-    """A configuration with its verdict: the levels of each change, and what to do by hand.
-
-    `serves` maps each change, which is made once, to its classes and their interventions.
-    """
+    """A configuration with its verdict: the levels of each change, and what to do by hand."""
 
     values: Values
     verdict: Verdict
@@ -49,10 +46,7 @@ def text(
     *,
     bare: bool,
 ) -> str:
-    """Return the file's text; with `bare` also with configurations that get no change.
-
-    Runs take `seconds`, by default as long as the campaign's.
-    """
+    """Return the file's text; with `bare` also with configurations that get no change."""
     data = _document(campaign.experiment, planned, name, replicates, bare=bare)
     for options in data["measure"].values() if seconds else ():
         options["seconds"] = seconds

@@ -14,11 +14,7 @@ _NO_LIMIT = (0.9, 1.1)
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The result of one change for one class: `proven`, `refuted` or `open`, with the reason.
-
-    `level` is the change, `figures` the ratio and its interval in words. `contrary` is True if the
-    direct effect of the change speaks against the class, whatever throughput did.
-    """
+    """The result of one change for one class; `contrary` if its direct effect speaks against it."""
 
     limit: LimitClass
     level: str

@@ -131,10 +131,7 @@ def _of_signs(signs: dict[LimitClass, Sign], run: RunFigures) -> Verdict:
 
 
 def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the verdict of most runs; UNDETERMINED if fewer than AGREEMENT agree.
-
-    Sentence and figures come from one of the agreeing runs: the median by its first figure.
-    """
+    """Return the verdict of most runs; UNDETERMINED if fewer than AGREEMENT agree."""
     counts = Counter(verdict.limit for verdict in verdicts)
     limit, agreeing = counts.most_common(1)[0]
     share = agreeing / len(verdicts)
@@ -173,10 +170,7 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def remaining(verdicts: Sequence[Verdict], refuted: Collection[str]) -> str:
-    """Return the first class that AGREEMENT of the runs point to, without the refuted ones.
-
-    Classes whose evidence is weaker than LEAST_SIGN do not count; "" if too few runs agree.
-    """
+    """Return the first class that AGREEMENT of the runs point to, without the refuted ones."""
     counts: Counter[str] = Counter()
     for verdict in verdicts:
         told = [verdict.limit] if verdict.limit != UNDETERMINED else []
@@ -187,10 +181,7 @@ def remaining(verdicts: Sequence[Verdict], refuted: Collection[str]) -> str:
 
 
 def firing(verdicts: Sequence[Verdict], refuted: Collection[str]) -> str:
-    """Return the first class that fires in AGREEMENT of the runs, even if others fire, too.
-
-    "" if only refuted classes fire, or if both CPUs' do, between which counters cannot decide.
-    """
+    """Return the first class that fires in AGREEMENT of the runs, even if others fire, too."""
     names = [
         each.name
         for each in CLASSES
@@ -232,10 +223,7 @@ def _middle(verdicts: Sequence[Verdict]) -> Verdict:
 def _nothing(
     signs: dict[LimitClass, Sign], unjudged: list[LimitClass], known: Mapping[str, str]
 ) -> Verdict:
-    """Return the verdict if no class fires: it names the nearest class, and those without figures.
-
-    `known` maps classes to what the run shows of them, if that is not enough for a sign.
-    """
+    """Return the verdict if no class fires: the nearest class, and those without figures."""
     sentence, decide = "No class has enough evidence.", SUSPECT
     if names := ", ".join(limit.name for limit in unjudged if limit.name not in known):
         sentence += f" Not checked, for lack of figures: {names}."

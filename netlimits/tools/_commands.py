@@ -1,9 +1,4 @@
-"""Build the command lines of a tool's server and client: CPUs, the start time and the deadline.
-
-`taskset` (util-linux) and `numactl` exec the tool, so no other process runs. taskset fails only if
-all CPUs of a list are missing and silently ignores single ones; so the highest CPU is tried alone
-first. numactl fails for a node that is not there.
-"""
+"""Build the command lines of a tool's server and client: CPUs, the start time and the deadline."""
 
 from __future__ import annotations
 
@@ -56,11 +51,7 @@ def server(argv: tuple[str, ...], options: Mapping[str, Any]) -> Command:
 def client(argv: tuple[str, ...], options: Mapping[str, Any], seconds: float) -> Command:
     """Return the client's command, bound to `cpus` and `numa`, with a deadline.
 
-    The deadline is START_UP after `seconds`.
-
-    A client with interim results prints its host's time first, for `_output.started`: iperf3
-    reports whole seconds and nuttcp no time at all, and streams can only be added up where they
-    overlap (analysis.aggregate).
+    With interim results it prints its host's time first, for `_output.started`.
     """
     argv = bound(argv, options.get("cpus"), options.get("numa"))
     if "interim_seconds" in options:

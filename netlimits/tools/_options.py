@@ -1,7 +1,4 @@
-"""JSON Schemas and checks of the options that several tools share.
-
-A tool's schema consists of these and of its own options; flags and limits differ between tools.
-"""
+"""JSON Schemas and checks of the options that several tools share."""
 
 from __future__ import annotations
 

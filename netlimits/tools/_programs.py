@@ -1,8 +1,4 @@
-"""Run another build of a tool: the programs at the paths that an experiment names.
-
-A tool builds its commands with the usual names of its programs. Here these names are replaced by
-the paths of the options `program` (client) and `server_program`.
-"""
+"""Run another build of a tool: the programs at the paths that an experiment names."""
 
 from __future__ import annotations
 
@@ -56,10 +52,7 @@ class Installed:
 
 
 def at_path(command: Command, name: str, path: str | None) -> Command:
-    """Return the command with a program's name replaced by a path, unchanged for None.
-
-    Raises InputError if the command does not contain the name.
-    """
+    """Return the command with a program's name replaced by a path, unchanged for None."""
     if path is None:
         return command
     if name not in command.argv:

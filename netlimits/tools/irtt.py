@@ -1,11 +1,5 @@
 """irtt: isochronous round trips over UDP, with the delay and the loss of each way.
 
-One server serves all runs. irtt sends a packet every `interval`, whatever became of those before,
-so a full queue shows in many of them: latency percentiles count time, not transactions. Interim
-results are the latency of the packets that were sent within each `interim_seconds`.
-
-Its option `--dscp` takes the whole byte (ToS), of which the DSCP is the upper six bits.
-
 One-way delays are differences of two hosts' clocks: they are right if the clocks agree.
 """
 

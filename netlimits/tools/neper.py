@@ -1,15 +1,8 @@
 """neper (1.1 and later): Google's `tcp_rr`, `tcp_stream` and similar programs.
 
-Both ends run the same program with the same options, and a server serves one run. The client prints
-`key=value`. Throughput is the receiver's rate, which the ends exchange after the run
-(`remote_throughput`, `local_throughput`, bit/s). Only `--iostat-ms` prints bytes, those of the
-client's sockets. So the work of a stream is the receiver's rate times the client's time (within
-1.1 % of the kernels' counters at 1 s, 0.3 % from 2 s on), and the loss of datagrams is unknown.
-Rates and percentiles are computed from samples (`-I`), here a hundredth of a run or 0.1 s long.
-
-If no server answers, the client retries every second, thirty times. It exits 0 if it was
-interrupted, and if the kernel rejects an option, which only stderr shows. Data goes to the port
-after the control port.
+Only `--iostat-ms` prints bytes, those of the client's sockets. So the work of a stream is the
+receiver's rate times the client's time, and the loss of datagrams is unknown. neper exits 0 if it
+was interrupted, and if the kernel rejects an option, which only stderr shows.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""nttcp (1.47), which sends a number of buffers instead of for a time.
+"""nttcp (1.47), which sends a number of buffers, over TCP and IPv4, instead of for a time.
 
-It prints one line per end in a format that we choose. The first character identifies the end: `l`
-local, `1` remote. In narrow formats it runs into the bytes (`11638400000` is side 1), so it is cut
-off first. The remote line is required: if the server's child dies, nttcp exits 0 without it. All
-rates are over the receiver's time. nttcp supports IPv4 only, and we use TCP only. Its server forks
-a child for each run, listens on every address, and uses data ports from 5038 on. It does not set
-SO_REUSEADDR: no other server can bind its port within a minute of the last connection.
+A line begins with its end, `l` local or `1` remote, which can run into the bytes. The remote line
+is required: if the server's child dies, nttcp exits 0 without it.
 """
 
 from __future__ import annotations

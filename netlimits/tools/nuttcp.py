@@ -1,14 +1,8 @@
 """nuttcp (6.1.2 and later), through `-v -fparse`: both ends' figures as key=value.
 
-The brief output has one rate and no MSS; the verbose output has the bytes and calls of each end and
-the MSS in use. The receiver's part is required: nuttcp 6.1.2 exits 0 if its server died, and if no
-server answers, it falls back to an old mode without one. Its `retrans` is ignored because Debian's
-6.1.2 always prints 0; the kernel's counters have it. The elapsed time is the receiver's, so that
-throughput times elapsed time is the bytes that arrived.
-
-nuttcp cannot listen on one address: its server, which serves one run and no third party, is open
-to every network of the host while it waits. Data goes to the port after the control port, and
-parallel streams use the ports after it.
+The receiver's part is required: nuttcp exits 0 if its server died, or falls back to a mode without
+one. Its `retrans` is ignored because Debian's 6.1.2 always prints 0. It cannot listen on one
+address: its server is open to every network of the host while it waits.
 """
 
 from __future__ import annotations
@@ -158,10 +152,7 @@ class _Side:
         return float(text.removesuffix("%"))
 
     def elapsed(self) -> float:
-        """Compute the seconds from bytes and rate: nuttcp prints the time with two decimals.
-
-        Raises OutputError if they contradict the printed time.
-        """
+        """Compute the seconds from bytes and rate: nuttcp prints the time with two decimals."""
         printed = self.number("real_seconds")
         rate, megabytes = self.number("rate_Mbps"), self.number("megabytes")
         if rate == 0 or megabytes < 1:

@@ -21,10 +21,7 @@ class Leaf(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NetworkState:
-    """A reading: section -> leaf -> value, of the sections that were read completely.
-
-    `boot` is the kernel's boot id; `interfaces` is their number.
-    """
+    """A reading: section -> leaf -> value, of the sections that were read completely."""
 
     boot: str = ""
     interfaces: int = 0

@@ -1,9 +1,4 @@
-"""The category of each function of the kernel: names of functions are data.
-
-`functions.txt` has a shell pattern for each group of functions; it was tried on kernels 6.1 and
-6.18. A sample belongs to the category of its innermost function. A helper such as `memset` has none
-of its own: it belongs to the function that called it. `unsorted` functions are listed by name.
-"""
+"""The category of each function of the kernel, by the shell patterns of `functions.txt`."""
 
 from __future__ import annotations
 
@@ -95,12 +90,7 @@ def of_function(function: str, module: str = "") -> str:
 
 
 def of_stack(stack: Sequence[Function], program: bool = False) -> str:
-    """Return the category of a stack, innermost function last; UNSORTED if its function is unknown.
-
-    Args:
-        stack: The functions.
-        program: True for a stack of the tool that measures; others' own code is `other`.
-    """
+    """Return the category of a stack, innermost last; others' code is `other`, not `program`."""
     if not stack or not stack[-1].kernel:
         return "program" if program else "other"
     for frame in reversed(stack):

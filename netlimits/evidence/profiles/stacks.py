@@ -49,11 +49,7 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The stacks of a host during a run; `programs` are the processes that measure.
-
-    `about` has the header: `event`, `frequency`, `kernel`, and `left_out`, the samples of rare
-    stacks that were not sent.
-    """
+    """The stacks of a host during a run; `programs` are the processes that measure."""
 
     stacks: Sequence[Stack]
     about: Mapping[str, str]
@@ -121,11 +117,7 @@ def percent(part: float, total: float) -> float:
 
 
 def parse(text: str, programs: Collection[str] = ()) -> Profile:
-    """Parse the output of the host's script.
-
-    Raises:
-        ToolFailure: A line is no stack, or there are none.
-    """
+    """Parse the output of the host's script. Raises ToolFailure for a line that is no stack."""
     about: dict[str, str] = {}
     stacks = []
     for line in text.splitlines():

@@ -1,17 +1,8 @@
 """Figures of an end from the samples during a run: its connections, and the tool's processes.
 
-Counters that the kernel starts with a connection (busy time, bytes) are the difference between the
-first sample that shows the connection and the last. What they counted before belongs to the
-start-up, not to the run: with it, two equal runs showed 73 and 100 % busy. Momentary values
-(windows, rates) are the mean of the samples.
-
-`ss` omits zeros and values that its kernel does not report (`busy` came with Linux 4.10). So a
-counter that no connection of a host shows in any sample is unknown there, and 0 if another
-connection shows it; an omitted momentary value is unknown. The limited times are within `busy`: a
-kernel that reports one reports the others.
-
-Nothing here fails a run: missing values, or a host without `ss`, are left out. Test hosts on one
-machine share process numbers, so only processes in the sampled host's network namespace count.
+Counters that start with a connection are the difference between its first sample and its last: with
+the start-up, two equal runs showed 73 and 100 % busy. `ss` omits zeros and what its kernel does not
+report: a counter that no connection of a host shows is unknown there, else it is 0.
 """
 
 from __future__ import annotations
@@ -45,22 +36,7 @@ _COUNTED |= _SENDERS_COUNTS.keys() | _RECEIVERS_COUNTS.keys()
 
 
 def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
-    """Return the figures from the samples of one end's hosts; what was not found is left out.
-
-    Returns:
-        `processes` and `threads` of the tool, and `process_cpu_pct`: their share of one CPU between
-        the samples (with one sample of `ps`: since they started, if more than 0); the figures of
-        `resources` and `others`; `connections` with data. Of the sending connections: the rates
-        `pacing_rate_mbps` and `delivery_rate_mbps` as sums; `cwnd_segs`, `mss_bytes`, `rtt_us` and
-        `min_rtt_us` as means; `app_limited_pct`, the share whose program had nothing to send;
-        between the samples `busy_pct` of the time (the mean), `rwnd_limited_pct` and
-        `sndbuf_limited_pct` as shares of all their busy time; `retrans_segs` and
-        `reordering_seen`; `snd_wnd_bytes`, `notsent_bytes`, `sndbuf_used_pct` and `sndbuf_bytes` as
-        means; `own_pace_pct`, the share whose congestion control paces by itself (BBR);
-        `late_data_pct` by `_late`. Of the receiving ones `sampled_segments_per_ack`: data_segs_in /
-        segs_out between the samples, in segments as on the wire; `recv_q_bytes`, `rcvbuf_used_pct`,
-        `rcvbuf_bytes`, `rcv_space_bytes` and `rcv_ssthresh_bytes` as means; `socket_drops`.
-    """
+    """Return the figures from the samples of one end's hosts; what was not found is left out."""
     values: dict[str, Scalar] = {}
     rows = [row for sample in samples for row in _processes(sample.stdout)]
     if rows:
@@ -100,10 +76,7 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
 
 
 def _grown(seen: Sequence[Snapshot]) -> list[tuple[Connection, float]]:
-    """Return each connection's growth between its first and last sample, and the seconds between.
-
-    Counters that the host does not report are left out.
-    """
+    """Return each connection's growth from its first sample to its last, and the seconds."""
     counters = {name for snapshot in seen for c in snapshot.connections for name in c.fields}
     counters |= _LIMITED if "busy" in counters else frozenset()
     first: dict[tuple[str, str], tuple[float, Connection]] = {}
@@ -236,11 +209,7 @@ def _sending(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
 
 
 def _own_pace(every: Sequence[Connection]) -> dict[str, Scalar]:
-    """Return `own_pace_pct`; empty if no connection names its congestion control.
-
-    The model of BBR changes the pace from sample to sample. If STEADY samples have one pace, the
-    program set it.
-    """
+    """Return `own_pace_pct`; a pace that STEADY samples share was set by the program."""
     paces: dict[tuple[str, str], list[float]] = {}
     for connection in every:
         paces.setdefault(connection.ends, []).append(connection.value("pacing_rate"))
@@ -258,11 +227,7 @@ def _own_pace(every: Sequence[Connection]) -> dict[str, Scalar]:
 
 
 def _late(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
-    """Return `late_data_pct`: the share of all data in the later half of the samples' time.
-
-    A steady transfer has 50 there; one that is still in slow start has nearly all. Empty if a host
-    has fewer than LATE_SNAPSHOTS samples.
-    """
+    """Return `late_data_pct`: the share of all data in the later half of the samples' time."""
     early, late = 0.0, 0.0
     for seen in hosts:
         sums: dict[float, float] = {}
@@ -286,11 +251,7 @@ def _times(factor: float, value: float | None) -> float | None:
 
 
 def _processes(stdout: str) -> list[re.Match[str]]:
-    """Return the rows of the program's processes in this network namespace.
-
-    The namespace of another login's processes is invisible (`-`). If no process is known to be in
-    this namespace, those count: a server that ran before us as root.
-    """
+    """Return the rows of processes in this network namespace, else those of an invisible one."""
     first, *lines = stdout.splitlines() or [""]
     if not first.startswith("namespace "):
         return []

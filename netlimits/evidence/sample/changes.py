@@ -54,10 +54,7 @@ class RateInterval:
 
 @dataclass(frozen=True, slots=True)
 class LevelChange:
-    """A change of the level `at` a time: median rates since the change before and until the next.
-
-    The change is within an interval of the samples of `at`, which is the end of one.
-    """
+    """A change of level in the interval that ends `at`: median rates before and after it."""
 
     at: float
     before: float
@@ -70,11 +67,7 @@ class LevelChange:
 
 
 def changes(intervals: Sequence[RateInterval]) -> list[LevelChange]:
-    """Return the changes of level in order, without the start of a transfer and its last interval.
-
-    Args:
-        intervals: The intervals of a transfer, in order.
-    """
+    """Return the changes of level, in order, after the start of a transfer."""
     steady = _steady(intervals)
     rates = [interval.rate for interval in steady]
     for bounds in _best(rates):

@@ -1,9 +1,7 @@
 """The offset of two hosts' clocks during a run, from the bytes that their samples count.
 
-Data arrives after it was sent and before it was acknowledged. So a receiver's sample that shows R
-bytes was taken between the times at which the sender had sent R bytes and had R bytes acknowledged,
-which its own samples show. The middle is wrong by at most half of that time, as for a round trip of
-NTP (`evidence.clocks`), and each sample of a run is one more trip.
+Data arrives after it was sent and before it was acknowledged: each sample of the receiver is a
+round trip of NTP between two times of the sender.
 """
 
 from __future__ import annotations
@@ -25,10 +23,7 @@ Curve = list[tuple[float, float]]
 
 
 def offset(sender: Sequence[Snapshot], receiver: Sequence[Snapshot]) -> Offset | None:
-    """Return how far the receiver's clock is ahead of the sender's; None without enough samples.
-
-    The error is half of a trip plus the spread of the samples' estimates.
-    """
+    """Return how far the receiver's clock is ahead of the sender's; None without enough samples."""
     estimates = [
         estimate
         for ends in _pairs(sender, receiver)

@@ -12,10 +12,7 @@ _BUSIEST = re.compile(r"^other [0-9.]{1,15} [0-9]{1,10} (.{1,64})$", re.MULTILIN
 
 
 def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
-    """Return `other_cpu_pct`, in percent of one CPU, and `other_cpu_of`, the busiest process.
-
-    Both are of the host where others were busiest. Empty if one of the hosts did not count.
-    """
+    """Return `other_cpu_pct`, % of one CPU, and `other_cpu_of` of the host where it was highest."""
     counted = []
     for sample in samples:
         total = _ALL.search(sample.stdout)

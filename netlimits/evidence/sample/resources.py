@@ -1,10 +1,4 @@
-"""Figures of a host beside its connections: whether the tool's threads got their CPU.
-
-A thread that is ready and waits for a CPU, a control group out of its quota, a CPU with a low clock
-rate, and a NIC's queue that holds what was sent (BQL): each limits a run although no CPU looks
-busy. Times are the difference between the first sample that has them and the last (proc(5):
-schedstat is nanoseconds run, nanoseconds waited).
-"""
+"""Figures of a host beside its connections: threads, quotas, clock rates and the NIC's queues."""
 
 from __future__ import annotations
 
@@ -22,15 +16,7 @@ _SPEED = re.compile(r"^speed ([0-9]{1,9})$", re.MULTILINE)
 
 
 def figures(samples: Sequence[Completed]) -> dict[str, float]:
-    """Return the figures of an end's hosts; those that one of them lacks are left out.
-
-    Returns:
-        `process_cpu_pct` of all the tool's threads, `thread_cpu_pct` of the busiest, % of one CPU;
-        `cpu_wait_pct`, the share of the time for which the thread that waited longest was ready
-        without a CPU; `throttled_times` and `throttled_pct` of the time by control groups' quotas;
-        `cpu_mhz`, the mean of the CPUs in mid-run; `link_speed_mbps`; `bql_queued_bytes` and
-        `bql_limit_bytes` of all the interface's queues, means of the samples that show any.
-    """
+    """Return the figures of an end's hosts; those that one of them lacks are left out."""
     hosts = [_host(sample.stdout) for sample in samples]
     if not hosts:
         return {}

@@ -1,9 +1,6 @@
 """One host's samples as rows over time: rates of the interval before a sample, values at it.
 
-Rates are differences between neighbouring samples, since counters of a connection begin with it. A
-connection that a sample shows first counts from 0; in an interval in which one ended, what the
-connections carried is unknown. Several connections are added up (rates, bytes) or averaged
-(windows, times). A value that a host does not report is left out of its row, never 0.
+A value that a host does not report is left out of its row, never 0.
 """
 
 from __future__ import annotations
@@ -75,19 +72,7 @@ SHORTEST = 0.02
 
 
 def series(completed: Completed) -> list[Row]:
-    """Return a row for each sample of a host but the first.
-
-    Args:
-        completed: A sampler's output.
-
-    Returns:
-        `at_s` (epoch seconds of the host's clock) and `interval_s`, the seconds since the sample
-        before; of the interval `throughput_mbps` (TCP payload that arrived here), `sent_mbps`,
-        `interface_mbps` (both directions), `busy_pct`, `rwnd_limited_pct` and `sndbuf_limited_pct`
-        (shares of the interval), `app_limited_pct` (share of the connections), counters of segments
-        and drops, the CPUs' time by kind; at the sample windows, times, rates, queues and buffers.
-        Empty if the samples have no times, or show both ends of the connections.
-    """
+    """Return a row for each sample of a host but the first; none if samples have no times."""
     seen = parse_snapshots(completed)
     if any(snapshot.at is None or snapshot.one_stack for snapshot in seen):
         return []

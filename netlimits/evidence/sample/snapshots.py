@@ -1,9 +1,4 @@
-"""Parse the samples of a host: its connections, its interface, and the tool's processes.
-
-Data connections are those with the other end that are not on the tool's own port. If there is none,
-they are those on it (iperf3 uses one port for everything) that carried DATA_BYTES and 1 % of the
-busiest one's bytes: a control connection carries some hundred.
-"""
+"""Parse the samples of a host: its connections, and its interface's counters."""
 
 from __future__ import annotations
 
@@ -31,10 +26,7 @@ _SCALE = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A TCP connection of `ss -i`: its ends and its fields; rates in bit/s.
-
-    `timestamps` is True if its segments carry them, None if `ss` was not asked (`-o`).
-    """
+    """A TCP connection of `ss -i`; rates in bit/s, `timestamps` None if `ss` was not asked."""
 
     local: str
     peer: str
@@ -73,11 +65,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A sample: the data connections, and the interface's counters with the time of reading them.
-
-    Times are epoch seconds of the host's clock; None if `date` prints no fractions. `one_stack` is
-    True if it has both ends of the connections, which cannot be distinguished.
-    """
+    """A sample, in epoch seconds of the host; `one_stack` if it has both ends of connections."""
 
     at: float | None
     connections: tuple[Connection, ...]

@@ -29,13 +29,7 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The rows of all hosts.
-
-    Attributes:
-        hosts: Each host's rows.
-        begin: Epoch seconds of the client's clock at time 0.
-        offsets: Role -> how far its clock is ahead of the client's.
-    """
+    """The rows of all hosts; `begin` is time 0 by the client's clock, `offsets` are ahead of it."""
 
     hosts: tuple[Sampled, ...]
     begin: float
@@ -62,14 +56,9 @@ def on_one_clock(
     *,
     one_kernel: bool = False,
 ) -> Timeline | None:
-    """Return the samples of a run on the client's clock; None if they show no times.
+    """Return a run's samples, the client's first, on the client's clock; None without times.
 
     A host's offset is that from the run's data or the `known` one, whichever is more precise.
-
-    Args:
-        samples: End, role and sampler's output of each host, the client first.
-        known: Role -> how far its clock is ahead of another one's, the same for all roles.
-        one_kernel: All hosts have the same clock.
     """
     given = [(end, role, completed) for end, role, completed in samples if completed.stdout]
     rows = {role: series(completed) for _, role, completed in given}
@@ -108,15 +97,7 @@ def on_one_clock(
 
 
 def figures(of: Timeline, interim: Sequence[Mapping[str, Scalar]] = ()) -> dict[str, Scalar]:
-    """Return the largest change of throughput: its time, and the level after it over that before.
-
-    Args:
-        of: The run's timeline.
-        interim: What arrived, if the samples do not show it (datagrams).
-
-    Returns:
-        `throughput_change_s` and `throughput_change_ratio`; empty if it did not change.
-    """
+    """Return the time and the ratio of the largest change of throughput; empty without any."""
     every = throughput_changes(of, interim)
     if not every:
         return {}

@@ -1,12 +1,8 @@
 """Changes by other users during a run: data interface, CPUs, routes and rules for peers.
 
-There are two readings, `begin` before the client and `end` after it. Nothing runs in between: the
-kernel keeps its own notifications (rtnetlink, uevents of CPUs) in the queue of a socket that a kept
-Perl holds open and reads at the end (`watch.pl`). So a change that is undone before the end is seen
-too. A host without Perl has no such socket: there only the two states are compared.
-
-The kernel's own actions are no changes: lifetimes and duplicate checks of addresses, router
-advertisements, neighbours, routes that a DHCP client rewrites unchanged, promiscuous mode.
+Between the readings before and after the client the kernel queues its notifications (rtnetlink,
+uevents) for a socket that a kept Perl holds open (`watch.pl`): a change that is undone is seen too.
+A host without Perl only compares the two states.
 """
 
 from __future__ import annotations
@@ -80,10 +76,7 @@ class _Reading:
 
 
 def command(act: str, interface: str, peers: Iterable[str]) -> Command:
-    """Return the command for the reading before a run (BEGIN) or after it (END).
-
-    `peers` are the addresses whose routes matter.
-    """
+    """Return the command for the reading before a run (BEGIN) or after it (END)."""
     argv = ("sh", "-c", _SCRIPT, "sh", act, interface, *peers)
     return Command(argv, deadline=10, perl=_perl())
 
@@ -99,10 +92,7 @@ def _perl() -> str:
 def changes(
     before: Completed, after: Completed, interface: str, addresses: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Return what other users changed between two readings, in words.
-
-    `addresses` are the host's own data addresses.
-    """
+    """Return what other users changed between two readings, in words."""
     first, last = _reading(before), _reading(after)
     if first.absent:
         return ()

@@ -1,8 +1,4 @@
-"""Messages of rtnetlink(7), as `watch.pl` prints them: links, addresses, routes, rules and queues.
-
-A message is printed as its type, the data after its header, and its attributes: words of
-hexadecimal digits, in the byte order of the host.
-"""
+"""Messages of rtnetlink(7), as `watch.pl` prints them in hexadecimal digits."""
 
 from __future__ import annotations
 
@@ -153,12 +149,7 @@ class Message:
         return words
 
     def moves(self, peer: str, route: Message) -> bool:
-        """Return True if this changed the way to a peer, which is `route` before and after.
-
-        A route that is written again unchanged changes nothing, nor does one that the kernel would
-        not use: of a wider network, or of a greater metric. A route over another interface must be
-        in the same table and come before `route`: of two equal ones the kernel uses the older.
-        """
+        """Return True if this changed the way to a peer, which is `route` before and after."""
         if self.kind not in _ROUTE or self.head[0] != route.head[0]:
             return False
         length = self.head[1]
@@ -180,10 +171,7 @@ class Message:
     # -- rules -------------------------------------------------------------------------------
 
     def selects(self, interface: str, own: Collection[str], peers: Collection[str]) -> bool:
-        """Return True for a rule that can apply to traffic between own addresses and peers.
-
-        Rules for a mark count, since the mark of a packet is unknown here.
-        """
+        """Return True for a rule that can apply to traffic between own addresses and peers."""
         if self.kind not in _RULE:
             return False
         if self._text(3) not in ("", "lo", interface) or self._text(17) not in ("", interface):

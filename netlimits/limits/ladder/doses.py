@@ -1,9 +1,4 @@
-"""Resources that may limit a workload, and the dose of each: a change that shows whether it does.
-
-A resource limits if throughput follows it. A dose takes some of it away, or adds some, for the
-length of a run; `sensitivity` compares the change of throughput with the dose. Evidence rules
-resources out before anything is changed: what nothing waited for does not limit.
-"""
+"""Resources that may limit a workload, and a dose of each: a change that shows whether it does."""
 
 from __future__ import annotations
 
@@ -21,11 +16,7 @@ Runs = Sequence[RunFigures]
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource, its dose, and the classes of limits that it stands for.
-
-    `factor` returns how many times as much of the resource there is with a dose of `times`. The
-    resource limits if the sensitivity is at least `least`: noise and other limits explain less.
-    """
+    """A resource that limits if its sensitivity is `least`; `factor` converts a dose to it."""
 
     name: str
     dose: Intervention
@@ -118,10 +109,7 @@ LOST = 0.01
 
 
 def resource(level: str) -> tuple[Resource, float] | None:
-    """Return the resource of a change such as `receive-buffer-x2`, and the factor of the change.
-
-    None if the change is not a dose of a resource.
-    """
+    """Return the resource of a change (`receive-buffer-x2`) and its factor; None of no dose."""
     what, _, times = level.rpartition("-x")
     for each in RESOURCES:
         if each.dose.what.replace("_", "-") == what:
@@ -132,10 +120,8 @@ def resource(level: str) -> tuple[Resource, float] | None:
 def candidates(verdict: Verdict, runs: Runs, *, deciding: bool = False) -> list[Intervention]:
     """Return the changes to make, each once: the one that best separates the leading classes first.
 
-    These are the changes that prove the leading classes, and a dose of each resource that the
-    evidence of `runs` does not rule out, the one that was waited for most first. Loads on CPUs come
-    before more streams, because a full CPU keeps the sum of streams the same, as a full path does.
-    Doses that prove nothing by themselves come last; `deciding` leaves them out.
+    Loads on CPUs come before more streams, because a full CPU keeps the sum of streams the same, as
+    a full path does. `deciding` leaves out doses that prove nothing by themselves.
     """
     transactions = any(run.transactions for run in runs)
     leading = [

@@ -40,10 +40,7 @@ def steadiness(run: RunFigures) -> float:
 
 
 def against(run: RunFigures) -> tuple[float, str]:
-    """Return how strongly losses speak against chance (from 1 on they do), and the main reason.
-
-    0 if nothing is known, or nothing was lost.
-    """
+    """Return how strongly losses speak against chance (from 1 on they do), and the main reason."""
     retransmitted, rate, share = run.sent("tcp_retrans_segs"), run.throughput, run.retransmitted
     if not retransmitted or not rate or not share:
         return 0.0, "nothing was lost"

@@ -1,9 +1,4 @@
-"""iperf3 (3.12 and later), with a one-off server for each run; `results` parses its JSON.
-
-Options that iperf3 would silently ignore or misread are errors before a run: UDP without a rate
-(1 Mbit/s), a fraction of a second (it runs forever), options of the other protocol, and features
-that the installed build lacks.
-"""
+"""iperf3 (3.12 and later), with a one-off server for each run; `results` parses its JSON."""
 
 from __future__ import annotations
 
@@ -205,11 +200,7 @@ class Iperf3(Tool):
 
 
 def _server_interval(options: Mapping[str, Any]) -> float:
-    """Return the seconds between the server's interim results.
-
-    One of the results in omitted time may be lost. With twenty of them, if iperf3 allows, that is
-    a twentieth of the omitted time.
-    """
+    """Return the seconds between the server's interim results; one in omitted time may be lost."""
     interval = float(options.get("interim_seconds", 1))
     omit = float(options.get("omit", 0))
     return min(interval, max(0.1, omit / 20)) if omit else interval

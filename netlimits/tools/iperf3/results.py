@@ -1,16 +1,8 @@
 """Parse iperf3's JSON into the figures of a run, or the reason why it must not count.
 
-iperf3 3.12 exits 0 on nearly every error, which it reports in an `error` key; a server that died
-leaves an empty `end`. Its `tcp_mss` only echoes the requested value, so the MSS is read back from
-the congestion windows, which are multiples of it. A rate is bytes over the seconds of the end that
-counted them, and the elapsed time is the receiver's, so that throughput times elapsed time is the
-bytes that arrived. Interim results are the receiver's too: if the client sends, those that its
-server returns at the end (`--get-server-output`), which include the omitted seconds, as CPU time
-does.
-
-UDP loss is the share of sent bytes that did not arrive. The tool's own figure is kept as
-`iperf3_loss_pct`: 3.12 includes the losses of omitted seconds, 3.13 and later count none if the
-server is older, and none counts the datagrams that were lost after the last one to arrive.
+`tcp_mss` only echoes the requested value, so the MSS is read back from the congestion windows,
+which are multiples of it. Rates and interim results are the receiver's (`--get-server-output`).
+Loss is the share of sent bytes that did not arrive; `iperf3_loss_pct` depends on the version.
 """
 
 from __future__ import annotations
@@ -31,10 +23,7 @@ _MOST = 1e18
 
 
 def measurement(completed: Completed, options: Mapping[str, Any], length: float) -> Measurement:
-    """Parse the output of a run of `length` seconds, including omitted ones.
-
-    Raises ToolFailure for a run that must not count.
-    """
+    """Parse the output of a run of `length` seconds, including omitted ones."""
     start, document = _document(completed, options, length)
     _refuse_ignored(options, document)
     udp = options.get("protocol", "tcp") == "udp"
@@ -119,10 +108,7 @@ def _work(options: Mapping[str, Any], document: Any, flows: list[_Flow]) -> Work
 
 
 def _omitted(document: Any, suffix: str, sender: str) -> float | None:
-    """Return the bytes/s that arrived in the omitted time, None if unknown.
-
-    The rate is extrapolated, since 3.12 often loses the data of the interval in which it ends.
-    """
+    """Return the bytes/s of the omitted time, whose last interval 3.12 loses; None if unknown."""
     intervals = [
         (_number(sums, "bytes"), _number(sums, "seconds"))
         for sums in _receiving(document, suffix, sender) or ()
@@ -180,11 +166,7 @@ def _mss(options: Mapping[str, Any], document: Any) -> int:
 
 
 def _interim(options: Mapping[str, Any], document: Any, start: float) -> Iterator[dict[str, float]]:
-    """Yield the interim results: rates of arrived data over [ending - interval, ending].
-
-    If the client sends and the server's output is missing, they are the sender's and have its
-    column.
-    """
+    """Yield the interim results: what arrived, else (without the server's output) what was sent."""
     column = "throughput_mbps"
     ways = [_receiving(document, suffix, sender) for sender, _, suffix in _directions(options)]
     if None in ways:

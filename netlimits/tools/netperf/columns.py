@@ -26,10 +26,7 @@ ONE_VERSION = "install one version of netperf on both ends: 2.6 and 2.7 misread 
 
 @lru_cache(maxsize=1024)
 def column(selector: str, throughput_units: str, sd_units: str) -> str:
-    """Return the column for a selector, given the values of THROUGHPUT_UNITS and SD_UNITS.
-
-    Raises OutputError for an unknown unit.
-    """
+    """Return the column for a selector, given the values of THROUGHPUT_UNITS and SD_UNITS."""
     if selector == "THROUGHPUT":
         return _unit(_UNIT_OF_THROUGHPUT, throughput_units, selector)
     if selector in ("LOCAL_SD", "REMOTE_SD"):
@@ -39,10 +36,7 @@ def column(selector: str, throughput_units: str, sd_units: str) -> str:
 
 
 def value(selector: str, text: str) -> Scalar:
-    """Parse netperf's text into a number, a word, or None if it does not apply (-1).
-
-    Raises OutputError for an invalid number, ToolFailure for one that was not measured.
-    """
+    """Parse netperf's text into a number, a word, or None if it does not apply (-1)."""
     if selector == "RESULT_BRAND":
         return text.removeprefix('"').removesuffix('"')  # netperf adds the quotes
     if selectors.is_text(selector):

@@ -24,11 +24,7 @@ def measurement(
     length: float,
     longest: float,
 ) -> Measurement:
-    """Parse the values of the requested selectors.
-
-    `length` is the seconds of one iteration, `longest` those of the most iterations. Raises
-    ToolFailure for a run that must not count.
-    """
+    """Parse the selectors' values; `length` is of one iteration, `longest` of the most."""
     _output.check_ended(completed, "netperf", longest)
     reason = one_line(completed.stderr.strip() or completed.stdout)[:300]
     _output.check_status(completed, "netperf", reason or _SIGNALS.get(completed.status, ""))
@@ -50,10 +46,7 @@ def measurement(
 
 
 def _keys_of(stdout: str, selectors: Sequence[str]) -> dict[str, str]:
-    """Return the values of KEY=value lines; other lines are banners.
-
-    Raises OutputError for a selector without a value or with two, and for a truncated last line.
-    """
+    """Return the values of KEY=value lines; other lines are banners."""
     keys: dict[str, str] = {}
     for key, sep, text in (line.partition("=") for line in stdout.splitlines()):
         if not sep or not re.fullmatch(r"[A-Z0-9_\[\]]+", key):
@@ -74,11 +67,7 @@ def _keys_of(stdout: str, selectors: Sequence[str]) -> dict[str, str]:
 
 
 def _interim(keys: Mapping[str, str], options: Mapping[str, Any]) -> Iterator[Mapping[str, float]]:
-    """Yield the interim results: rates over [ending - interval, ending].
-
-    netperf counts the data that it wrote to or read from its own kernel. If it sends, that is not
-    what arrived, so another column is used.
-    """
+    """Yield the interim results; if netperf sends, they are not what arrived."""
     columns = {"10^6bits/s": "throughput_mbps", "Trans/s": "transaction_rate_tps"}
     if sends(options):
         columns["10^6bits/s"] = SENT
@@ -143,11 +132,7 @@ def refuse_no_data(keys: Mapping[str, str], sending: bool) -> None:
 
 
 def _refuse_stepped_clock(completed: Completed, elapsed: float, seconds: float) -> None:
-    """Raise ToolFailure if netperf's elapsed time is impossible: the host's clock was set.
-
-    It is compared with our monotonic clock, or with the deadline for imported files, whose real
-    duration is unknown.
-    """
+    """Raise ToolFailure if netperf's elapsed time is impossible: the host's clock was set."""
     timed = completed.seconds >= seconds
     longest = completed.seconds * 1.01 + 0.05 if timed else completed.command.deadline
     if not 0 < elapsed <= longest:

@@ -56,11 +56,7 @@ class QueueCollision:
     labels: tuple[Label, ...] = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the share of the receiver's busiest queue, and how full its CPU is.
-
-        The share is that of interrupts or, because NICs also interrupt for what they send, that of
-        the packets which the busiest CPU processed.
-        """
+        """Return a sign from the share of the receiver's busiest queue, and how full its CPU is."""
         end = run.receiver
         every, most = run.received("nic_interrupts"), run.received("nic_interrupts_busiest")
         softirq, peak = run.received("cpu_peak_softirq_pct"), run.received("cpu_peak_pct")

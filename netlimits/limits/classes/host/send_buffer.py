@@ -39,11 +39,7 @@ class SendBuffer:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the busy time that waited for send buffer, or from an overfull one.
-
-        The kernel does not count the wait if a buffer holds only a few segments. The sender then
-        has window left but nothing to send, and its socket holds more than the buffer's size.
-        """
+        """Return a sign from the busy time that waited for send buffer, or from an overfull one."""
         limited = run.sent("sndbuf_limited_pct")
         if limited is None:
             return None

@@ -28,11 +28,7 @@ class AckPath:
     labels: tuple[Label, ...] = ()
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from lost acknowledgements, if few segments are lost and packets queue.
-
-        Interface counters are compared: protocol counters include traffic that is not on the data
-        link.
-        """
+        """Return a sign from lost acknowledgements, if few segments are lost and packets queue."""
         sent_back, arrived, resent = (
             run.received("tx_packets"),
             run.sent("rx_packets"),

@@ -62,11 +62,7 @@ class PathCap:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from a cloud's counter of excess bandwidth, or a queue on the path.
-
-        The queue shows as an RTT above its minimum, with CPU left on both ends, room on the link if
-        its speed is known, and no other run that got more through the same path.
-        """
+        """Return a sign from a cloud's counter of excess bandwidth, or a queue on the path."""
         counted = allowance.sign(run, "bw", "bandwidth")
         if counted and counted.fires:
             return counted
@@ -145,10 +141,7 @@ def _short_queue(run: RunFigures, inflation: float) -> float:
 
 
 def way_back(run: RunFigures) -> bool:
-    """Return True if the queue may be on the way back: no loss, bunched ACKs, unsteady runs.
-
-    False if segments arrive so close together that a receiver bunches them itself (GRO).
-    """
+    """Return True if the queue may be on the way back: no loss, bunched ACKs, unsteady runs."""
     bunched, rate = run.received("sampled_segments_per_ack"), run.throughput
     size = (run.sent("mss_bytes") or 1448.0) * 8
     return (

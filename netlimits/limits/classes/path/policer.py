@@ -63,11 +63,7 @@ class Policer:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the drops of the receiver's own policer, else from non-random losses.
-
-        Non-random losses come in bursts, or at a higher rate than TCP has with so many random
-        losses, or at a rate steadier than those allow; and nothing queues.
-        """
+        """Return a sign from the drops of the receiver's policer, else from non-random losses."""
         counted = _counted(run)
         if counted and counted.fires:
             return counted
