@@ -21,7 +21,6 @@ class Offset:
     bound_s: float
 
     def ahead_of(self, other: Offset) -> Offset:
-        """Return how far it is ahead of another host's clock."""
         return Offset(self.offset_s - other.offset_s, self.bound_s + other.bound_s)
 
 
@@ -35,7 +34,6 @@ class RoundTrip:
 
 
 def offset(trips: Sequence[RoundTrip]) -> Offset:
-    """Return the offset by the shortest of one or more round trips."""
     best = min(trips, key=lambda trip: trip.end - trip.start)
     middle = (best.start + best.end) / 2
     return Offset(best.read - middle, (best.end - best.start) / 2)

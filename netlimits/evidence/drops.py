@@ -161,12 +161,10 @@ def probe() -> tuple[str, ...]:
 
 
 def begun(stderr: str) -> bool:
-    """Return True once the command counts."""
     return BEGUN in stderr
 
 
 def read(completed: Completed) -> CountedDrops | None:
-    """Return what a command counted; None if it could not."""
     text = completed.stdout
     about = dict(re.findall(r"^(spaces|here|by) (\S{1,20})$", text, re.MULTILINE))
     names = {int(number): name for number, name in _NAME.findall(text)}
@@ -192,7 +190,6 @@ def read(completed: Completed) -> CountedDrops | None:
 
 
 def together(hosts: Sequence[CountedDrops]) -> CountedDrops:
-    """Return the drops of several hosts as if they were one."""
     counts = [drop for host in hosts for drop in host.drops]
     return CountedDrops(
         _added(counts),

@@ -13,8 +13,6 @@ from netlimits.model import Command, Completed, decoding
 
 
 class CommandRunner(Protocol):
-    """Runs commands: a host."""
-
     def run_in_turn(self, commands: Sequence[Command]) -> list[Completed]:
         """Run the commands and return their results."""
 
@@ -196,7 +194,6 @@ def _fact(fact: Fact, completed: Completed) -> dict[str, Any]:
 
 
 def value(facts: Mapping[str, Mapping[str, Any]], name: str) -> Any:
-    """Return the parsed value of a fact, None if the host lacks it."""
     return facts.get(name, {}).get("value")
 
 

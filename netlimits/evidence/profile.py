@@ -172,7 +172,6 @@ def trial(frequency: int) -> Command:
 
 
 def end(role: str) -> Command:
-    """Return the command that ends the recording."""
     return Command(("sh", "-c", _END, "profile", role), deadline=30)
 
 
@@ -183,5 +182,4 @@ def fold(role: str, frequency: int) -> Command:
 
 
 def records(stderr: str) -> bool:
-    """Return True once samples are taken."""
     return RECORDING in stderr

@@ -37,7 +37,6 @@ def _link(run: RunFigures) -> Ceiling | None:
 
 
 def _pcie(run: RunFigures) -> Ceiling | None:
-    """Return the rate of the slower PCIe slot of both ends; PCIe's own headers take part of it."""
     if not run.pcie_mbps:
         return None
     end = min(run.pcie_mbps, key=run.pcie_mbps.__getitem__)
@@ -123,7 +122,6 @@ def _cpu(run: RunFigures, end: str) -> Ceiling | None:
 
 
 def _sender_cpu(run: RunFigures) -> Ceiling | None:
-    """Return the bound by the sender's CPU; None if datagrams are lost after they were sent."""
     return None if (run.sent_datagrams_lost or 0.0) > LOST else _cpu(run, run.sender)
 
 

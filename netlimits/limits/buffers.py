@@ -14,12 +14,10 @@ ENDS, MEMORIES = ("local", "remote"), ("rmem", "wmem")
 
 
 def receive_buffer(of: Configured, times: float) -> Levels | str:
-    """Return the receiver's socket buffer times `times`."""
     return _buffer(of, of.receiver, "rmem", times)
 
 
 def send_buffer(of: Configured, times: float) -> Levels | str:
-    """Return the sender's socket buffer times `times`."""
     return _buffer(of, of.sender, "wmem", times)
 
 

@@ -45,7 +45,6 @@ class Bin:
 
 @cache
 def bins() -> tuple[Bin, ...]:
-    """Return the counts, the highest scores of each place first."""
     return tuple(Bin(**each) for each in json.loads(FILE.read_text("utf-8"))["bins"])
 
 

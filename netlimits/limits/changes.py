@@ -27,7 +27,6 @@ counts: it refutes that the pace was the limit."""
 
 
 def streams(of: Configured, times: float) -> Levels | str:
-    """Multiply the number of parallel streams, by the tool's own option or by more clients."""
     properties = tool(of.setup.tool).schema["properties"]
     if of.setup.around.pace:
         return "the pace is that of each connection, and their sum would be off it"
@@ -66,7 +65,6 @@ def pace(of: Configured, times: float) -> Levels | str:
 
 
 def rate(of: Configured, times: float) -> Levels | str:
-    """Return the tool's own rate option (bit/s) times `times`."""
     rate_option = of.setup.options.get("rate")
     if not rate_option or not decimal_bits(rate_option):
         return f"{of.setup.tool} has no `rate` that could be changed"
@@ -89,7 +87,6 @@ def arrived(of: Configured, times: float) -> Levels | str:
 
 
 def seconds(of: Configured, times: float) -> Levels | str:
-    """Make the run `times` as long."""
     length = of.setup.options.get("seconds")
     if not isinstance(length, int | float):
         return f"{of.setup.tool} has no `seconds` that could be changed"
@@ -97,7 +94,6 @@ def seconds(of: Configured, times: float) -> Levels | str:
 
 
 def send_size(of: Configured, times: float) -> Levels | str:
-    """Return the send size (bytes) times `times`."""
     size = of.size("send_size")
     if not size or int(size * times) < 1:
         return "the send size is not in the experiment"
@@ -128,7 +124,6 @@ def datagram(of: Configured, times: float) -> Levels | str:
 
 
 def shaper(of: Configured, times: float) -> Levels | str:
-    """Return the rates of the sender's own qdisc times `times`."""
     use = of.use("qdisc", of.sender)
     rates = {
         name: use.options[name]
@@ -175,12 +170,10 @@ def delay(of: Configured, times: float) -> Levels | str:
 
 
 def sender_load(of: Configured, times: float) -> Levels | str:
-    """Add busy processes on each CPU of the sender."""
     return _load(of, of.sender, times)
 
 
 def receiver_load(of: Configured, times: float) -> Levels | str:
-    """Add busy processes on each CPU of the receiver."""
     return _load(of, of.receiver, times)
 
 

@@ -33,19 +33,16 @@ class Configured:
     rtt_us: float | None = None
 
     def group(self, end: str) -> str:
-        """Return the role at an end, as the file has it."""
         groups = list(self.experiment.groups or self.experiment.roles)
         return groups[0] if end == "local" else groups[-1]
 
     def use(self, name: str, end: str) -> SettingUse | None:
-        """Return the last setting of that name on the roles at an end."""
         roles = set(self.experiment.ends[end])
         uses = reversed(self.setup.settings)
         return next((use for use in uses if use.name == name and roles & set(use.roles)), None)
 
     @property
     def receiver(self) -> str:
-        """The end that received."""
         return "local" if self.sender == "remote" else "remote"
 
     def size(self, option: str) -> int | None:

@@ -88,7 +88,6 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
 
 
 def _profiled(results: Campaign | pd.DataFrame) -> pd.DataFrame:
-    """Return the ok runs that recorded a profile."""
     import pandas as pd
 
     if isinstance(results, pd.DataFrame):
@@ -98,7 +97,6 @@ def _profiled(results: Campaign | pd.DataFrame) -> pd.DataFrame:
 
 
 def _ok_runs(part: pd.DataFrame, judged: int) -> int:
-    """Return how many runs of a configuration are ok, of which `judged` are a sample or all."""
     counts: Mapping[str, int] = part.attrs.get("runs", {})
     return counts.get(str(part["config"].iloc[0]), judged) if counts else judged
 
@@ -254,7 +252,6 @@ def configurations(frame: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def _key(frame: pd.DataFrame) -> list[str]:
-    """Return the columns that identify a configuration."""
     own = "config" in frame.columns and not proof.tested(frame)
     return ["config"] if own else proof.factors(frame)
 

@@ -102,7 +102,6 @@ class RunFigures:
 
     @property
     def receiver(self) -> str:
-        """The other end."""
         return "local" if self.sender == "remote" else "remote"
 
     def sent(self, name: str) -> float | None:
@@ -110,7 +109,6 @@ class RunFigures:
         return self.figure(f"{self.sender}_{name}")
 
     def received(self, name: str) -> float | None:
-        """Return a figure of the receiving end, by its name without the end."""
         return self.figure(f"{self.receiver}_{name}")
 
     def thread_pct(self, end: str) -> float | None:
@@ -119,12 +117,10 @@ class RunFigures:
         return self.process_pct(end) if single else None
 
     def process_pct(self, end: str) -> float | None:
-        """Return how busy the tool was at an end, % of one CPU, at most 100."""
         used = self.own(f"{end}_process_cpu_pct")
         return None if used is None else min(100.0, used)
 
     def cpu_name(self, end: str, part: str = "peak") -> str:
-        """Return a name for an end's busiest CPU (or the one with most softirq)."""
         number = self.own(f"{end}_cpu_{part}_cpu")
         return "busiest CPU" if number is None else f"CPU {number:.0f}"
 
@@ -142,7 +138,6 @@ class RunFigures:
 
     @property
     def throughput(self) -> float | None:
-        """Throughput that arrived, in Mbit/s."""
         return self.figure("throughput_mbps")
 
     @property
@@ -164,7 +159,6 @@ class RunFigures:
 
     @property
     def flows(self) -> float:
-        """Return how many connections carry the data, at least one."""
         return max(1.0, self.sent("connections") or 1.0)
 
     @property
@@ -203,7 +197,6 @@ class RunFigures:
 
     @property
     def elapsed(self) -> float | None:
-        """Measured time in seconds."""
         return self.figure("elapsed_s")
 
     @property

@@ -69,7 +69,6 @@ def partly(run: RunFigures) -> Mapping[str, str]:
 
 
 def _losses(runs: Sequence[RunFigures]) -> Iterator[str]:
-    """Yield TCP's retransmits, with their share of the segments if known, and UDP's loss."""
     sender = runs[0].sender
     retransmitted = _median(runs, f"{sender}_transport_retrans")
     if retransmitted is not None:
@@ -89,7 +88,6 @@ def _share(percent: float) -> str:
 
 
 def _retransmitted(run: RunFigures) -> float | None:
-    """Return the share of segments sent again, estimated from the data and the MSS."""
     retransmitted = run.figure(f"{run.sender}_transport_retrans")
     mss = run.figure("transport_mss_bytes") or run.figure("mss")
     rate, elapsed = run.throughput or run.sent("send_throughput_mbps"), run.elapsed
@@ -99,7 +97,6 @@ def _retransmitted(run: RunFigures) -> float | None:
 
 
 def _round_trip(runs: Sequence[RunFigures]) -> Iterator[str]:
-    """Yield the round trip and what the congestion window lets through in it."""
     sender = runs[0].sender
     rtt = _median(runs, f"{sender}_rtt_us")
     window = _median(runs, f"{sender}_cwnd_bytes")

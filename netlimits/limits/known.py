@@ -90,7 +90,6 @@ def figures(runs: Runs) -> dict[str, float]:
 
 
 def _reasons(runs: Runs, end: str) -> list[str]:
-    """Return the reasons for which an end's kernel dropped packets in any of the runs."""
     names: dict[str, None] = {}
     for run in runs:
         prefix = f"{getattr(run, end)}_dropped_"

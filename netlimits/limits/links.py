@@ -154,7 +154,6 @@ class DataLinks:
         return self._paths[of.config]
 
     def _set(self, setting: str, run: int) -> Iterator[Any]:
-        """Yield the options of each setting of that name that the experiment makes for a run."""
         if not self._campaign.imported:
             uses = self._campaign.plan.setup(self._runs[run].values).settings
             yield from (use.options for use in uses if use.name == setting)
@@ -165,12 +164,10 @@ class DataLinks:
         return next(iter(roles), "")
 
     def _value(self, run: int, fact: str) -> Any:
-        """Return a fact of the sender of a run; None if unknown."""
         role = self._sender(run)
         return self._fact(role, fact) if role else None
 
     def _fact(self, role: str, fact: str) -> Any:
-        """Return a fact of a role's host; None if unknown."""
         if role not in self._facts:
             self._facts[role] = self._campaign.archive.facts(role)
         facts = self._facts[role]

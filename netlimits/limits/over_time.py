@@ -61,7 +61,6 @@ def sentence(
 
 
 def _of_run(run: RunFigures, frame: pd.DataFrame, number: int | None) -> str:
-    """Return the sentences on one run."""
     changes: Sequence[tuple[float, float, float]] = frame.attrs["changes"]
     if not changes:
         return ""
@@ -106,7 +105,6 @@ def figures(run: RunFigures, frame: pd.DataFrame, since: float, until: float) ->
 
 
 def _of_end(end: str, rows: pd.DataFrame, run: RunFigures) -> dict[str, float]:
-    """Return the figures of an end in a part."""
     values = {f"{end}_{name}": mean for name in MEANS if (mean := _mean(rows, name)) is not None}
     busy = _mean(rows, "busy_pct")
     for name in SHARES:

@@ -47,7 +47,6 @@ def factors(frame: pd.DataFrame) -> list[str]:
 
 
 def bare(part: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs without an intervention."""
     return part[part[INTERVENTION] == NONE] if tested(part) else part
 
 
@@ -82,7 +81,6 @@ def _proof(
     evidence: Mapping[Any, RunFigures],
     blocks: pd.Series[Any] | None,
 ) -> Proof:
-    """Return what the runs with and without a change prove about a class."""
     contrast = ratio(changed, without, evidence, blocks)
     if contrast is None:
         why = "a run with or without it lacks its throughput, or no run without it is ok"
@@ -130,7 +128,6 @@ def ratio(
 
 
 def _explains(name: str, other: str) -> bool:
-    """Return True if a class comes before another, and therefore explains it."""
     order = [limit.name for limit in CLASSES]
     return order.index(name) < order.index(other)
 

@@ -59,7 +59,6 @@ def text(
 def _document(
     experiment: Experiment, planned: list[PlannedChanges], name: str, replicates: int, *, bare: bool
 ) -> dict[str, Any]:
-    """Return the file's document."""
     read = document.parse(experiment.text, experiment.path)
     data, _ = apply(read, experiment.overrides)
     keys = list(dict.fromkeys(k for p in planned for ls in p.levels.values() for k in ls))
@@ -125,7 +124,6 @@ def _document(
 
 
 def _names(keys: list[KeyPath]) -> dict[KeyPath, str]:
-    """Return a column for each key: `next_` and the option's name, with a number if it repeats."""
     names: dict[KeyPath, str] = {}
     for key in keys:
         last = "".join(c if c.isalnum() else "_" for c in str(key[-1]))

@@ -28,7 +28,6 @@ class Proof:
 
     @property
     def name(self) -> str:
-        """Return the class's name."""
         return self.limit.name
 
 
@@ -51,7 +50,6 @@ def sentences(own: Proof | None, by_class: Mapping[str, Proof]) -> Iterator[str]
 
 
 def _said(proof: Proof, own: Proof | None) -> str:
-    """Return the clause on what a change proves about a class."""
     expected = proof.limit.intervention.expectation
     if proof.why:
         return f"{proof.name} is open: {proof.why}"

@@ -84,7 +84,6 @@ class Verdict:
 
 
 def of_run(run: RunFigures) -> Verdict:
-    """Return the verdict of one run."""
     signs = {limit: sign for limit in CLASSES if (sign := limit.sign(run)) is not None}
     scores = {limit.name: min(1.0, sign.strength) for limit, sign in signs.items()}
     return replace(_of_signs(signs, run), likely=_likely(signs), scores=scores)
@@ -215,7 +214,6 @@ def _measured(limit: LimitClass, signs: dict[LimitClass, Sign], run: RunFigures)
 
 
 def _middle(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the verdict of the median run, by the first of its figures."""
     ordered = sorted(verdicts, key=lambda verdict: next(iter(verdict.figures.values()), 0.0))
     return ordered[(len(ordered) - 1) // 2]
 
@@ -280,5 +278,4 @@ def _why_not(first: LimitClass, other: LimitClass, signs: dict[LimitClass, Sign]
 
 
 def _short(sign: Sign) -> str:
-    """Return why a class does not fire: its weakest premise."""
     return f"{sign.weakest.short} (evidence {min(0.99, int(100 * sign.strength) / 100):.2f} of 1)"

@@ -44,7 +44,6 @@ _STAMP = 'date +%s.%N && exec "$0" "$@"'
 
 
 def server(argv: tuple[str, ...], options: Mapping[str, Any]) -> Command:
-    """Return the server's command, bound to `server_cpus` and `server_numa`."""
     return Command(bound(argv, options.get("server_cpus"), options.get("server_numa")))
 
 
@@ -73,7 +72,6 @@ def bound(
 
 
 def flags(options: Mapping[str, Any], table: Mapping[str, str]) -> Iterator[str]:
-    """Yield the flag and the value of each option that is given."""
     for option, flag in table.items():
         if options.get(option) is not None:
             yield from (flag, str(options[option]))

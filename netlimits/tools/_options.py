@@ -45,7 +45,6 @@ def schema(name: str, description: str, *required: str, **properties: Option) ->
 
 
 def length(description: str) -> Option:
-    """Return the schema of a run's length in seconds, including fractions."""
     return {
         "type": "number",
         "exclusiveMinimum": 0,
@@ -56,7 +55,6 @@ def length(description: str) -> Option:
 
 
 def whole_seconds(description: str) -> Option:
-    """Return the schema of a run's length in whole seconds."""
     return {
         "type": "integer",
         "minimum": 1,
@@ -76,7 +74,6 @@ def mss(most: int) -> Option:
 
 
 def parallel(description: str) -> Option:
-    """Return the schema of a number of streams or threads in one client."""
     return {
         "type": "integer",
         "minimum": 1,
@@ -87,12 +84,10 @@ def parallel(description: str) -> Option:
 
 
 def switch(description: str) -> Option:
-    """Return the schema of an option that is off by default."""
     return {"type": "boolean", "default": False, "description": description}
 
 
 def interim(most: int, description: str) -> Option:
-    """Return the schema of the seconds between interim results."""
     return {"type": "number", "minimum": 0.1, "maximum": most, "description": description}
 
 
@@ -105,7 +100,6 @@ def congestion_control(description: str) -> Option:
 
 
 def dscp(description: str) -> Option:
-    """Return the schema of a Differentiated Services Code Point."""
     return {"type": "integer", "minimum": 0, "maximum": 63, "description": description}
 
 

@@ -25,7 +25,6 @@ def started(completed: Completed, options: Mapping[str, Any]) -> tuple[float, st
 
 
 def absent(tool: str, completed: Completed, advice: str) -> ToolFailure:
-    """Return the error for a probe that shows that a tool is not installed."""
     output = completed.complaint or "it printed nothing"
     return ToolFailure(f"{tool} does not answer ({output}); {advice}")
 
@@ -51,7 +50,6 @@ def check_ended(
 
 
 def check_status(completed: Completed, tool: str, reason: str) -> None:
-    """Raise ToolFailure unless the exit status is 0."""
     if completed.status != 0:
         raise ToolFailure(f"{tool} exited {completed.status}: {reason or 'it printed no reason'}")
 
@@ -74,7 +72,6 @@ def check_mss(requested: int | None, used: int) -> None:
 
 
 def no_data(problem: str, figure: str = "throughput is 0") -> ToolFailure:
-    """Return the error for a run in which no data arrived."""
     return ToolFailure(f"{figure}: {problem}; is the data path open?")
 
 

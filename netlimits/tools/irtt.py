@@ -43,8 +43,6 @@ _SENT = {"interval": "an interval in ns", "length": "a length", "dscp": "a ToS"}
 
 
 class Irtt(Tool):
-    """`measure: irtt:`."""
-
     name = "irtt"
     server_program = "irtt"
     port = 2112
@@ -150,7 +148,6 @@ def _interval(options: Mapping[str, Any]) -> float:
 
 
 def _document(completed: Completed, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return irtt's JSON. Raises ToolFailure for a run that gave none."""
     _output.check_ended(completed, "irtt", run_seconds(options))
     complaints = [line for line in completed.stderr.splitlines() if line.startswith("Error")]
     _output.check_status(completed, "irtt", one_line(complaints[-1])[:300] if complaints else "")
@@ -165,7 +162,6 @@ def _document(completed: Completed, options: Mapping[str, Any]) -> Mapping[str, 
 
 
 def _measurement(document: Mapping[str, Any], options: Mapping[str, Any]) -> Measurement:
-    """Return the figures of a run. Raises ToolFailure for a run that must not count."""
     stats = document.get("stats")
     sent, received, duration = (
         _number(stats, name) for name in ("packets_sent", "packets_received", "duration")
@@ -216,7 +212,6 @@ def _measurement(document: Mapping[str, Any], options: Mapping[str, Any]) -> Mea
 
 
 def _refuse_ignored(document: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-    """Raise ToolFailure if the server did not agree to what was asked for."""
     params = document.get("config", {}).get("params", {})
     wanted = {
         "interval": round(1e9 * _interval(options)),
@@ -246,7 +241,6 @@ def _round_trips(rows: Sequence[Any]) -> Iterator[_RoundTrip]:
 
 
 def _summary(values: Sequence[float]) -> dict[str, float]:
-    """Return minimum, mean, percentiles and maximum; nothing of nothing."""
     if not values:
         return {}
     ordered = sorted(values)

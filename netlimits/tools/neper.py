@@ -56,8 +56,6 @@ _ECHOED = {
 
 
 class Neper(Tool):
-    """`measure: neper:`."""
-
     name = "neper"
     server_program = "tcp_rr"
     port = 12866
@@ -239,7 +237,6 @@ def _is_rr(options: Mapping[str, Any]) -> bool:
 
 
 def _flags(options: Mapping[str, Any], ends: ServerAddress, seconds: float) -> Iterator[str]:
-    """Yield the options of both ends."""
     yield from ("-H", ends.address, "-C", str(ends.port), "-P", str(ends.port + 1))
     yield from (_NO_FILE, "-l", f"{seconds:g}", "-I", f"{min(1.0, max(0.1, seconds / 100)):g}")
     yield from _commands.flags(_in_bytes(options), _FLAGS)
@@ -276,7 +273,6 @@ def _last_line(text: str) -> str:
 
 
 def _refuse_ignored(options: Mapping[str, Any], printed: _Printed) -> None:
-    """Raise ToolFailure for options whose value neper did not use."""
     requested = _in_bytes(options)
     for option, key in _ECHOED.items():
         wanted, used = requested.get(option), printed.values.get(key)

@@ -26,8 +26,6 @@ PATIENCE = 3
 
 
 class Nttcp(Tool):
-    """`measure: nttcp:`."""
-
     name = "nttcp"
     server_program = "nttcp"
     port = 5037
@@ -160,7 +158,6 @@ def _line(text: str) -> _Line | None:
 
 
 def _refuse_nonsense(local: _Line, remote: _Line, total: int) -> None:
-    """Raise ToolFailure for lines that do not measure the requested transfer."""
     if not (remote.count and remote.mbps and local.mbps and local.real_s and remote.real_s):
         raise ToolFailure(f"{remote.count} bytes arrived in {remote.real_s:g} s: no measurement")
     if local.count != total:

@@ -26,8 +26,6 @@ _FALLBACK = "classic_mode"
 
 
 class Nuttcp(Tool):
-    """`measure: nuttcp:`."""
-
     name = "nuttcp"
     server_program = "nuttcp"
     port = 5000
@@ -192,7 +190,6 @@ def _family(ends: ServerAddress) -> tuple[str, ...]:
 
 
 def _printed(completed: Completed, options: Mapping[str, Any], seconds: float) -> tuple[float, str]:
-    """Return the client's start (0 if unknown) and its output. Raises ToolFailure."""
     _output.check_ended(completed, "nuttcp", seconds)
     lines = [line.strip() for line in completed.stderr.splitlines()]
     reasons = [line for line in lines if line and "Info=" not in line]
@@ -208,7 +205,6 @@ def _printed(completed: Completed, options: Mapping[str, Any], seconds: float) -
 
 
 def _refuse_ignored(options: Mapping[str, Any], sent: _Side) -> None:
-    """Raise ToolFailure for options that nuttcp silently ignored."""
     expected = {
         "mode": options.get("protocol", "tcp"),
         "nstream": str(options.get("parallel", 1)),
@@ -222,7 +218,6 @@ def _refuse_ignored(options: Mapping[str, Any], sent: _Side) -> None:
 
 
 def _refuse_nonsense(sent: _Side, received: _Side) -> None:
-    """Raise ToolFailure if nothing arrived, or more than was sent, in spite of exit status 0."""
     sent_mb, arrived_mb = sent.number("megabytes"), received.number("megabytes")
     if arrived_mb == 0 or received.number("rate_Mbps") == 0:
         problem = f"nothing of {sent_mb:g} MB sent arrived" if sent_mb else "no data was sent"
@@ -244,7 +239,6 @@ def _loss(received: _Side) -> float:
 
 
 def _mss(options: Mapping[str, Any], sent: _Side) -> int:
-    """Return the MSS in use, without timestamps. Raises ToolFailure if another was requested."""
     used = int(sent.number("mss"))
     _output.check_mss(options.get("mss"), used)
     return used

@@ -147,14 +147,12 @@ class Counters:
     name = "counters"
 
     def read(self, interface: str) -> Command:
-        """Return the command that reads every file; missing ones are skipped."""
         statistics = (f"/sys/class/net/{interface}/statistics/{f}" for f in INTERFACE.values())
         files = (SNMP, SNMP6, NETSTAT, SOFTNET, *statistics, *PRESSURE.values(), INTERRUPTS)
         argv = ("sh", "-c", _SCRIPT, "sh", _LINES, interface, *files)
         return Command(argv, deadline=10, perl=_PERL)
 
     def figures(self, before: Completed, after: Completed) -> dict[str, Scalar]:
-        """Return counts under the names of PROTOCOLS, INTERFACE, SOFTNET_COLUMNS and PRESSURE."""
         return grown(counts(before), counts(after))
 
 
@@ -227,7 +225,6 @@ def grown(before: Counts, after: Counts) -> dict[str, Scalar]:
 
 
 def _by_cpu(before: Counts, after: Counts) -> dict[str, Scalar]:
-    """Return the backlog's figures over all CPUs, and the packets of the busiest one."""
     figures: dict[str, Scalar] = {}
     for figure, column in SOFTNET_COLUMNS.items():
         rows = [(row, after.softnet[cpu]) for cpu, row in before.softnet.items()]
@@ -253,7 +250,6 @@ def _by_queue(before: Counts, after: Counts) -> dict[str, Scalar]:
 
 
 def _pressure(before: Counts, after: Counts) -> dict[str, Scalar]:
-    """Return milliseconds for which some task waited."""
     return {
         figure: growth(f"{before.host}: {path}", before.counters[path], after.counters[path]) / 1e3
         for figure, path in PRESSURE.items()

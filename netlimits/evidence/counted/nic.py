@@ -63,7 +63,6 @@ class Nic:
     name = "nic"
 
     def read(self, interface: str) -> Command:
-        """Return the command that prints the driver's counters; it needs no root."""
         return Command(("ethtool", "-S", interface), deadline=10, perl=_PERL)
 
     def figures(self, before: Completed, after: Completed) -> dict[str, Scalar]:

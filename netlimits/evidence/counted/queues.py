@@ -62,7 +62,6 @@ class Queues:
     name = "queues"
 
     def read(self, interface: str) -> Command:
-        """Return the command for every qdisc and class of the interface; it needs no root."""
         return Command(("sh", "-c", _SCRIPT, "sh", interface), deadline=10, perl=_PERL)
 
     def figures(self, before: Completed, after: Completed) -> dict[str, Scalar]:
@@ -104,7 +103,6 @@ def qdiscs(completed: Completed) -> Qdiscs | None:
 
 
 def _listed(completed: Completed) -> Qdiscs | None:
-    """Return all qdiscs, including ingress ones; as `qdiscs`."""
     try:
         listed = decoding.parsed(completed.stdout.partition("\nclass ")[0])
     except ValueError:

@@ -29,7 +29,6 @@ class NetworkState:
 
     @property
     def leaves(self) -> dict[Leaf, str]:
-        """Every leaf and its value."""
         return {leaf: v for leaves in self.sections.values() for leaf, v in leaves.items()}
 
 

@@ -43,7 +43,6 @@ class Stack:
 
     @property
     def in_kernel(self) -> bool:
-        """True if the CPU was in the kernel."""
         return bool(self.frames) and self.frames[-1].kernel
 
 
@@ -61,7 +60,6 @@ class Profile:
         return self.about.get("event") == "cpu-clock"
 
     def category(self, stack: Stack) -> str:
-        """Return the category of a stack, UNSORTED if its function is unknown."""
         return of_stack(stack.frames, program=stack.process in self.programs)
 
     def samples(self, cpu: int | None = None) -> Counter[str]:
@@ -81,7 +79,6 @@ class Profile:
         return counts
 
     def kernel_samples(self) -> int:
-        """Count the samples in the kernel, without those of idle CPUs."""
         return sum(s.count for s in self.stacks if s.in_kernel and self.category(s) != IDLE)
 
     def figures(self) -> dict[str, float | int | str]:

@@ -98,7 +98,6 @@ def _grown(seen: Sequence[Snapshot]) -> list[tuple[Connection, float]]:
 
 
 def _limited(sending: Sequence[tuple[Connection, float]]) -> dict[str, Scalar]:
-    """Return what limited the sending connections between their samples; empty if unknown."""
     if not sending or any("busy" not in c.fields for c, _ in sending):
         return {}
     busy = sum(c.value("busy") for c, _ in sending)
@@ -112,7 +111,6 @@ def _limited(sending: Sequence[tuple[Connection, float]]) -> dict[str, Scalar]:
 
 
 def _counted(connections: Sequence[Connection], names: Mapping[str, str]) -> dict[str, Scalar]:
-    """Return what the connections counted between the samples; without unknown counters."""
     return {
         figure: sum(c.value(name) for c in connections)
         for name, figure in names.items()
@@ -121,7 +119,6 @@ def _counted(connections: Sequence[Connection], names: Mapping[str, str]) -> dic
 
 
 def _receiving(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
-    """Return the data that waited for the receiving programs, and the buffers, as means."""
     every = [
         c
         for seen in hosts
@@ -142,7 +139,6 @@ def _receiving(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
 
 
 def _means(connections: Sequence[Connection], names: Mapping[str, str]) -> dict[str, Scalar]:
-    """Return the means over the connections that report a value."""
     known = {
         figure: [c.fields[name] for c in connections if name in c.fields]
         for figure, name in names.items()
@@ -151,7 +147,6 @@ def _means(connections: Sequence[Connection], names: Mapping[str, str]) -> dict[
 
 
 def _sending(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
-    """Return the momentary figures of the sending connections."""
     sending = [
         [[c for c in snapshot.connections if c.sent > c.carried / 100] for snapshot in seen]
         for seen in hosts

@@ -38,12 +38,10 @@ class Arrivals:
 
     @property
     def begin(self) -> float:
-        """Start of the window, by the host's clock."""
         return min(row["ending_s"] - row["interval_s"] for row in self.rows)
 
     @property
     def stop(self) -> float:
-        """End of the window, by the host's clock."""
         return max(row["ending_s"] for row in self.rows)
 
     def within(self, begin: float, stop: float) -> float:

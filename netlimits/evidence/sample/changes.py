@@ -93,7 +93,6 @@ def _steady(intervals: Sequence[RateInterval]) -> Sequence[RateInterval]:
 
 
 def _best(rates: Sequence[float]) -> Iterator[list[int]]:
-    """Yield the bounds of the segments that fit best, those with the most segments first."""
     count, least = len(rates), LEAST_INTERVALS
     costs = _deviations(rates)
     totals = {end: cost for (begin, end), cost in costs.items() if not begin}
@@ -126,7 +125,6 @@ def _deviations(rates: Sequence[float]) -> dict[tuple[int, int], float]:
 
 
 def _differ(before: Sequence[float], after: Sequence[float]) -> bool:
-    """Return True if two levels differ by more than noise."""
     levels = median(before), median(after)
     distance = abs(levels[0] - levels[1])
     if distance < LEAST_SHARE * max(levels):

@@ -112,7 +112,6 @@ def _number(value: float) -> str:
 
 @cache
 def _sampler_program() -> str:
-    """Return the Perl program without comments and indentation."""
     names = ("sampler.pl", "sampler_text.pl", "other_processes.pl")
     files = (resources.files(__package__).joinpath(name) for name in names)
     lines = (line.strip() for file in files for line in file.read_text("utf-8").splitlines())

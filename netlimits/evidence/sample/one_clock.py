@@ -39,7 +39,6 @@ def offset(sender: Sequence[Snapshot], receiver: Sequence[Snapshot]) -> Offset |
 
 
 def _pairs(sender: Sequence[Snapshot], receiver: Sequence[Snapshot]) -> Iterator[tuple[str, str]]:
-    """Yield the sender's ends of each connection that both hosts show."""
     sent = {c.ends for snapshot in sender for c in snapshot.connections if sending(c)}
     taken = {(c.peer, c.local) for s in receiver for c in s.connections if receiving(c)}
     yield from sorted(sent & taken)
@@ -60,7 +59,6 @@ def _of_connection(
 def _curve(
     snapshots: Sequence[Snapshot], ends: tuple[str, str], of: Callable[[Connection], float]
 ) -> Curve:
-    """Return the points at which a count grew."""
     points: Curve = []
     for snapshot in snapshots:
         for count in (of(c) for c in snapshot.connections if c.ends == ends):

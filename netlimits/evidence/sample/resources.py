@@ -26,7 +26,6 @@ def figures(samples: Sequence[Completed]) -> dict[str, float]:
 
 
 def _combined(name: str, values: Sequence[float]) -> float:
-    """Combine a figure of several hosts into one of their end."""
     if name in ("thread_cpu_pct", "cpu_wait_pct", "throttled_pct"):
         return max(values)
     return _mean(values) if name == "cpu_mhz" else sum(values)

@@ -95,17 +95,14 @@ def series(completed: Completed) -> list[Row]:
 
 
 def sending(connection: Connection) -> bool:
-    """Return True if the connection sends data here."""
     return connection.sent > connection.carried / 100
 
 
 def receiving(connection: Connection) -> bool:
-    """Return True if data arrives here over the connection."""
     return connection.value("bytes_received") > connection.carried / 100
 
 
 def _carried(before: Snapshot, after: Snapshot, seconds: float) -> Row:
-    """Return what the connections did in an interval."""
     then = {c.ends: c for c in before.connections}
     now = {c.ends: c for c in after.connections}
     row: Row = {"connections": float(len(now))}
@@ -136,7 +133,6 @@ def _carried(before: Snapshot, after: Snapshot, seconds: float) -> Row:
 
 
 def _momentary(connections: Sequence[Connection]) -> Row:
-    """Return the state of the connections at a sample."""
     leaving = [c for c in connections if sending(c)]
     arriving = [c for c in connections if receiving(c)]
     row: Row = {}
@@ -179,7 +175,6 @@ def _host(
 
 
 def _threads(early: str, late: str) -> Iterator[int]:
-    """Yield the nanoseconds that each of the tool's threads ran between two samples."""
     then: Mapping[str, str] = dict(_THREAD.findall(early))
     for thread, ran in _THREAD.findall(late):
         if thread in then:
@@ -187,7 +182,6 @@ def _threads(early: str, late: str) -> Iterator[int]:
 
 
 def _cpus(then: Reading, now: Reading) -> Row:
-    """Return the CPUs' time between two readings, and the interface's rate."""
     seconds = now.at - then.at
     row: Row = {}
     if now.bytes >= then.bytes:

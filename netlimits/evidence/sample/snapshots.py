@@ -36,7 +36,6 @@ class Connection:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """Its two ends, which identify it."""
         return self.local, self.peer
 
     @property
@@ -46,11 +45,9 @@ class Connection:
 
     @property
     def carried(self) -> float:
-        """Bytes in both directions."""
         return self.sent + self.value("bytes_received")
 
     def value(self, name: str) -> float:
-        """Return a field; 0 if `ss` omits it, as it does zeros and unknown values."""
         return self.fields.get(name, 0.0)
 
     @property
@@ -59,7 +56,6 @@ class Connection:
         return self.app_limited or "delivery_rate" in self.fields
 
     def on(self, port: int) -> bool:
-        """Return True if either end is `port`."""
         return str(port) in (self.local.rpartition(":")[2], self.peer.rpartition(":")[2])
 
 
@@ -119,7 +115,6 @@ def _counts(text: str) -> dict[str, int]:
 
 
 def _connections(text: str, *, options: bool) -> list[Connection]:
-    """Return the TCP connections of an `ss -tuinmHO`, or with `options` of an `ss -tuinmoHO`."""
     connections = []
     for line in text.splitlines():
         words = line.split(maxsplit=6)
@@ -157,7 +152,6 @@ def _memory(parts: Mapping[str, str]) -> dict[str, float]:
 
 
 def _data(connections: list[Connection], port: int) -> list[Connection]:
-    """Return the connections that carry the measurement."""
     if elsewhere := [c for c in connections if not c.on(port)]:
         return elsewhere
     enough = max([DATA_BYTES, *(c.carried / 100 for c in connections)])

@@ -108,7 +108,6 @@ def figures(of: Timeline, interim: Sequence[Mapping[str, Scalar]] = ()) -> dict[
 def throughput_changes(
     of: Timeline, interim: Sequence[Mapping[str, Scalar]] = ()
 ) -> list[LevelChange]:
-    """Return the changes of what arrived, in order, at times of the timeline."""
     host = of.receiving()
     if host is not None:
         known = [row for row in host.rows if "throughput_mbps" in row]

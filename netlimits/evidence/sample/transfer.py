@@ -39,12 +39,10 @@ class Reading:
 
     @property
     def at(self) -> float:
-        """Seconds by a clock of the host."""
         return self.times.uptime_s
 
 
 def readings(completed: Completed) -> list[Reading | None]:
-    """Return each sample's reading in a sampler's output, None for a sample without one."""
     pieces = _LOOK.split(completed.stdout)
     read: list[Reading | None] = []
     last: Reading | None = None
@@ -104,7 +102,6 @@ def _of_connections(
 def _of_interface(
     read: Sequence[Reading], seconds: float, skip: float
 ) -> tuple[Reading, Reading] | None:
-    """Return the window in which bytes passed the interface at the usual rate."""
     pairs = [(a, b) for a, b in itertools.pairwise(read) if b.at > a.at]
     rates = [(b.bytes - a.bytes) / (b.at - a.at) for a, b in pairs]
     if not rates or max(rates) <= 0:

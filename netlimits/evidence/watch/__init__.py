@@ -83,7 +83,6 @@ def command(act: str, interface: str, peers: Iterable[str]) -> Command:
 
 @cache
 def _perl() -> str:
-    """Return the Perl program without comments and indentation."""
     text = resources.files(__package__).joinpath("watch.pl").read_text(encoding="utf-8")
     lines = (line.strip() for line in text.splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("#"))
@@ -159,7 +158,6 @@ def _reading(completed: Completed) -> _Reading:
 def _of_link(
     first: _Reading, last: _Reading, notices: Sequence[Message], interface: str
 ) -> Iterator[str]:
-    """Yield the changes of the interface's properties, from all messages in order."""
     if first.link and last.link:
         history = [message.properties() for message in (first.link, *notices, last.link)]
         for what, was in history[0].items():

@@ -53,12 +53,10 @@ class Message:
 
     @property
     def link(self) -> bool:
-        """True for a message about the interface itself."""
         return self.kind in _LINK
 
     @property
     def deleted(self) -> bool:
-        """True if something was removed."""
         return self.kind in _DELETED
 
     @property
@@ -68,17 +66,14 @@ class Message:
 
     @property
     def name(self) -> str:
-        """The interface's name; "" if unknown."""
         return self._text(_NAME) if self.link else ""
 
     @property
     def features(self) -> bool:
-        """True if offloads were changed."""
         return self.link and self._attribute(_EVENT) == _FEATURES
 
     @property
     def failed_over(self) -> bool:
-        """True if a bond failed over to another of its links."""
         return self.link and self._attribute(_EVENT) == _FAILOVER
 
     @property
@@ -93,7 +88,6 @@ class Message:
 
     @property
     def address(self) -> str:
-        """The address that a message is about; "" for any other message."""
         if self.kind not in _ADDRESS:
             return ""
         return _address(self.attributes.get(2) or self.attributes.get(1, b""))
@@ -164,7 +158,6 @@ class Message:
         return self.deleted or self.path != route.path
 
     def _is_over_another(self, route: Message) -> bool:
-        """Return True if both routes name their interface, and it is not the same."""
         out, of_route = self.attributes.get(4), route.attributes.get(4)
         return out is not None and of_route is not None and out != of_route
 

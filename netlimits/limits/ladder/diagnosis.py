@@ -136,7 +136,6 @@ def _mean(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a frame as dicts, by the names of its columns."""
     return [{str(name): row[name] for name in row} for row in frame.to_dict("records")]
 
 
@@ -228,7 +227,6 @@ def _resource(row: Mapping[str, Any]) -> Resource:
 
 
 def _words(*rows: Mapping[str, Any]) -> str:
-    """Return "receive buffer ×2 → ×1.94 [1.90, 2.00]"."""
     return "; ".join(
         f"{row['resource']} ×{row['factor']:g} → ×{row['ratio']:.2f} "
         f"[{row['ratio_low']:.2f}, {row['ratio_high']:.2f}]"

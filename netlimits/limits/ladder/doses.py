@@ -25,7 +25,6 @@ class Resource:
     factor: Callable[[float], float] = float
 
     def given(self, times: float) -> float:
-        """Return how many times as much of the resource there is with a dose of `times`."""
         return self.factor(times)
 
 
@@ -233,8 +232,6 @@ def _overflowed(runs: Runs) -> float:
 
 
 def _used(runs: Runs, whose: str) -> float | None:
-    """Return the most that the tool used and waited for at an end, % of one CPU."""
-
     def wanted(run: RunFigures) -> float | None:
         end = run.sender if whose == "sender" else run.receiver
         used = run.process_pct(end)

@@ -68,8 +68,6 @@ _SWITCHES = {
 
 
 class Iperf3(Tool):
-    """`measure: iperf3:`."""
-
     name = "iperf3"
     server_program = "iperf3"
     port = 5201

@@ -128,14 +128,12 @@ def _receiving(document: Any, suffix: str, sender: str) -> list[dict[str, Any]] 
 
 
 def _directions(options: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Return (sender, receiver, suffix of the JSON keys) of each direction."""
     if options.get("bidirectional"):
         return [("local", "remote", ""), ("remote", "local", "_bidir_reverse")]
     return [("remote", "local", "")] if options.get("reverse") else [("local", "remote", "")]
 
 
 def _udp_figures(flows: list[_Flow]) -> dict[str, Scalar]:
-    """Return the loss over all flows and the highest jitter."""
     sent, received = (sum(getattr(f, which) for f in flows) for which in ("sent", "received"))
     lost, arrived, jitter = zip(*(flow.lost() for flow in flows), strict=True)
     return {
@@ -191,7 +189,6 @@ def _interim(options: Mapping[str, Any], document: Any, start: float) -> Iterato
 def _document(
     completed: Completed, options: Mapping[str, Any], seconds: float
 ) -> tuple[float, dict[str, Any]]:
-    """Return the client's start (0 if unknown) and the parsed JSON. Raises ToolFailure."""
     _output.check_ended(completed, "iperf3", seconds)
     start, stdout = _output.started(completed, options)
     document = None
@@ -210,14 +207,12 @@ def _document(
 
 
 def _no_json(stdout: str, error: ValueError | RecursionError) -> str:
-    """Return the error for output that is not complete JSON."""
     if isinstance(error, json.JSONDecodeError) and (near := one_line(stdout[error.pos :])[:80]):
         return f"iperf3 printed no whole JSON; the first error is at: {near}"
     return f"iperf3 printed no whole JSON; it ends with: {one_line(stdout)[-80:] or 'nothing'}"
 
 
 def _refuse_ignored(options: Mapping[str, Any], document: Any) -> None:
-    """Raise ToolFailure for options that iperf3 silently ignored."""
     ways = 2 if options.get("bidirectional") else 1
     streams = int(options.get("parallel", 1)) * ways
     measured = len(_list(document, "end", "streams"))

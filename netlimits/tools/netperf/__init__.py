@@ -79,8 +79,6 @@ _UNTIMED = re.compile(r"REMOTE_(CPU_(UTIL|PEAK_UTIL|PERCENT_.+)|SD)")
 
 
 class Netperf(Tool):
-    """`measure: netperf:`."""
-
     name = "netperf"
     server_program = "netserver"
     port = 12865
@@ -249,7 +247,6 @@ class Netperf(Tool):
 
 
 def _unknown(selector: str, features: Features) -> InputError:
-    """Return the error for a selector that the build does not have."""
     alike = (name for name in alternatives(selector) if name.upper() in features.vocabulary)
     near = nearest(selector.upper(), features.vocabulary) or next(alike, "")
     hint = f"; did you mean {near.lower()}?" if near else ""
@@ -258,7 +255,6 @@ def _unknown(selector: str, features: Features) -> InputError:
 
 
 def _specific(options: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the test-specific options, which follow `--`."""
     if options.get("test", "omni") == "omni":
         yield from ("-T", options.get("protocol", "tcp"), "-d", options.get("direction", "send"))
     yield from _commands.flags(options, SPECIFIC)

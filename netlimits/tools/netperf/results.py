@@ -159,7 +159,6 @@ def _refuse_other_version(keys: Mapping[str, str]) -> None:
 
 
 def _refuse_ignored(options: Mapping[str, Any], keys: Mapping[str, str]) -> None:
-    """Raise ToolFailure for options that netperf silently ignored."""
     if "mss" in options and keys["PROTOCOL"].upper() == "TCP":
         _output.check_mss(int(options["mss"]), _integer(keys, "TRANSPORT_MSS"))
     if "cpu_bind" in options:
@@ -207,7 +206,6 @@ def _refuse_ignored(options: Mapping[str, Any], keys: Mapping[str, str]) -> None
 
 
 def _integer(keys: Mapping[str, str], name: str) -> int:
-    """Return an integer of the output. Raises OutputError for other text."""
     if not re.fullmatch("-?[0-9]{1,18}", keys[name]):
         raise OutputError(f"netperf printed {name}={keys[name][:60]}, which is not a whole number")
     return int(keys[name])

@@ -31,8 +31,6 @@ measure:
 
 
 class Application:
-    """`application`."""
-
     name = "application"
     title = "The program itself"
     needs = ("app_limited_pct", "busy_pct", "cpu_peak_pct")

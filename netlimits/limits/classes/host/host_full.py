@@ -18,8 +18,6 @@ one of them (0.2)."""
 
 
 class HostFull:
-    """`host-full`."""
-
     name = "host-full"
     title = "The CPUs that both ends share"
     needs = ("cpu_pct", "process_cpu_pct")

@@ -23,8 +23,6 @@ measure:
 
 
 class Pacing:
-    """`pacing`."""
-
     name = "pacing"
     title = "A pace"
     needs = ()

@@ -47,8 +47,6 @@ measure:
 
 
 class QueueCollision:
-    """`queue-collision`."""
-
     name = "queue-collision"
     title = "One receive queue of several"
     needs = ("cpu_peak_softirq_pct", "nic_interrupts", "nic_interrupts_busiest")

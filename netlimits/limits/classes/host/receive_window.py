@@ -31,8 +31,6 @@ measure:
 
 
 class ReceiveWindow:
-    """`receive-window`."""
-
     name = "receive-window"
     title = "The receive window"
     needs = ("rwnd_limited_pct", "rtt_us", "min_rtt_us")

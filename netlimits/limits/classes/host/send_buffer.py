@@ -30,8 +30,6 @@ segments."""
 
 
 class SendBuffer:
-    """`send-buffer`."""
-
     name = "send-buffer"
     title = "The send buffer"
     needs = ("sndbuf_limited_pct",)

@@ -36,8 +36,6 @@ measure:
 
 
 class SlowReader:
-    """`slow-reader`."""
-
     name = "slow-reader"
     title = "The receiving program"
     needs = ("rwnd_limited_pct", "recv_q_bytes", "process_cpu_pct")

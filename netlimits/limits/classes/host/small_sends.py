@@ -28,8 +28,6 @@ measure:
 
 
 class SmallSends:
-    """`small-sends`."""
-
     name = "small-sends"
     title = "Small sends"
     needs = ("send_calls", "process_cpu_pct", "mss_bytes")

@@ -55,8 +55,6 @@ streams.
 
 
 class SoftirqCore:
-    """`softirq-core`."""
-
     name = "softirq-core"
     title = "Softirq on one CPU"
     needs = ("cpu_peak_softirq_pct", *SOFTNET)

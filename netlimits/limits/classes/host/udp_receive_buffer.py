@@ -30,8 +30,6 @@ measure:
 
 
 class UdpReceiveBuffer:
-    """`udp-receive-buffer`."""
-
     name = "udp-receive-buffer"
     title = "The UDP receive buffer"
     needs = ("udp_rcvbuf_errors", "udp_out_datagrams", "udp_in_datagrams", "cpu_peak_pct")

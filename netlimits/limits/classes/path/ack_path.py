@@ -17,8 +17,6 @@ FORWARD = 0.01
 
 
 class AckPath:
-    """`ack-path`."""
-
     name = "ack-path"
     title = "The way back, of acknowledgements"
     needs = ("tx_packets", "rx_packets", "rtt_us", "min_rtt_us")

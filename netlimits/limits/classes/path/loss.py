@@ -41,8 +41,6 @@ measure:
 
 
 class Loss:
-    """`loss`."""
-
     name = "loss"
     title = "Loss"
     needs = ("tcp_retrans_segs", "tcp_out_segs", "cwnd_segs", "mss_bytes", "rtt_us")

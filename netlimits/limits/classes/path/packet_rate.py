@@ -25,8 +25,6 @@ measure:
 
 
 class PacketRate:
-    """`packet-rate`."""
-
     name = "packet-rate"
     title = "Packets per second"
     needs = ("tcp_out_segs", "udp_in_datagrams", "cpu_peak_pct")

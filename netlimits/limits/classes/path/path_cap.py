@@ -51,8 +51,6 @@ OF_FILE = "a file of runs tells neither the link's rate nor the one that the too
 
 
 class PathCap:
-    """`path-cap`."""
-
     name = "path-cap"
     title = "A cap on the path"
     needs = ("rtt_us", "min_rtt_us", "cpu_peak_pct")

@@ -18,8 +18,6 @@ WAITED_PCT = 50.0
 
 
 class PerFlowCap:
-    """`per-flow-cap`."""
-
     name = "per-flow-cap"
     title = "A cap on each connection"
     needs = ("connections", "cpu_peak_pct", "rwnd_limited_pct")

@@ -48,8 +48,6 @@ measure:
 
 
 class Policer:
-    """`policer`."""
-
     name = "policer"
     title = "A policer"
     needs = ("tcp_retrans_segs", "tcp_out_segs", "rtt_us", "min_rtt_us", "mss_bytes")
