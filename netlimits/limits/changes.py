@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from netlimits.limits.buffers import receive_buffer, send_buffer
+from netlimits.experiment.document import KeyPath
 from netlimits.limits.configured import Configured, Levels
 from netlimits.limits.figures import TCP_HEADERS, UDP_HEADERS
+from netlimits.model import Scalar
 from netlimits.tools import tool
 from netlimits.units import tc
 from netlimits.units.sizes import decimal_bits
@@ -24,6 +25,9 @@ LEAST_DELAY_US = 100
 TOLERANCE_PCT = 20
 """Allowed deviation from a pace, in percent. It is wide because a run that misses the new pace
 counts: it refutes that the pace was the limit."""
+
+BUFFER = 212_992
+"""Bytes of a socket buffer that Linux allows by default (net.core.rmem_max and wmem_max)."""
 
 
 def streams(of: Configured, times: float) -> Levels | str:
@@ -43,11 +47,11 @@ def streams(of: Configured, times: float) -> Levels | str:
 
 def pace(of: Configured, times: float) -> Levels | str:
     """Multiply the experiment's pace, or set one from the measured throughput."""
-    if of.setup.around.pace:
+    if own := of.setup.around.pace:
         return {
-            ("pace", "rate"): of.setup.around.pace.rate * times,
-            ("pace", "frame_rate"): of.setup.around.pace.frame_rate * times,
-            ("pace", "tolerance_pct"): max(TOLERANCE_PCT, of.setup.around.pace.tolerance_pct),
+            ("pace", "rate"): own.rate * times,
+            ("pace", "frame_rate"): own.frame_rate * times,
+            ("pace", "tolerance_pct"): max(TOLERANCE_PCT, own.tolerance_pct),
         }
     if of.setup.options.get("rate"):
         return rate(of, times)
@@ -169,14 +173,6 @@ def delay(of: Configured, times: float) -> Levels | str:
     return {(*entry, "kind"): "netem", (*entry, "delay"): f"{wanted}us"}
 
 
-def sender_load(of: Configured, times: float) -> Levels | str:
-    return _load(of, of.sender, times)
-
-
-def receiver_load(of: Configured, times: float) -> Levels | str:
-    return _load(of, of.receiver, times)
-
-
 def _load(of: Configured, end: str, times: float) -> Levels | str:
     """Return twice the busy processes that each CPU of an end already has, and `times` more."""
     if of.one_machine:
@@ -189,6 +185,51 @@ def _load(of: Configured, end: str, times: float) -> Levels | str:
     return {("settings", entry, "load", "workers_per_cpu"): 2 * own + round(times)}
 
 
+def _buffer(of: Configured, end: str, memory: str, times: float) -> Levels | str:
+    """Return a larger socket buffer, by the tool's own option, else by the host's sysctls."""
+    levels: dict[KeyPath, Scalar] = {}
+    for option in (f"{end}_buffer", "window"):
+        size = of.size(option)
+        if size:
+            wanted = int(size * times)
+            levels[("measure", of.setup.tool, option)] = wanted
+            both = option == "window"  # it sets both buffers of both ends
+            for each in ("local", "remote") if both else (end,):
+                for name in ("rmem", "wmem") if both else (memory,):
+                    room = _room(of, each, name, wanted)
+                    if isinstance(room, str):
+                        return room
+                    levels |= room
+            return levels
+        if option in of.setup.options:
+            return f"{option} is {of.setup.options[option]}, not one size"
+    if of.udp and of.one_machine:
+        return "net.core's sysctls are those of the machine that both ends share"
+    names = (
+        (f"net.core.{memory}_max", f"net.core.{memory}_default")
+        if of.udp
+        else (f"net.ipv4.tcp_{memory}",)
+    )
+    for name in names:
+        key, value = of.sysctl(end, name)
+        if isinstance(value, Mapping) or value is None:
+            return f"{name} of the {of.group(end)} is not known"
+        least, *more = [int(part) for part in str(value).split()]
+        sizes = [least, *(int(part * times) for part in more)] if more else [int(least * times)]
+        levels[key] = " ".join(map(str, sizes)) if more else sizes[0]
+    return levels
+
+
+def _room(of: Configured, end: str, memory: str, wanted: int) -> Levels | str:
+    """Return the sysctl to raise for a buffer of `wanted` bytes; empty if none has to be."""
+    name = f"net.core.{memory}_max"
+    key, value = of.sysctl(end, name)
+    known = value is not None and str(value).isdigit()
+    if wanted <= (int(str(value)) if known else BUFFER):
+        return {}
+    return {key: wanted} if known else f"{name} of the {of.group(end)} is not known"
+
+
 CHANGES: Mapping[str, Callable[[Configured, float], Levels | str]] = {
     "streams": streams,
     "pace": pace,
@@ -198,11 +239,11 @@ CHANGES: Mapping[str, Callable[[Configured, float], Levels | str]] = {
     "send_size": send_size,
     "packet_size": packet_size,
     "datagram": datagram,
-    "receive_buffer": receive_buffer,
-    "send_buffer": send_buffer,
+    "receive_buffer": lambda of, times: _buffer(of, of.receiver, "rmem", times),
+    "send_buffer": lambda of, times: _buffer(of, of.sender, "wmem", times),
     "shaper": shaper,
-    "sender_load": sender_load,
-    "receiver_load": receiver_load,
+    "sender_load": lambda of, times: _load(of, of.sender, times),
+    "receiver_load": lambda of, times: _load(of, of.receiver, times),
     "rps": rps,
     "delay": delay,
 }
