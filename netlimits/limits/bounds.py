@@ -32,10 +32,6 @@ class Ceiling:
     how: str
 
 
-def _link(run: RunFigures) -> Ceiling | None:
-    return Ceiling(run.bound_mbps, "less headers") if run.bound_mbps else None
-
-
 def _pcie(run: RunFigures) -> Ceiling | None:
     if not run.pcie_mbps:
         return None
@@ -51,25 +47,11 @@ def _shaper(run: RunFigures) -> Ceiling | None:
     return Ceiling(run.shaper_mbps * rate / wire, "less headers")
 
 
-def _goal(run: RunFigures) -> Ceiling | None:
-    return Ceiling(run.goal_mbps, "as it was told") if run.goal_mbps else None
-
-
-def _window(run: RunFigures, column: str, what: str) -> Ceiling | None:
+def _window(run: RunFigures, column: str) -> Ceiling | None:
     size, rtt = run.sent(column), run.sent("min_rtt_us")
     if not size or not rtt:
         return None
-    return Ceiling(
-        size * 8 / rtt * run.flows, f"{size:,.0f} bytes{what} a round trip of {rtt:,.0f} µs"
-    )
-
-
-def _receive_window(run: RunFigures) -> Ceiling | None:
-    return _window(run, "snd_wnd_bytes", "")
-
-
-def _send_buffer(run: RunFigures) -> Ceiling | None:
-    return _window(run, "sndbuf_bytes", "")
+    return Ceiling(size * 8 / rtt * run.flows, f"{size:,.0f} bytes a round trip of {rtt:,.0f} µs")
 
 
 def _congestion_window(run: RunFigures) -> Ceiling | None:
@@ -112,7 +94,12 @@ def _slow_start(run: RunFigures) -> Ceiling | None:
 
 
 def _cpu(run: RunFigures, end: str) -> Ceiling | None:
-    """Return the rate at which the busiest CPU or thread would be full."""
+    """Return the rate at which the busiest CPU or thread would be full.
+
+    None for the sender if datagrams are lost after they were sent.
+    """
+    if end == run.sender and (run.sent_datagrams_lost or 0.0) > LOST:
+        return None
     busy, rate = run.busiest_pct(end), run.throughput
     if run.one_machine:
         busy = run.thread_pct(end)
@@ -121,27 +108,21 @@ def _cpu(run: RunFigures, end: str) -> Ceiling | None:
     return Ceiling(rate * 100 / busy, f"at {busy:.0f} % now")
 
 
-def _sender_cpu(run: RunFigures) -> Ceiling | None:
-    return None if (run.sent_datagrams_lost or 0.0) > LOST else _cpu(run, run.sender)
-
-
-def _receiver_cpu(run: RunFigures) -> Ceiling | None:
-    return _cpu(run, run.receiver)
-
-
 BOUNDS: Mapping[str, Callable[[RunFigures], Ceiling | None]] = {
-    "link": _link,
+    "link": lambda run: Ceiling(run.bound_mbps, "less headers") if run.bound_mbps else None,
     "PCIe": _pcie,
     "the sender's qdisc": _shaper,
-    "the rate asked for": _goal,
+    "the rate asked for": lambda run: (
+        Ceiling(run.goal_mbps, "as it was told") if run.goal_mbps else None
+    ),
     "pace": _pace,
-    "receive window": _receive_window,
-    "send buffer": _send_buffer,
+    "receive window": lambda run: _window(run, "snd_wnd_bytes"),
+    "send buffer": lambda run: _window(run, "sndbuf_bytes"),
     "congestion window": _congestion_window,
     "loss": _loss,
     "slow start": _slow_start,
-    "the sender's CPU": _sender_cpu,
-    "the receiver's CPU": _receiver_cpu,
+    "the sender's CPU": lambda run: _cpu(run, run.sender),
+    "the receiver's CPU": lambda run: _cpu(run, run.receiver),
 }
 """Mechanism -> its bound; None if a figure is missing, or it does not apply to the run."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from netlimits.experiment.document import KeyPath
-from netlimits.limits.configured import Configured, Levels
+from netlimits.limits.configured import Configured, Levels, size_of
 from netlimits.limits.figures import TCP_HEADERS, UDP_HEADERS
 from netlimits.model import Scalar
 from netlimits.tools import tool
@@ -98,7 +98,7 @@ def seconds(of: Configured, times: float) -> Levels | str:
 
 
 def send_size(of: Configured, times: float) -> Levels | str:
-    size = of.size("send_size")
+    size = size_of(of.setup, "send_size")
     if not size or int(size * times) < 1:
         return "the send size is not in the experiment"
     return {("measure", of.setup.tool, "send_size"): int(size * times)}
@@ -189,7 +189,7 @@ def _buffer(of: Configured, end: str, memory: str, times: float) -> Levels | str
     """Return a larger socket buffer, by the tool's own option, else by the host's sysctls."""
     levels: dict[KeyPath, Scalar] = {}
     for option in (f"{end}_buffer", "window"):
-        size = of.size(option)
+        size = size_of(of.setup, option)
         if size:
             wanted = int(size * times)
             levels[("measure", of.setup.tool, option)] = wanted

@@ -14,6 +14,14 @@ Levels = Mapping[KeyPath, Scalar]
 """Key of the experiment file -> its value. `("settings", ROLE, …)` is a new entry for that role."""
 
 
+def size_of(setup: Setup, option: str) -> int | None:
+    """Return an option's size in bytes, as the tool reads it; None if it has none, or two."""
+    size = setup.options.get(option)
+    if not isinstance(size, int | str) or not size or "," in str(size):
+        return None
+    return tool(setup.tool).bytes_of(size)
+
+
 @dataclass(frozen=True, slots=True)
 class Configured:
     """A configuration as it ran; `throughput` is the median in bit/s, mappings are by end."""
@@ -44,13 +52,6 @@ class Configured:
     @property
     def receiver(self) -> str:
         return "local" if self.sender == "remote" else "remote"
-
-    def size(self, option: str) -> int | None:
-        """Return an option's size in bytes, as the tool reads it; None if it has none, or two."""
-        size = self.setup.options.get(option)
-        if not isinstance(size, int | str) or not size or "," in str(size):
-            return None
-        return tool(self.setup.tool).bytes_of(size)
 
     def sysctl(self, end: str, name: str) -> tuple[KeyPath, Any]:
         """Return the key that sets an end's sysctl, and its present value or None."""

@@ -34,24 +34,26 @@ def evidence_of(
     Of more than JUDGED runs of a configuration a sample is judged, and `run` in any case; then
     `attrs["runs"]` has the number of ok runs. Raises DataError if no run is ok.
     """
-    links = None
-    if not isinstance(results, Campaign):
+    campaign = None
+    if isinstance(results, Campaign):
+        campaign = results
+        frame = _judged(campaign, run) if sampled else frames.usable(campaign.frame())
+    else:
         frame = frames.usable_of_table(results)
         frame = sample(frame, run) if sampled else frame
-    else:
-        frame = _judged(results, run) if sampled else frames.usable(results.frame())
-        links = DataLinks(results, frame["run"])
+    links = DataLinks(campaign, frame["run"]) if campaign and not campaign.imported else None
     evidence = {}
     for index, row in frame.iterrows():
         figures: Mapping[str, Any] = {str(name): value for name, value in row.items()}
-        evidence[index] = run_figures(figures, links)
-    derived = results.experiment.derive if isinstance(results, Campaign) else {}
+        evidence[index] = run_figures(figures, links, of_file=campaign is None)
+    derived = campaign.experiment.derive if campaign else {}
     factors = [name for name in frames.varied(frame) if name not in derived]
     if proof.tested(frame):  # these columns do not distinguish configurations
         factors = [name for name in factors if not name.startswith(proof.CHANGED)]
     rates = _rates_by_size(frame, evidence, factors)
     sums = _rates_by_streams(frame, evidence, factors)
-    most = _most(frame, evidence, factors, links)
+    known = links or campaign is None  # the paths of an imported campaign are unknown
+    most = _most(frame, evidence, factors, links) if known else {}
     slowest = _slowest(frame, evidence, factors)
     return frame, {
         index: replace(
@@ -177,12 +179,14 @@ def _target(figures: Mapping[str, Any]) -> float | None:
     return goal if goal > 0 else None
 
 
-def run_figures(figures: Mapping[str, Any], links: DataLinks | None) -> RunFigures:
+def run_figures(
+    figures: Mapping[str, Any], links: DataLinks | None, *, of_file: bool = False
+) -> RunFigures:
     """Return a run's figures, and what is known of its link."""
     one_machine = figures.get("shared_kernel") is True
     if links is None:
         return RunFigures(
-            figures, one_machine=one_machine, goal_mbps=_target(figures), of_file=True
+            figures, one_machine=one_machine, goal_mbps=_target(figures), of_file=of_file
         )
     run = int(figures["run"])
     mtu, rate = links.mtu(run), links.rate(run)

@@ -276,16 +276,6 @@ def runs(results: Campaign | pd.DataFrame, run: int | None = None) -> pd.DataFra
     return pd.DataFrame(records)
 
 
-COLUMNS = (
-    *("class", "state", "confidence", "evidence", "figures"),
-    *("runner_up", "why_not", "decide", "runs", "judged", "not_ok"),
-    *("proof", "ratio", "ratio_low", "ratio_high"),
-    *("points_to", "likely", "of_run", "over_time", "known", "known_figures", "bounds"),
-    "bounds_mbps",
-)
-"""The columns of a verdict."""
-
-
 def heading(factor: str) -> str:
     """Return a factor's column beside a verdict, with a `_` if the name is already taken."""
     return f"{factor}_" if factor in (*COLUMNS, "verdict") else factor
@@ -321,3 +311,7 @@ def _row(verdict: Verdict, *, tested: bool) -> dict[str, Any]:
         "bounds": "",
         "bounds_mbps": {},
     }
+
+
+COLUMNS = tuple(_row(Verdict(UNDETERMINED, "", {}), tested=False))
+"""The columns of a verdict."""

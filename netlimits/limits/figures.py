@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
 from netlimits import tools
@@ -79,11 +80,8 @@ class RunFigures:
 
     def figure(self, column: str) -> float | None:
         """Return a figure, else a tool's own figure of that name; None if both are missing."""
-        for name in (column, *(prefix + column for prefix in tools.OWN)):
-            value = self.figures.get(name)
-            if isinstance(value, int | float) and not math.isnan(value):
-                return float(value)
-        return None
+        names = (column, *(prefix + column for prefix in tools.OWN))
+        return next((value for name in names if (value := self.own(name)) is not None), None)
 
     def own(self, column: str) -> float | None:
         """Return a figure under exactly this name; None if it is missing."""
@@ -119,6 +117,11 @@ class RunFigures:
     def process_pct(self, end: str) -> float | None:
         used = self.own(f"{end}_process_cpu_pct")
         return None if used is None else min(100.0, used)
+
+    def wanted_pct(self, end: str) -> float | None:
+        """Return what the tool used of a CPU at an end and waited for one, at most 100 %."""
+        used, waited = self.process_pct(end), self.own(f"{end}_cpu_wait_pct") or 0.0
+        return None if used is None else min(100.0, used + waited)
 
     def cpu_name(self, end: str, part: str = "peak") -> str:
         number = self.own(f"{end}_cpu_{part}_cpu")
@@ -239,3 +242,12 @@ class RunFigures:
             return rate
         headers = (UDP_HEADERS if self.udp else TCP_HEADERS) + self.gained
         return rate * (1 + headers / size)
+
+
+Figure = Callable[[RunFigures], float | None]
+
+
+def median_of(runs: Iterable[RunFigures], figure: Figure) -> float | None:
+    """Return the median of the runs that know a figure."""
+    values = [value for run in runs if (value := figure(run)) is not None]
+    return median(values) if values else None

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
-from typing import TYPE_CHECKING, Any
 
 from netlimits.analysis.goodput import bound
-from netlimits.limits.figures import RunFigures, mbps
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from netlimits.limits.figures import RunFigures, mbps, median_of
 
 ETHERNET_MBPS = (10, 100, 1000, 2500, 5000, 10_000, 25_000, 40_000, 50_000, 100_000, 200_000,
                  400_000)  # fmt: skip
@@ -125,5 +121,4 @@ def _cpu(runs: Sequence[RunFigures]) -> Iterator[str]:
 
 
 def _median(runs: Sequence[RunFigures], name: str) -> float | None:
-    values: list[Any] = [value for run in runs if (value := run.figure(name)) is not None]
-    return median(values) if values else None
+    return median_of(runs, lambda run: run.figure(name))

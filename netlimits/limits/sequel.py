@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from netlimits.analysis import wording
 from netlimits.errors import DataError
@@ -91,12 +91,14 @@ def _planned(
 ) -> Iterator[PlannedChanges]:
     frame, evidence = evidence_of(campaign)
     links = DataLinks(campaign, frame["run"])
+    hosts = {end: roles[0] for end, roles in campaign.experiment.ends.items()}
     for part in explained.configurations(frame):
         if any(wording.text(part[name].iloc[0]) not in values for name, values in only.items()):
             continue
         runs = [evidence[index] for index in part.index]
         verdict = of_configuration([of_run(run) for run in runs])
-        values = campaign.runs[int(part["run"].iloc[0])].values
+        number = int(part["run"].iloc[0])
+        values = campaign.runs[number].values
         rates = sorted(run.throughput for run in runs if run.throughput)
         trips = [us for run in runs if (us := run.sent("rtt_us") or run.received("rtt_us"))]
         setup = campaign.plan.setup(values)
@@ -109,14 +111,16 @@ def _planned(
             sender=runs[0].sender,
             udp=runs[0].udp,
             one_machine=runs[0].one_machine,
-            mtu=links.mtu(int(part["run"].iloc[0])),
-            ipv6=links.ipv6(int(part["run"].iloc[0])),
+            mtu=links.mtu(number),
+            ipv6=links.ipv6(number),
             packet_bytes=runs[0].packet_bytes,
-            sysctls={
-                end: _sysctls(campaign, roles[0]) for end, roles in campaign.experiment.ends.items()
+            sysctls={end: links.fact(role, "sysctls") for end, role in hosts.items()},
+            cpus={
+                end: count
+                for end, role in hosts.items()
+                if isinstance(count := links.fact(role, "cpu").get("count"), int)
             },
-            cpus=_cpus(campaign),
-            queues=links.queues(int(part["run"].iloc[0])),
+            queues=links.queues(number),
             rtt_us=median(trips) if trips else None,
         )
         levels: dict[str, Levels] = {}
@@ -136,20 +140,3 @@ def _planned(
             levels[what.level] = change
             serves.setdefault(what.level, []).append((limit, what))
         yield PlannedChanges(values, verdict, levels, serves, by_hand)
-
-
-def _sysctls(campaign: Campaign, role: str) -> Mapping[str, Any]:
-    fact = campaign.archive.facts(role).get("sysctls", {})
-    value = fact.get("value") if isinstance(fact, dict) else None
-    return value if isinstance(value, dict) else {}
-
-
-def _cpus(campaign: Campaign) -> Mapping[str, int]:
-    """Return the number of CPUs of each end's first host; unknown ones are left out."""
-    counts = {}
-    for end, roles in campaign.experiment.ends.items():
-        fact = campaign.archive.facts(roles[0]).get("cpu", {})
-        value = fact.get("value") if isinstance(fact, dict) else None
-        if isinstance(value, dict) and isinstance(value.get("count"), int):
-            counts[end] = value["count"]
-    return counts

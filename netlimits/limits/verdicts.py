@@ -86,15 +86,13 @@ class Verdict:
 def of_run(run: RunFigures) -> Verdict:
     signs = {limit: sign for limit in CLASSES if (sign := limit.sign(run)) is not None}
     scores = {limit.name: min(1.0, sign.strength) for limit, sign in signs.items()}
-    return replace(_of_signs(signs, run), likely=_likely(signs), scores=scores)
-
-
-def _likely(signs: dict[LimitClass, Sign]) -> tuple[str, ...]:
-    """Return the LEADING classes with any evidence, strongest first; those of idle CPUs last."""
-    return tuple(limit.name for limit in _near(signs))
+    likely = tuple(limit.name for limit in _near(signs))
+    return replace(_of_signs(signs, run), likely=likely, scores=scores)
 
 
 def _near(signs: dict[LimitClass, Sign]) -> list[LimitClass]:
+    """Return the LEADING classes with any evidence, strongest first; those of idle CPUs last."""
+
     def strength(limit: LimitClass) -> float:
         return min(1.0, signs[limit].strength)
 
@@ -113,9 +111,9 @@ def _of_signs(signs: dict[LimitClass, Sign], run: RunFigures) -> Verdict:
     first = fired[0]
     rival = next((e for e in fired[1:] if {first.name, e.name} == {*RIVALS}), None)
     shared = next((each for each in fired if each.name == SHARED), None)
-    if rival is not None and shared is None:
-        return _rivals(first, rival, signs, run)
-    if rival is not None and shared is not None:
+    if rival is not None:
+        if shared is None:
+            return _rivals(first, rival, signs, run)
         first = shared
     runner_up = _runner_up(first, signs)
     return Verdict(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures
-from netlimits.limits.premises import queues
 
 SHARE_OF_LOST = 0.8
 LOSS = 0.09
@@ -66,4 +65,4 @@ class UdpReceiveBuffer:
 
 def _busy_pct(run: RunFigures) -> float | None:
     """Return how busy the receiver's busiest CPU was, or on a shared machine its program."""
-    return queues.reader_pct(run) if run.one_machine else run.busiest_pct(run.receiver)
+    return run.wanted_pct(run.receiver) if run.one_machine else run.busiest_pct(run.receiver)
