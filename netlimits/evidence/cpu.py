@@ -180,26 +180,20 @@ def pooled(uses: Sequence[CpuUse]) -> CpuUse:
     count = sum(used.count for used in uses)
     peak = max(uses, key=lambda used: used.peak_pct)
     softirqs = max(uses, key=lambda used: used.peak_softirq_pct)
-
-    def mean(percentage: Callable[[CpuUse], float]) -> float:
-        return sum(percentage(used) * used.count for used in uses) / count
-
+    means = {
+        f"{name}_pct": sum(getattr(used, f"{name}_pct") * used.count for used in uses) / count
+        for name in ("util", "irq", "softirq", "steal", "ticks", "own", "lost_ticks")
+    }
     return CpuUse(
-        util_pct=mean(lambda used: used.util_pct),
+        **means,
         peak_pct=peak.peak_pct,
         peak_cpu=peak.peak_cpu,
         busy_s=sum(used.busy_s for used in uses),
         count=count,
-        irq_pct=mean(lambda used: used.irq_pct),
-        softirq_pct=mean(lambda used: used.softirq_pct),
-        steal_pct=mean(lambda used: used.steal_pct),
         peak_softirq_pct=softirqs.peak_softirq_pct,
         peak_softirq_cpu=softirqs.peak_softirq_cpu,
-        ticks_pct=mean(lambda used: used.ticks_pct),
         ticks_s=sum(used.ticks_s for used in uses),
         seconds=max(used.seconds for used in uses),
-        own_pct=mean(lambda used: used.own_pct),
-        lost_ticks_pct=mean(lambda used: used.lost_ticks_pct),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from netlimits.analysis.headers import layer
-from netlimits.limits.configured import size_of
+from netlimits.limits.changes import size_of
 from netlimits.model import Setup
 from netlimits.units import tc
 from netlimits.units.sizes import decimal_bits

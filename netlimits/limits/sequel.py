@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import copy
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import yaml
 
 from netlimits.analysis import wording
 from netlimits.errors import DataError
-from netlimits.experiment import resolution
-from netlimits.limits import explained, proof, sequel_text
+from netlimits.experiment import document, resolution, templates
+from netlimits.experiment.document import KeyPath
+from netlimits.experiment.overrides import apply
+from netlimits.limits import explained, proof
 from netlimits.limits.base import Intervention
-from netlimits.limits.changes import CHANGES
+from netlimits.limits.changes import CHANGES, Configured, Levels
 from netlimits.limits.classes import CLASSES
-from netlimits.limits.configured import Configured, Levels
 from netlimits.limits.evidence import evidence_of
 from netlimits.limits.figures import RunFigures
 from netlimits.limits.links import DataLinks
-from netlimits.limits.sequel_text import PlannedChanges
 from netlimits.limits.verdicts import Verdict, of_configuration, of_run
+from netlimits.model import Experiment, Scalar, Values
+from netlimits.tools import tool
 
 if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
@@ -51,7 +57,7 @@ def sequel(
         )
     name = f"{campaign.experiment.name[:59]}-next"
     replicates = max(REPLICATES, campaign.experiment.repeat.replicates)
-    return sequel_text.text(campaign, planned, name, replicates, bare=False)
+    return _text(campaign, planned, name, replicates, bare=False)
 
 
 def _refuse(campaign: Campaign) -> None:
@@ -78,7 +84,7 @@ def dosed(
     """Return the text of an experiment with the first `most` doses of each configuration."""
     _refuse(campaign)
     planned = list(_planned(campaign, (), NOTHING, doses, most, seconds))
-    return sequel_text.text(campaign, planned, name, replicates, seconds, bare=True)
+    return _text(campaign, planned, name, replicates, seconds, bare=True)
 
 
 def _planned(
@@ -140,3 +146,172 @@ def _planned(
             levels[what.level] = change
             serves.setdefault(what.level, []).append((limit, what))
         yield PlannedChanges(values, verdict, levels, serves, by_hand)
+
+
+_WIDTH = 98
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChanges:
+    """A configuration with its verdict: the levels of each change, and what to do by hand."""
+
+    values: Values
+    verdict: Verdict
+    levels: Mapping[str, Levels]
+    serves: Mapping[str, Sequence[tuple[str, Intervention]]]
+    by_hand: Mapping[str, str]
+
+
+def _text(
+    campaign: Campaign,
+    planned: list[PlannedChanges],
+    name: str,
+    replicates: int,
+    seconds: int | None = None,
+    *,
+    bare: bool,
+) -> str:
+    """Return the file's text; with `bare` also with configurations that get no change."""
+    data = _document(campaign.experiment, planned, name, replicates, bare=bare)
+    for options in data["measure"].values() if seconds else ():
+        options["seconds"] = seconds
+    written = yaml.safe_dump(
+        data, sort_keys=False, allow_unicode=True, width=_WIDTH, default_flow_style=None
+    )
+    return _head(campaign, planned) + str(written)
+
+
+def _document(
+    experiment: Experiment, planned: list[PlannedChanges], name: str, replicates: int, *, bare: bool
+) -> dict[str, Any]:
+    read = document.parse(experiment.text, experiment.path)
+    data, _ = apply(read, experiment.overrides)
+    keys = list(dict.fromkeys(k for p in planned for ls in p.levels.values() for k in ls))
+    names = _names(keys)
+    before = copy.deepcopy(data)
+    added: dict[str, dict[str, Any]] = {}
+    for key in keys:
+        _put(data, added, key, f"${{{names[key]}}}")
+    uses = [use for p in planned for use in resolution.setup(experiment, p.values).settings]
+    holding = {use.entry for use in uses}  # an unused entry would be an error
+    entries = [entry for at, entry in enumerate(data.pop("settings", [])) if at in holding]
+    if entries or added:
+        data["settings"] = [*entries, *added.values()]
+    if ("streams",) in names:
+        for program, options in data["measure"].items():
+            if "interim_seconds" in tool(program).schema["properties"]:
+                options.setdefault("interim_seconds", 1)
+    for section in (
+        "factors",
+        "zip",
+        "derive",
+        "exclude",
+        "include",
+        "dummies",
+        "report",
+        "profile",
+    ):
+        data.pop(section, None)
+    measuring = {resolution.tool_of(experiment, each.values) for each in planned}
+    data["measure"] = {name: part for name, part in data["measure"].items() if name in measuring}
+    settings = [use.options for use in experiment.settings]
+    used = templates.used([settings, data["measure"], dict(experiment.around)])
+    used |= resolution.looked_up(experiment)
+    columns = [n for n in resolution.names(experiment) if n not in experiment.derive or n in used]
+    rows = []
+    for each in planned:
+        if not each.levels and not bare:
+            continue
+        own = {names[key]: _value(before, key, each.values) for key in keys}
+        for level, levels in {proof.NONE: {}, **each.levels}.items():
+            row = {name: each.values[name] for name in columns}
+            changed = {names[key]: value for key, value in levels.items()}
+            rows.append({**row, proof.INTERVENTION: level, **own, **changed})
+    return {
+        "experiment": name,
+        **{key: part for key, part in data.items() if key not in ("experiment", "repeat")},
+        "zip": {name: [row[name] for row in rows] for name in rows[0]},
+        "repeat": {
+            "replicates": replicates,
+            "order": "blocked",
+            **({"seed": experiment.repeat.seed} if experiment.repeat.seed is not None else {}),
+        },
+        "report": [
+            {
+                "table": "summary",
+                "of": ["throughput"],
+                "rows": proof.INTERVENTION,
+                **({"columns": columns} if columns else {}),
+            },
+            {"chart": "sensitivities"},
+        ],
+    }
+
+
+def _names(keys: list[KeyPath]) -> dict[KeyPath, str]:
+    names: dict[KeyPath, str] = {}
+    for key in keys:
+        last = "".join(c if c.isalnum() else "_" for c in str(key[-1]))
+        name, number = f"{proof.CHANGED}{last}", 2
+        while name in names.values():
+            name, number = f"{proof.CHANGED}{last}_{number}", number + 1
+        names[key] = name
+    return names
+
+
+def _put(data: Any, added: dict[str, dict[str, Any]], key: KeyPath, value: Scalar) -> None:
+    """Set a key, and create its parents; `added` are new entries of settings, by role."""
+    here: Any = data
+    if key[0] == "settings" and isinstance(key[1], str):
+        here = added.setdefault(key[1], {"roles": [key[1]]})
+        key = key[2:]
+    for step in key[:-1]:
+        if isinstance(here, dict) and not isinstance(here.get(step), dict | list):
+            here[step] = {}
+        here = here[step]
+    here[key[-1]] = value
+
+
+def _value(data: Any, key: KeyPath, values: Values) -> Scalar:
+    """Return the value of a key without an intervention, or None if it is left out."""
+    here: Any = data
+    if key[0] == "settings" and isinstance(key[1], str):
+        return None
+    for step in key:
+        try:
+            here = here[step]
+        except (LookupError, TypeError):
+            return None
+    value: Scalar = templates.resolve(here, values)
+    return value
+
+
+def _head(campaign: Campaign, planned: list[PlannedChanges]) -> str:
+    """Return the comment that says why, configuration by configuration."""
+    lines = [
+        f"What would prove the verdicts of {campaign.path.name}. Each configuration runs as it "
+        "was (`intervention: none`) and with one thing changed, side by side in the same blocks.",
+        "",
+        "  netlimits run THIS.yaml --hosts hosts.yaml; netlimits explain RESULTS",
+    ]
+    derived = campaign.experiment.derive
+    for each in planned:
+        factors = {name: value for name, value in each.values.items() if name not in derived}
+        where = ", ".join(f"{k} {templates.written(v)}" for k, v in factors.items())
+        lines += ["", f"{where or 'The only configuration'}: {each.verdict.limit}."]
+        lines.append(each.verdict.sentence)
+        if not each.levels:
+            lines.append("  It is left out: nothing that a setting could change would tell more.")
+        for level, names in each.serves.items():
+            for name, what in names:
+                proves = f"; {what.expectation} proves it" if what.decisive else ""
+                lines.append(f"  {level}, for {name}: {what.change}{proves}")
+        lines += [f"  {name}, by hand: {text}" for name, text in each.by_hand.items()]
+    wrapped = []
+    for line in lines:
+        indent = " " * (len(line) - len(line.lstrip()))
+        text = "".join(c if c.isprintable() else "?" for c in line.strip())
+        wrapped += textwrap.wrap(
+            text, _WIDTH - 2, initial_indent=indent, subsequent_indent=indent + "  " * bool(indent)
+        ) or [""]
+    return "".join(f"# {line}".rstrip() + "\n" for line in wrapped) + "\n"

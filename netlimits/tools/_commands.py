@@ -9,18 +9,13 @@ from netlimits.model import Command
 from netlimits.units.cpus import CPU_LIST, members
 
 NUMA: Mapping[str, Any] = {
-    "numa": {
+    name: {
         "type": "integer",
         "minimum": 0,
         "maximum": 1023,
-        "description": "NUMA node of the client's CPUs and memory (numactl -N -m).",
-    },
-    "server_numa": {
-        "type": "integer",
-        "minimum": 0,
-        "maximum": 1023,
-        "description": "NUMA node of the server's CPUs and memory (numactl -N -m).",
-    },
+        "description": f"NUMA node of the {whose}'s CPUs and memory (numactl -N -m).",
+    }
+    for name, whose in (("numa", "client"), ("server_numa", "server"))
 }
 """JSON Schema of the options that bind client and server to NUMA nodes."""
 

@@ -44,43 +44,31 @@ def schema(name: str, description: str, *required: str, **properties: Option) ->
     }
 
 
-def length(description: str) -> Option:
+def integer(least: int, most: int, description: str, **more: Any) -> Option:
     return {
-        "type": "number",
-        "exclusiveMinimum": 0,
-        "maximum": 86400,
-        "default": SECONDS,
+        "type": "integer",
+        "minimum": least,
+        "maximum": most,
+        **more,
         "description": description,
     }
+
+
+def length(description: str) -> Option:
+    limits = {"exclusiveMinimum": 0, "maximum": 86400, "default": SECONDS}
+    return {"type": "number", **limits, "description": description}
 
 
 def whole_seconds(description: str) -> Option:
-    return {
-        "type": "integer",
-        "minimum": 1,
-        "maximum": 86400,
-        "default": SECONDS,
-        "description": description,
-    }
+    return integer(1, 86400, description, default=SECONDS)
 
 
 def mss(most: int) -> Option:
-    return {
-        "type": "integer",
-        "minimum": 88,
-        "maximum": most,
-        "description": "TCP maximum segment size to set (-M), timestamps included.",
-    }
+    return integer(88, most, "TCP maximum segment size to set (-M), timestamps included.")
 
 
 def parallel(description: str) -> Option:
-    return {
-        "type": "integer",
-        "minimum": 1,
-        "maximum": 128,
-        "default": 1,
-        "description": description,
-    }
+    return integer(1, 128, description, default=1)
 
 
 def switch(description: str) -> Option:
@@ -92,15 +80,12 @@ def interim(most: int, description: str) -> Option:
 
 
 def congestion_control(description: str) -> Option:
-    return {
-        "type": "string",
-        "pattern": "^[A-Za-z0-9_][A-Za-z0-9_-]{0,14}$",
-        "description": description,
-    }
+    pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,14}$"
+    return {"type": "string", "pattern": pattern, "description": description}
 
 
 def dscp(description: str) -> Option:
-    return {"type": "integer", "minimum": 0, "maximum": 63, "description": description}
+    return integer(0, 63, description)
 
 
 def wrong(tool: str, option: str, problem: str) -> InputError:

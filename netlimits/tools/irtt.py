@@ -61,13 +61,12 @@ class Irtt(Tool):
             "default": INTERVAL,
             "description": "Seconds between two packets (-i).",
         },
-        length={
-            "type": "integer",
-            "minimum": LENGTH,
-            "maximum": _options.LARGEST_DATAGRAM,
-            "default": LENGTH,
-            "description": "Bytes of a packet and of its answer (-l).",
-        },
+        length=_options.integer(
+            LENGTH,
+            _options.LARGEST_DATAGRAM,
+            "Bytes of a packet and of its answer (-l).",
+            default=LENGTH,
+        ),
         dscp=_options.dscp("DSCP of the packets and of their answers (--dscp)."),
         interim_seconds=_options.interim(
             60, f"Seconds that an interim result covers; {OVER:g} if left out."
@@ -119,10 +118,6 @@ class Irtt(Tool):
     ) -> Mapping[str, Any] | None:
         test = "TCP_STREAM" if direction == "send" else "TCP_MAERTS"
         return {"test": test, "seconds": seconds, "cpu": False}
-
-    def limit(self, options: Mapping[str, Any]) -> tuple[str, float] | None:
-        # as much comes back, which is no throughput
-        return None
 
     def read(self, completed: Completed, options: Mapping[str, Any]) -> Measurement:
         return _measurement(_document(completed, options), options)

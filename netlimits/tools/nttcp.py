@@ -35,30 +35,18 @@ class Nttcp(Tool):
         name,
         "One TCP transfer from the first role (client) to the last (nttcp -i).",
         "count",
-        count={
-            "type": "integer",
-            "minimum": 1,
-            "maximum": 999999999,
-            "description": "Buffers to send (-n). nttcp knows no duration: for S seconds at "
-            "R bit/s take ceil(S * R / (8 * send_size)), with `derive`.",
-        },
-        send_size={
-            "type": "integer",
-            "minimum": 1,
-            "maximum": 99999999,
-            "default": DEFAULT_SIZE,
-            "description": "Bytes per send (-l).",
-        },
+        count=_options.integer(
+            1,
+            999999999,
+            "Buffers to send (-n). nttcp knows no duration: for S seconds at R bit/s take "
+            "ceil(S * R / (8 * send_size)), with `derive`.",
+        ),
+        send_size=_options.integer(1, 99999999, "Bytes per send (-l).", default=DEFAULT_SIZE),
         seconds=_options.length(
             "How long `count` is expected to take, for the estimate of what is "
             f"left; after {PATIENCE} times as long a run counts as hung."
         ),
-        window={
-            "type": "integer",
-            "minimum": 1,
-            "maximum": 9999,
-            "description": "The client's socket buffers in KiB (-w).",
-        },
+        window=_options.integer(1, 9999, "The client's socket buffers in KiB (-w)."),
         nodelay=_options.switch("TCP_NODELAY (-D)"),
     )
 

@@ -16,7 +16,7 @@ import pytest
 from waiting import wait
 
 from netlimits.evidence import sample
-from netlimits.evidence.sample import others
+from netlimits.evidence.sample import resources
 from netlimits.hosts.local import local_host
 from netlimits.model import Completed
 
@@ -42,7 +42,7 @@ BUSY = printed("others 1.50 of 2.000\nother 1.40 77 stress-ng-cpu\nother 0.10 1 
     ],
 )  # fmt: skip
 def test_it_is_in_percent_of_one_cpu_of_the_busiest_host(samples, figures):
-    assert others.figures(samples) == figures
+    assert resources.other_programs(samples) == figures
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_the_time_of_a_process_is_counted_unless_it_is_a_tool(hog, kept, tools):
             seen = host.run_in_turn([command])[0] if kept else host.run(command)
     finally:
         os.kill(pid, signal.SIGKILL)
-    figures = others.figures([seen])
+    figures = resources.other_programs([seen])
     assert seen.stdout.count("\nothers ") == 1, seen.stderr
     ours = f" {pid} hog\n" in seen.stdout
     assert ours == ("hog" not in tools)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from netlimits.evidence.sample import others, resources
+from netlimits.evidence.sample import resources
 from netlimits.evidence.sample.command import command
 from netlimits.evidence.sample.snapshots import Connection, Snapshot, parse_snapshots
 from netlimits.model import Completed, Scalar
@@ -46,7 +46,7 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
         if used and all(row[3] for row in rows):  # 0: the process at work had ended
             values["process_cpu_pct"] = used
     values |= resources.figures(samples)
-    values |= others.figures(samples)
+    values |= resources.other_programs(samples)
     of_data = [
         [
             snapshot

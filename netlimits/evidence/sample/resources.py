@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from netlimits.model import Completed
+from netlimits.model import Completed, Scalar
 
 _LOOK = re.compile(r"^look ([0-9]{9,12}\.[0-9]{9})$", re.MULTILINE)
 _THREAD = re.compile(r"^thread ([0-9]{1,9}) ([0-9]{1,18}) ([0-9]{1,18})$", re.MULTILINE)
 _THROTTLED = re.compile(r"^throttled ([0-9]{1,15}) ([0-9]{1,18})$", re.MULTILINE)
 _BQL = re.compile(r"^bql ([0-9]{1,15}) ([0-9]{1,15})$", re.MULTILINE)
 _MHZ = re.compile(r"^mhz ([0-9 ]{1,20000})$", re.MULTILINE)
+_ALL = re.compile(r"^others ([0-9]{1,12}\.[0-9]{2}) of ([0-9]{1,9}\.[0-9]{3})$", re.MULTILINE)
+_BUSIEST = re.compile(r"^other [0-9.]{1,15} [0-9]{1,10} (.{1,64})$", re.MULTILINE)
 _SPEED = re.compile(r"^speed ([0-9]{1,9})$", re.MULTILINE)
 
 
@@ -88,3 +90,19 @@ def _throttled(seen: Sequence[tuple[float, str]]) -> Mapping[str, float]:
         "throttled_times": float(max(0, more_times - times)),
         "throttled_pct": min(100.0, max(0, more_us - us) / 1e4 / seconds),
     }
+
+
+def other_programs(samples: Sequence[Completed]) -> dict[str, Scalar]:
+    """Return `other_cpu_pct`, % of one CPU, and `other_cpu_of` of the host where it was highest."""
+    counted = []
+    for sample in samples:
+        total = _ALL.search(sample.stdout)
+        if not total or not float(total[2]):
+            return {}
+        busiest = _BUSIEST.search(sample.stdout)
+        percent = 100 * float(total[1]) / float(total[2])
+        counted.append((percent, busiest[1] if busiest else ""))
+    if not counted:
+        return {}
+    percent, name = max(counted)
+    return {"other_cpu_pct": percent, **({"other_cpu_of": name} if name else {})}

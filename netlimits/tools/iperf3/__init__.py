@@ -112,13 +112,9 @@ class Iperf3(Tool):
         ),
         gsro=_options.switch("UDP segmentation and GRO offload of both sockets (--gsro)."),
         cntl_ka=_options.switch("TCP keepalive on the control connection (--cntl-ka)."),
-        omit={
-            "type": "integer",
-            "minimum": 0,
-            "maximum": 600,
-            "default": 0,
-            "description": "Seconds before the measured ones that do not count (-O).",
-        },
+        omit=_options.integer(
+            0, 600, "Seconds before the measured ones that do not count (-O).", default=0
+        ),
         interim_seconds=_options.interim(60, "Keep interim results at this interval (-i)."),
     )
 
