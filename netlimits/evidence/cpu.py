@@ -203,7 +203,6 @@ def service_demand(busy_s: float, units: float) -> float:
 
 
 def figures(end: str, used: CpuUse, work: Work | None) -> dict[str, Scalar]:
-    """Return the columns of one end (`local` or `remote`), from its CPU use and its work."""
     columns: dict[str, Scalar] = {
         f"{end}_cpu_pct": used.util_pct,
         f"{end}_cpu_peak_pct": used.peak_pct,

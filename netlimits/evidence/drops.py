@@ -134,7 +134,6 @@ class Drop:
 
     @property
     def cause(self) -> str:
-        """The cause in words, "" if the kernel gives no reason."""
         return cause(self.reason)
 
 
@@ -213,7 +212,6 @@ def figures(counted: CountedDrops) -> dict[str, Scalar]:
 
 
 def _added(counts: list[Drop]) -> tuple[Drop, ...]:
-    """Return one drop for each reason and place, the most frequent first."""
     sums: dict[tuple[str, str, int | None], int] = {}
     for each in counts:
         key = each.reason, each.place, each.namespace

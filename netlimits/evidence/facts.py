@@ -31,14 +31,6 @@ class Fact:
         return Command(argv, deadline=10)
 
 
-def _text(stdout: str) -> str:
-    return stdout.strip()
-
-
-def _json(stdout: str) -> Any:
-    return decoding.parsed(stdout)
-
-
 def _cpu(stdout: str) -> dict[str, Any]:
     models = re.findall(r"^(?:model name|Model|cpu model)\s*:\s*(.+)$", stdout, re.MULTILINE)
     count = len(re.findall(r"^processor\s*:", stdout, re.MULTILINE))
@@ -123,26 +115,19 @@ def _rss(stdout: str) -> dict[str, Any]:
     return {"entries_by_ring": entries, "hash": functions}
 
 
-BOOT_ID = Fact("boot_id", ("cat", "/proc/sys/kernel/random/boot_id"), _text, identifies=True)
+BOOT_ID = Fact("boot_id", ("cat", "/proc/sys/kernel/random/boot_id"), str.strip, identifies=True)
 
 FACTS: tuple[Fact, ...] = (
-    Fact("kernel", ("uname", "-srm"), _text, identifies=True),
+    Fact("kernel", ("uname", "-srm"), str.strip, identifies=True),
     BOOT_ID,
-    Fact("hostname", ("uname", "-n"), _text),
-    Fact("uid", ("id", "-u"), _text),
+    Fact("hostname", ("uname", "-n"), str.strip),
+    Fact("uid", ("id", "-u"), str.strip),
     Fact("distribution", ("cat", "/etc/os-release"), _pairs),
     Fact("cpu", ("cat", "/proc/cpuinfo"), _cpu, identifies=True),
-    Fact(
-        "governor",
-        ("cat", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        _text,
-    ),
-    Fact("command_line", ("cat", "/proc/cmdline"), _text),
-    Fact(
-        "mitigations",
-        ("grep", "-r", ".", "/sys/devices/system/cpu/vulnerabilities"),
-        _mitigations,
-    ),
+    Fact("governor", ("cat", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"), str.strip),
+    Fact("command_line", ("cat", "/proc/cmdline"), str.strip),
+    Fact("mitigations", ("grep", "-r", ".", "/sys/devices/system/cpu/vulnerabilities"),
+         _mitigations),
     Fact("numa", ("sh", "-c", _NUMA, "sh", "INTERFACE"), _nodes),
     Fact("pcie", ("sh", "-c", _PCIE, "sh", "INTERFACE"), _pcie),
     Fact("services", ("sh", "-c", _SERVICES), _pairs),
@@ -150,20 +135,20 @@ FACTS: tuple[Fact, ...] = (
     Fact("driver", ("ethtool", "-i", "INTERFACE"), _pairs, identifies=True),
     Fact("link_settings", ("ethtool", "INTERFACE"), _pairs),
     Fact("offloads", ("ethtool", "-k", "INTERFACE"), _pairs),
-    Fact("rings", ("ethtool", "-g", "INTERFACE"), _text),
-    Fact("coalescing", ("ethtool", "-c", "INTERFACE"), _text),
+    Fact("rings", ("ethtool", "-g", "INTERFACE"), str.strip),
+    Fact("coalescing", ("ethtool", "-c", "INTERFACE"), str.strip),
     Fact("rss", ("ethtool", "-x", "INTERFACE"), _rss),
-    Fact("channels", ("ethtool", "-l", "INTERFACE"), _text),
-    Fact("qdiscs", ("tc", "-j", "qdisc", "show", "dev", "INTERFACE"), _json),
-    Fact("routes", ("ip", "-j", "route", "show", "dev", "INTERFACE"), _json),
+    Fact("channels", ("ethtool", "-l", "INTERFACE"), str.strip),
+    Fact("qdiscs", ("tc", "-j", "qdisc", "show", "dev", "INTERFACE"), decoding.parsed),
+    Fact("routes", ("ip", "-j", "route", "show", "dev", "INTERFACE"), decoding.parsed),
     Fact("sysctls", ("sysctl", "net.core", "net.ipv4.tcp_congestion_control",
                      "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem", "net.ipv4.tcp_mem",
                      "net.ipv4.udp_mem", "net.ipv4.tcp_timestamps", "net.ipv4.tcp_sack",
                      "net.ipv4.tcp_window_scaling", "net.ipv4.tcp_tso_win_divisor",
                      "net.ipv4.tcp_min_tso_segs", "net.ipv4.tcp_mtu_probing"), _pairs),
-    Fact("ethtool", ("ethtool", "--version"), _text),
-    Fact("iproute2", ("ip", "-V"), _text),
-    Fact(drops.FACT, drops.probe(), _text),
+    Fact("ethtool", ("ethtool", "--version"), str.strip),
+    Fact("iproute2", ("ip", "-V"), str.strip),
+    Fact(drops.FACT, drops.probe(), str.strip),
 )  # fmt: skip
 """In the order of storage. Some hosts lack some of them: see `read`."""
 

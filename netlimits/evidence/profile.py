@@ -167,7 +167,6 @@ def record(role: str, frequency: int, seconds: float) -> Command:
 
 
 def trial(frequency: int) -> Command:
-    """Return the command that tries perf, and prints what it and the kernel allow."""
     return Command(("sh", "-c", _TRIAL, "profile", str(frequency)), deadline=60)
 
 
@@ -176,7 +175,6 @@ def end(role: str) -> Command:
 
 
 def fold(role: str, frequency: int) -> Command:
-    """Return the command that prints the recording as stacks, and removes it."""
     words = (role, str(frequency), str(STACKS), str(OUTPUT), _AWK, _REDUCE)
     return Command(("sh", "-c", _FOLD, "profile", *words), deadline=FOLD_SECONDS)
 

@@ -227,7 +227,6 @@ def delay(of: Configured, times: float) -> Levels | str:
 
 
 def _load(of: Configured, end: str, times: float) -> Levels | str:
-    """Return twice the busy processes that each CPU of an end already has, and `times` more."""
     if of.one_machine:
         return "both ends are one machine, and share its CPUs"
     use = of.use("load", end)

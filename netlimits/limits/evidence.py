@@ -173,7 +173,6 @@ def _rates_by_streams(
 
 
 def _target(figures: Mapping[str, Any]) -> float | None:
-    """Return the target rate of the tool in an imported run."""
     target = figures.get("target_mbps")
     goal = float(target) if isinstance(target, Real) else 0.0
     return goal if goal > 0 else None

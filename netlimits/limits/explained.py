@@ -102,7 +102,6 @@ def _ok_runs(part: pd.DataFrame, judged: int) -> int:
 
 
 def _identifying(frame: pd.DataFrame) -> list[str]:
-    """Return the columns that distinguish configurations; none if there is only one."""
     several = "config" in frame.columns and frame["config"].nunique(dropna=False) > 1
     return proof.factors(frame) or (["config"] if several and not proof.tested(frame) else [])
 
@@ -206,7 +205,6 @@ def _judged(
 
 
 def _alike(bad: pd.DataFrame, ok: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs in `bad` that belong to the configuration of the `ok` runs."""
     if bad.empty:
         return bad
     key = _key(ok)
@@ -229,7 +227,6 @@ def _failed(bad: pd.DataFrame, ok: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def _agree(configuration: tuple[str, ...], run: tuple[str, ...]) -> bool:
-    """Return True if a failed run belongs to a configuration, as far as its values are known."""
     return all(b in ("", a) for a, b in zip(configuration, run, strict=True))
 
 

@@ -159,12 +159,10 @@ class DataLinks:
         return self._campaign.experiment.side_of(self._runs[run].values).ends
 
     def _sender(self, run: int) -> str:
-        """Return the sender of a run, in a duet that of its side."""
         return next(iter(self._campaign.experiment.side_of(self._runs[run].values).roles))
 
 
 def _shaped(options: Any) -> Iterator[tuple[str, float]]:
-    """Yield kind and rate (bit/s) of a qdisc and its children; those without one are left out."""
     while isinstance(options, Mapping):
         kind = str(options.get("kind"))
         names = SHAPERS.get(kind, ())

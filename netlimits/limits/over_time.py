@@ -122,7 +122,6 @@ def _of_end(end: str, rows: pd.DataFrame, run: RunFigures) -> dict[str, float]:
 
 
 def _mean(rows: pd.DataFrame, column: str) -> float | None:
-    """Return a column's mean over time, None without a value."""
     if column not in rows.columns or not (known := rows[rows[column].notna()]).size:
         return None
     return float(np.average(known[column], weights=known["interval_s"]))

@@ -273,7 +273,6 @@ def _said(proof: Proof, own: Proof | None) -> str:
 
 
 def _supported(group: Sequence[Proof]) -> str:
-    """Return what a ratio supports although it refuted a class; "" if it refuted none."""
     head, *_ = group
     if all(proof.state != REFUTED for proof in group) or any(
         proof.state == PROVEN for proof in group

@@ -61,7 +61,6 @@ def sequel(
 
 
 def _refuse(campaign: Campaign) -> None:
-    """Raise DataError for a campaign that no experiment can follow up."""
     if campaign.imported:
         raise DataError(f"{campaign.path}: was imported, so there is no experiment to extend")
     if campaign.experiment.sides:
@@ -171,7 +170,6 @@ def _text(
     *,
     bare: bool,
 ) -> str:
-    """Return the file's text; with `bare` also with configurations that get no change."""
     data = _document(campaign.experiment, planned, name, replicates, bare=bare)
     for options in data["measure"].values() if seconds else ():
         options["seconds"] = seconds
@@ -202,14 +200,8 @@ def _document(
             if "interim_seconds" in tool(program).schema["properties"]:
                 options.setdefault("interim_seconds", 1)
     for section in (
-        "factors",
-        "zip",
-        "derive",
-        "exclude",
-        "include",
-        "dummies",
-        "report",
-        "profile",
+        *("factors", "zip", "derive", "exclude", "include"),
+        *("dummies", "report", "profile"),
     ):
         data.pop(section, None)
     measuring = {resolution.tool_of(experiment, each.values) for each in planned}
@@ -287,7 +279,6 @@ def _value(data: Any, key: KeyPath, values: Values) -> Scalar:
 
 
 def _head(campaign: Campaign, planned: list[PlannedChanges]) -> str:
-    """Return the comment that says why, configuration by configuration."""
     lines = [
         f"What would prove the verdicts of {campaign.path.name}. Each configuration runs as it "
         "was (`intervention: none`) and with one thing changed, side by side in the same blocks.",

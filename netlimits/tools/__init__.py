@@ -41,5 +41,4 @@ OWN = tuple(f"{each.name}_" for each in TOOLS)
 
 
 def tool(name: str) -> Tool:
-    """Return the tool of a name, which runs the programs that its options name."""
     return cast(Tool, Installed({each.name: each for each in TOOLS}[name]))

@@ -117,7 +117,6 @@ def check_transport(
 
 
 def check_feature(tool: str, option: str, feature: str, features: Features) -> None:
-    """Raise InputError if a build lacks the feature that an option needs."""
     if feature not in features.names:
         problem = (
             f"{tool} {features.version} on this host was built without it ({feature}); leave it "
@@ -127,6 +126,5 @@ def check_feature(tool: str, option: str, feature: str, features: Features) -> N
 
 
 def check_datagram(tool: str, options: Mapping[str, Any], option: str) -> None:
-    """Raise InputError for a size that does not fit into a datagram."""
     if binary_bytes(options.get(option, 1)) > LARGEST_DATAGRAM:
         raise wrong(tool, option, f"a UDP datagram holds {LARGEST_DATAGRAM} bytes at most")

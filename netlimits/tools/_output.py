@@ -35,6 +35,11 @@ def check_features(tool: str, needed: Sequence[str], usage: str, advice: str) ->
         raise ToolFailure(f"{tool} has no {' and no '.join(missing)}; {advice}")
 
 
+def invalid(problem: str) -> ToolFailure:
+    """Return the error for a run that measured something else than what was asked for."""
+    return ToolFailure(problem, status="invalid")
+
+
 def check_ended(
     completed: Completed, tool: str, seconds: float, cause: str = "is the data link down?"
 ) -> None:
@@ -57,17 +62,13 @@ def check_status(completed: Completed, tool: str, reason: str) -> None:
 def check_length(elapsed: float, seconds: float) -> None:
     """Raise ToolFailure (`invalid`) for a run that was stopped early."""
     if elapsed < SHORTEST * seconds:
-        raise ToolFailure(
-            f"it ended after {elapsed:g} s of {seconds:g} s: something stopped it", status="invalid"
-        )
+        raise invalid(f"it ended after {elapsed:g} s of {seconds:g} s: something stopped it")
 
 
 def check_mss(requested: int | None, used: int) -> None:
-    """Raise ToolFailure (`invalid`) if the MSS in use is not the requested one."""
     if requested is not None and used not in (requested, requested - TIMESTAMPS):
-        raise ToolFailure(
-            f"an MSS of {requested} was asked for and {used} was used: is the MTU large enough?",
-            status="invalid",
+        raise invalid(
+            f"an MSS of {requested} was asked for and {used} was used: is the MTU large enough?"
         )
 
 
@@ -76,7 +77,6 @@ def no_data(problem: str, figure: str = "throughput is 0") -> ToolFailure:
 
 
 def stream_work(flows: Sequence[Flow], *, datagrams: bool) -> Work:
-    """Return the work of streams: sent datagrams, or the bytes of TCP that arrived."""
     return Work(sum(f.sent if datagrams else f.arrived for f in flows) / 1024, tuple(flows))
 
 

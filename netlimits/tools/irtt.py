@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from netlimits.errors import OutputError, ToolFailure, one_line
+from netlimits.errors import OutputError, one_line
 from netlimits.model import Command, Completed, Flow, Measurement, Scalar, ServerAddress, Work
 from netlimits.tools import _commands, _options, _output
 from netlimits.tools._base import Features, Tool, Transfer, run_seconds
@@ -166,10 +166,9 @@ def _measurement(document: Mapping[str, Any], options: Mapping[str, Any]) -> Mea
     _refuse_ignored(document, options)
     wanted = elapsed / _interval(options)
     if sent < LEAST_SENT * wanted:
-        raise ToolFailure(
+        raise _output.invalid(
             f"irtt sent {sent:.0f} packets where an interval of {_interval(options):g} s makes "
-            f"{wanted:.0f}: the host is too slow or too busy for it",
-            status="invalid",
+            f"{wanted:.0f}: the host is too slow or too busy for it"
         )
     trips = [*_round_trips(document["round_trips"])]
     latencies = [trip.latency for trip in trips if trip.latency is not None]
@@ -215,9 +214,8 @@ def _refuse_ignored(document: Mapping[str, Any], options: Mapping[str, Any]) -> 
     }
     for name, value in wanted.items():
         if params.get(name) != value:
-            raise ToolFailure(
-                f"{_SENT[name]} of {value} was asked for, and {params.get(name)} used",
-                status="invalid",
+            raise _output.invalid(
+                f"{_SENT[name]} of {value} was asked for, and {params.get(name)} used"
             )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from netlimits.errors import OutputError, ToolFailure, one_line
+from netlimits.errors import OutputError, one_line
 from netlimits.model import Command, Completed, Flow, Measurement, Scalar, ServerAddress
 from netlimits.tools import _commands, _options, _output
 from netlimits.tools._base import Features, Tool, Transfer
@@ -180,7 +180,6 @@ class _Printed:
             raise OutputError("neper printed a count of bytes (t=…) that cannot be read")
 
     def number(self, key: str) -> float:
-        """Return a figure of at least 0. Raises OutputError for everything else."""
         text = self.values.get(key)
         if text is None:
             raise OutputError(f"neper printed no {key}: did it end early?")
@@ -265,7 +264,7 @@ def _refuse_failure(completed: Completed, seconds: float) -> None:
         reason += "; its server is gone, or is another program"
     _output.check_status(completed, "neper", reason)
     if ignored := [line for line in lines if line.startswith("setsockopt(")]:
-        raise ToolFailure(f"an option did not take: {ignored[0]}", status="invalid")
+        raise _output.invalid(f"an option did not take: {ignored[0]}")
 
 
 def _last_line(text: str) -> str:
@@ -277,6 +276,4 @@ def _refuse_ignored(options: Mapping[str, Any], printed: _Printed) -> None:
     for option, key in _ECHOED.items():
         wanted, used = requested.get(option), printed.values.get(key)
         if wanted is not None and used != str(wanted):
-            raise ToolFailure(
-                f"{option} {wanted} was asked for and neper says {key}={used}", status="invalid"
-            )
+            raise _output.invalid(f"{option} {wanted} was asked for and neper says {key}={used}")

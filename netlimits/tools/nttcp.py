@@ -149,13 +149,10 @@ def _refuse_nonsense(local: _Line, remote: _Line, total: int) -> None:
     if not (remote.count and remote.mbps and local.mbps and local.real_s and remote.real_s):
         raise ToolFailure(f"{remote.count} bytes arrived in {remote.real_s:g} s: no measurement")
     if local.count != total:
-        raise ToolFailure(
-            f"{local.count} of {total} bytes were sent: something stopped it", status="invalid"
-        )
+        raise _output.invalid(f"{local.count} of {total} bytes were sent: something stopped it")
     if remote.count != local.count:
-        raise ToolFailure(
-            f"{remote.count} of {local.count} bytes arrived: something stopped it",
-            status="invalid",
+        raise _output.invalid(
+            f"{remote.count} of {local.count} bytes arrived: something stopped it"
         )
     for end in (local, remote):
         seconds = end.count * 8 / 1e6 / end.mbps

@@ -128,8 +128,6 @@ class Nuttcp(Tool):
 
 
 class _Side:
-    """The output of one end, with the first value of each key."""
-
     def __init__(self, printed: str, letter: str, name: str) -> None:
         self.name = name
         self.values: dict[str, str] = {}
@@ -143,7 +141,6 @@ class _Side:
         return self.values[key]
 
     def number(self, key: str) -> float:
-        """Return a figure of at least 0. Raises OutputError for everything else."""
         text = self.text(key)
         if not re.fullmatch(r"[0-9]{1,18}(\.[0-9]{1,9})?%?", text):
             raise OutputError(f"nuttcp printed {key}={text[:60]}, which is not a number")
@@ -200,7 +197,7 @@ def _printed(completed: Completed, options: Mapping[str, Any], seconds: float) -
             "does not tell what arrived"
         )
     if "transfer interrupted" in completed.stdout:
-        raise ToolFailure("nuttcp was interrupted", status="invalid")
+        raise _output.invalid("nuttcp was interrupted")
     return _output.started(completed, options)
 
 
@@ -212,9 +209,7 @@ def _refuse_ignored(options: Mapping[str, Any], sent: _Side) -> None:
     }
     for key, value in expected.items():
         if value is not None and sent.text(key) != value:
-            raise ToolFailure(
-                f"{key}={value} was asked for and {sent.text(key)} used", status="invalid"
-            )
+            raise _output.invalid(f"{key}={value} was asked for and {sent.text(key)} used")
 
 
 def _refuse_nonsense(sent: _Side, received: _Side) -> None:
@@ -223,13 +218,10 @@ def _refuse_nonsense(sent: _Side, received: _Side) -> None:
         problem = f"nothing of {sent_mb:g} MB sent arrived" if sent_mb else "no data was sent"
         raise _output.no_data(problem)
     if arrived_mb > 1.01 * sent_mb + 1:
-        raise ToolFailure(
-            f"nuttcp says that {arrived_mb:g} MB arrived of {sent_mb:g} MB sent", status="invalid"
-        )
+        raise _output.invalid(f"nuttcp says that {arrived_mb:g} MB arrived of {sent_mb:g} MB sent")
 
 
 def _loss(received: _Side) -> float:
-    """Return the lost datagrams in percent, as the receiver counts them."""
     drops = received.text("drop")
     lost = 0.0 if drops.startswith("-") else received.number("drop")  # duplicates make it negative
     sent = received.number("pkt")

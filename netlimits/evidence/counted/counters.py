@@ -142,8 +142,6 @@ class Counts:
 
 
 class Counters:
-    """Evidence of loss, drops, errors and volume, as the kernel counted them."""
-
     name = "counters"
 
     def read(self, interface: str) -> Command:

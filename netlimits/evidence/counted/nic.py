@@ -58,8 +58,6 @@ _ALLOWANCE = "_allowance_exceeded"
 
 
 class Nic:
-    """Evidence of a ring that overflowed: the driver's own counters."""
-
     name = "nic"
 
     def read(self, interface: str) -> Command:

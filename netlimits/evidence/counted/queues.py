@@ -23,8 +23,6 @@ _MOST = 0.5
 
 
 class _Qdisc(TypedDict):
-    """The keys that a qdisc must have, and its counters."""
-
     kind: str
     handle: str
     drops: NotRequired[int]
@@ -57,8 +55,6 @@ Qdiscs = Sequence[Mapping[str, Any]]
 
 
 class Queues:
-    """Evidence of a local queue that overflowed, and of a shaper that delayed packets."""
-
     name = "queues"
 
     def read(self, interface: str) -> Command:

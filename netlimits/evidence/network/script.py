@@ -123,7 +123,6 @@ echo "@end"
 
 
 def read(interface: str, driver: bool = True) -> tuple[Command, ...]:
-    """Return the commands that print a host's network state in one round trip, without root."""
     state = ("sh", "-c", _SCRIPT, "state", interface, DRIVER if driver else FEATURES)
     sysctls = ("sh", "-c", _SYSCTLS, "sysctls", interface)
     return (

@@ -85,7 +85,6 @@ def _size(pattern: str) -> int:
 
 @cache
 def _patterns() -> tuple[Patterns, Patterns]:
-    """Return the patterns of functions and of modules."""
     text = resources.files(__package__).joinpath(_FILE).read_text("utf-8")
     lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
     pairs = [(pattern, category) for category, *patterns in lines for pattern in patterns]
@@ -129,8 +128,6 @@ LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A stack of functions, outermost first, with its samples on one CPU."""
-
     count: int
     cpu: int
     process: str
@@ -166,7 +163,6 @@ class Profile:
         return counts
 
     def unsorted(self) -> Counter[str]:
-        """Count the samples of the kernel's functions that no pattern matches, by function."""
         counts: Counter[str] = Counter()
         for stack in self.stacks:
             if self.category(stack) == UNSORTED:
@@ -177,7 +173,6 @@ class Profile:
         return sum(s.count for s in self.stacks if s.in_kernel and self.category(s) != IDLE)
 
     def figures(self) -> dict[str, float | int | str]:
-        """Return the columns of the run: shares of busy samples in percent, and the busiest CPU."""
         counts = self.samples()
         busy = counts.total() - counts[IDLE]
         kernel = self.kernel_samples()
@@ -241,7 +236,6 @@ def _frame(name: str) -> Function:
 
 
 def together(profiles: Sequence[Profile]) -> Profile:
-    """Return several profiles of hosts of one end, or of several runs, as one."""
     programs = frozenset().union(*(profile.programs for profile in profiles))
     about = {key: value for profile in reversed(profiles) for key, value in profile.about.items()}
     return Profile([stack for profile in profiles for stack in profile.stacks], about, programs)

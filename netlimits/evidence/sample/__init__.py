@@ -25,13 +25,25 @@ _PROCESS = re.compile(
 _LIMITED = frozenset({"rwnd_limited", "sndbuf_limited"})
 _SENDERS_COUNTS = {"retransmitted": "retrans_segs", "reord_seen": "reordering_seen"}
 _RECEIVERS_COUNTS = {"socket_drops": "socket_drops"}
+_SENDERS_MEANS = {
+    "snd_wnd_bytes": "snd_wnd",
+    "notsent_bytes": "notsent",
+    "sndbuf_used_pct": "sndbuf_used_pct",
+    "sndbuf_bytes": "sndbuf",
+}
+_RECEIVERS_MEANS = {
+    "recv_q_bytes": "recv_q",
+    "rcvbuf_used_pct": "rcvbuf_used_pct",
+    "rcvbuf_bytes": "rcvbuf",
+    "rcv_space_bytes": "rcv_space",
+    "rcv_ssthresh_bytes": "rcv_ssthresh",
+}
 LATE_SNAPSHOTS = 4
 """Minimum number of samples with data that show how a transfer's rate develops."""
 STEADY = 8
 """Minimum number of samples that show that a pace does not change."""
-_COUNTED = _LIMITED | {"busy", "bytes_received", "data_segs_in", "segs_out"}
-"""Counters that grow while a connection lives."""
-_COUNTED |= _SENDERS_COUNTS.keys() | _RECEIVERS_COUNTS.keys()
+_COUNTED = _LIMITED | _SENDERS_COUNTS.keys() | _RECEIVERS_COUNTS.keys()
+_COUNTED |= {"busy", "bytes_received", "data_segs_in", "segs_out"}
 """Counters that grow while a connection lives."""
 
 
@@ -47,28 +59,21 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
             values["process_cpu_pct"] = used
     values |= resources.figures(samples)
     values |= resources.other_programs(samples)
-    of_data = [
-        [
-            snapshot
-            for snapshot in parse_snapshots(sample)
-            if snapshot.connections and not snapshot.one_stack
-        ]
-        for sample in samples
-    ]
+    of_data = ([s for s in parse_snapshots(sample) if s.connections and not s.one_stack]
+               for sample in samples)  # fmt: skip
     hosts = [seen for seen in of_data if seen]
     if not hosts:
         return values
-    values["connections"] = sum(
-        max(len(snapshot.connections) for snapshot in seen) for seen in hosts
-    )
+    values["connections"] = sum(max(len(s.connections) for s in seen) for seen in hosts)
     values |= _sending(hosts) | _late(hosts)
     grown = [pair for seen in hosts for pair in _grown(seen)]
-    sending = [(c, s) for c, s in grown if c.sent > c.carried / 100]
+    sending = [(c, s) for c, s in grown if c.sends]
     values |= _limited(sending)
     values |= _counted([c for c, _ in sending], _SENDERS_COUNTS)
-    receiving = [c for c, _ in grown if c.value("bytes_received") > c.carried / 100]
+    receiving = [c for c, _ in grown if c.receives]
     values |= _counted(receiving, _RECEIVERS_COUNTS)
-    values |= _receiving(hosts)
+    every = [c for seen in hosts for s in seen for c in s.connections if c.receives]
+    values |= _means(every, _RECEIVERS_MEANS)
     acks = sum(c.value("segs_out") for c in receiving)
     if acks and all("data_segs_in" in c.fields for c in receiving):
         values["sampled_segments_per_ack"] = sum(c.value("data_segs_in") for c in receiving) / acks
@@ -118,26 +123,6 @@ def _counted(connections: Sequence[Connection], names: Mapping[str, str]) -> dic
     }
 
 
-def _receiving(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
-    every = [
-        c
-        for seen in hosts
-        for snapshot in seen
-        for c in snapshot.connections
-        if c.value("bytes_received") > c.carried / 100
-    ]
-    return _means(
-        every,
-        {
-            "recv_q_bytes": "recv_q",
-            "rcvbuf_used_pct": "rcvbuf_used_pct",
-            "rcvbuf_bytes": "rcvbuf",
-            "rcv_space_bytes": "rcv_space",
-            "rcv_ssthresh_bytes": "rcv_ssthresh",
-        },
-    )
-
-
 def _means(connections: Sequence[Connection], names: Mapping[str, str]) -> dict[str, Scalar]:
     known = {
         figure: [c.fields[name] for c in connections if name in c.fields]
@@ -148,8 +133,7 @@ def _means(connections: Sequence[Connection], names: Mapping[str, str]) -> dict[
 
 def _sending(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
     sending = [
-        [[c for c in snapshot.connections if c.sent > c.carried / 100] for snapshot in seen]
-        for seen in hosts
+        [[c for c in snapshot.connections if c.sends] for snapshot in seen] for seen in hosts
     ]
     moments = [with_data for seen in sending if (with_data := list(filter(None, seen)))]
     every = [c for seen in moments for snapshot in seen for c in snapshot]
@@ -188,19 +172,7 @@ def _sending(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
         else None,
     }
     known: dict[str, Scalar] = {n: value for n, value in values.items() if value is not None}
-    return (
-        known
-        | _means(
-            every,
-            {
-                "snd_wnd_bytes": "snd_wnd",
-                "notsent_bytes": "notsent",
-                "sndbuf_used_pct": "sndbuf_used_pct",
-                "sndbuf_bytes": "sndbuf",
-            },
-        )
-        | _own_pace(every)
-    )
+    return known | _means(every, _SENDERS_MEANS) | _own_pace(every)
 
 
 def _own_pace(every: Sequence[Connection]) -> dict[str, Scalar]:

@@ -45,8 +45,6 @@ RAMP = 1.03
 
 @dataclass(frozen=True, slots=True)
 class RateInterval:
-    """A rate in the interval from `begin` to `end`, in seconds of one clock."""
-
     begin: float
     end: float
     rate: float

@@ -12,7 +12,6 @@ from statistics import median
 
 from netlimits.evidence.clocks import Offset
 from netlimits.evidence.sample.changes import SCALE
-from netlimits.evidence.sample.series import receiving, sending
 from netlimits.evidence.sample.snapshots import Connection, Snapshot
 
 LEAST = 4
@@ -24,9 +23,11 @@ Curve = list[tuple[float, float]]
 
 def offset(sender: Sequence[Snapshot], receiver: Sequence[Snapshot]) -> Offset | None:
     """Return how far the receiver's clock is ahead of the sender's; None without enough samples."""
+    sent = {c.ends for snapshot in sender for c in snapshot.connections if c.sends}
+    taken = {c.ends[::-1] for snapshot in receiver for c in snapshot.connections if c.receives}
     estimates = [
         estimate
-        for ends in _pairs(sender, receiver)
+        for ends in sorted(sent & taken)
         for estimate in _of_connection(sender, receiver, ends)
     ]
     if len(estimates) < LEAST:
@@ -36,12 +37,6 @@ def offset(sender: Sequence[Snapshot], receiver: Sequence[Snapshot]) -> Offset |
     spread = median(abs(middle - best) for middle in middles)
     half = median((high - low) / 2 for low, high in estimates)
     return Offset(best, half + SCALE * spread)
-
-
-def _pairs(sender: Sequence[Snapshot], receiver: Sequence[Snapshot]) -> Iterator[tuple[str, str]]:
-    sent = {c.ends for snapshot in sender for c in snapshot.connections if sending(c)}
-    taken = {(c.peer, c.local) for s in receiver for c in s.connections if receiving(c)}
-    yield from sorted(sent & taken)
 
 
 def _of_connection(

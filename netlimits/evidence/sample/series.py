@@ -94,14 +94,6 @@ def series(completed: Completed) -> list[Row]:
     return rows
 
 
-def sending(connection: Connection) -> bool:
-    return connection.sent > connection.carried / 100
-
-
-def receiving(connection: Connection) -> bool:
-    return connection.value("bytes_received") > connection.carried / 100
-
-
 def _carried(before: Snapshot, after: Snapshot, seconds: float) -> Row:
     then = {c.ends: c for c in before.connections}
     now = {c.ends: c for c in after.connections}
@@ -113,11 +105,11 @@ def _carried(before: Snapshot, after: Snapshot, seconds: float) -> Row:
     def grown(name: str, of: Sequence[tuple[Connection, Connection]]) -> float:
         return sum(max(0.0, b.value(name) - a.value(name)) for a, b in of)
 
-    if arriving := [pair for pair in pairs if receiving(pair[1])]:
+    if arriving := [pair for pair in pairs if pair[1].receives]:
         row["throughput_mbps"] = grown("bytes_received", arriving) * 8e-6 / seconds
         if all("socket_drops" in b.fields for _, b in arriving):
             row["socket_drops"] = grown("socket_drops", arriving)
-    leaving = [pair for pair in pairs if sending(pair[1])]
+    leaving = [pair for pair in pairs if pair[1].sends]
     if not leaving:
         return row
     sent = sum(max(0.0, b.sent - a.sent) for a, b in leaving)
@@ -133,8 +125,8 @@ def _carried(before: Snapshot, after: Snapshot, seconds: float) -> Row:
 
 
 def _momentary(connections: Sequence[Connection]) -> Row:
-    leaving = [c for c in connections if sending(c)]
-    arriving = [c for c in connections if receiving(c)]
+    leaving = [c for c in connections if c.sends]
+    arriving = [c for c in connections if c.receives]
     row: Row = {}
     for of, means, sums in (
         (leaving, _SENDING_MEANS, _SENDING_SUMS),
@@ -150,7 +142,6 @@ def _momentary(connections: Sequence[Connection]) -> Row:
 def _host(
     before: tuple[str, Reading | None], after: tuple[str, Reading | None], seconds: float
 ) -> Row:
-    """Return the CPUs, the interface, its queue and the tool's threads in an interval."""
     row: Row = {}
     (early, then), (late, now) = before, after
     if then and now and now.times.uptime_s > then.times.uptime_s:

@@ -47,6 +47,14 @@ class Connection:
     def carried(self) -> float:
         return self.sent + self.value("bytes_received")
 
+    @property
+    def sends(self) -> bool:
+        return self.sent > self.carried / 100
+
+    @property
+    def receives(self) -> bool:
+        return self.value("bytes_received") > self.carried / 100
+
     def value(self, name: str) -> float:
         return self.fields.get(name, 0.0)
 

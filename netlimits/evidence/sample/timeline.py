@@ -37,7 +37,6 @@ class Timeline:
 
     @property
     def error_s(self) -> float:
-        """The largest error of a host's offset."""
         return max((offset.bound_s for offset in self.offsets.values()), default=0.0)
 
     def receiving(self) -> Sampled | None:
@@ -127,7 +126,6 @@ def throughput_changes(
 
 
 def _intervals(of: Timeline, interim: Sequence[Mapping[str, Scalar]]) -> Iterable[RateInterval]:
-    """Yield what arrived in the intervals of interim results, added over the streams."""
     ahead = max((offset.offset_s for offset in of.offsets.values()), key=abs, default=0.0)
     sums: dict[float, tuple[float, float]] = {}
     for row in interim:

@@ -87,7 +87,6 @@ def window(
 def _of_connections(
     completed: Completed, read: Sequence[Reading | None], streams: int, skip: float
 ) -> tuple[Reading, Reading] | None:
-    """Return the window in which all connections carried data; None if the samples lack it."""
     seen = parse_snapshots(completed)
     if not streams or len(seen) != len(read) or any(snapshot.one_stack for snapshot in seen):
         return None

@@ -93,7 +93,6 @@ class Message:
         return _address(self.attributes.get(2) or self.attributes.get(1, b""))
 
     def properties(self) -> dict[str, str]:
-        """Return the interface's properties by name; missing ones are left out."""
         flags = self._number(self.head[8:12])
         named = {"name": self.name, "state": "up" if flags & _UP else "down"}
         named |= {

@@ -291,7 +291,6 @@ def as_json(rung: Help, commands: Sequence[str]) -> dict[str, Any]:
 
 
 def _uses(campaign: Campaign, changed: pd.DataFrame, bare: pd.DataFrame) -> list[SettingUse]:
-    """Return the settings that only the runs with a change have."""
     with_, without = (
         campaign.plan.setup(campaign.runs[int(side["run"].iloc[0])].values).settings
         for side in (changed, bare)

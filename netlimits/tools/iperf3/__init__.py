@@ -26,20 +26,19 @@ _OPTIONAL = {
 }
 """Feature -> its name in the output of `iperf3 --version`; threads came with 3.16."""
 
+_IN_USAGE = {
+    option: f"--{option.replace('_', '-')}"
+    for option in ("dscp", "fq_rate", "mptcp", "skip_rx_copy", "gsro", "cntl_ka")
+}
+"""Option -> its flag and feature, which the usage text has."""
+
 _NEEDS = {
     "congestion_control": "congestion",
     "zerocopy": "zerocopy",
     "dont_fragment": "dont-fragment",
     "bidirectional": "bidirectional",
-    "dscp": "--dscp",
-    "fq_rate": "--fq-rate",
-    "mptcp": "--mptcp",
-    "skip_rx_copy": "--skip-rx-copy",
-    "gsro": "--gsro",
-    "cntl_ka": "--cntl-ka",
+    **_IN_USAGE,
 }
-_IN_USAGE = ("--dscp", "--fq-rate", "--mptcp", "--skip-rx-copy", "--gsro", "--cntl-ka")
-"""Features that are options of the usage text."""
 
 _ONLY_TCP = ("mss", "nodelay", "congestion_control", "zerocopy", "mptcp")
 
@@ -51,8 +50,8 @@ _FLAGS = {
     "parallel": "-P",
     "congestion_control": "-C",
     "omit": "-O",
-    "fq_rate": "--fq-rate",
-    "dscp": "--dscp",
+    "fq_rate": _IN_USAGE["fq_rate"],
+    "dscp": _IN_USAGE["dscp"],
 }
 _SWITCHES = {
     "reverse": "-R",
@@ -60,10 +59,7 @@ _SWITCHES = {
     "nodelay": "-N",
     "zerocopy": "-Z",
     "dont_fragment": "--dont-fragment",
-    "mptcp": "--mptcp",
-    "skip_rx_copy": "--skip-rx-copy",
-    "gsro": "--gsro",
-    "cntl_ka": "--cntl-ka",
+    **{option: _IN_USAGE[option] for option in ("mptcp", "skip_rx_copy", "gsro", "cntl_ka")},
 }
 
 
@@ -134,7 +130,7 @@ class Iperf3(Tool):
             )
         names = {name for name, text in _OPTIONAL.items() if text in version.stdout}
         flags = {"bidirectional": "--bidir", "json-stream": "--json-stream"}
-        flags |= {flag: flag for flag in _IN_USAGE}
+        flags |= {flag: flag for flag in _IN_USAGE.values()}
         names |= {name for name, flag in flags.items() if flag in usage.stdout + usage.stderr}
         return Features(number, frozenset(names))
 

@@ -53,8 +53,6 @@ def measurement(completed: Completed, options: Mapping[str, Any], length: float)
 
 
 class _Flow:
-    """The bytes that were sent and received in one direction."""
-
     def __init__(self, document: Any, udp: bool, sender: str, receiver: str, suffix: str) -> None:
         self.sender, self.receiver, self.suffix = sender, receiver, suffix
         self._sent = _at(document, "end", f"sum_sent{suffix}")
@@ -75,9 +73,8 @@ class _Flow:
     def refuse_nonsense(self) -> None:
         """Raise ToolFailure for a flow in which nothing arrived, or more than was sent."""
         if self._more:
-            raise ToolFailure(
-                f"iperf3 says that {self.received:g} bytes arrived, more than were sent",
-                status="invalid",
+            raise _output.invalid(
+                f"iperf3 says that {self.received:g} bytes arrived, more than were sent"
             )
         if self.received == 0:
             raise _output.no_data(
@@ -88,7 +85,6 @@ class _Flow:
         return int(_number(self._sent, "retransmits"))
 
     def lost(self) -> tuple[float, float, float]:
-        """Return lost datagrams and arrived ones, as the receiver counts them, and jitter in µs."""
         lost = max(0.0, _number(self._got, "lost_packets", least=-_MOST))
         return lost, self.received / self.size, 1000 * _number(self._got, "jitter_ms")
 
@@ -156,10 +152,9 @@ def _mss(options: Mapping[str, Any], document: Any) -> int:
     for used in (mss - TIMESTAMPS, mss):
         if all(window % used == 0 for window in windows):
             return used
-    raise ToolFailure(
+    raise _output.invalid(
         f"an MSS of {mss} was asked for and another was used (congestion windows are multiples "
-        f"of {math.gcd(*windows)}): is the MTU large enough?",
-        status="invalid",
+        f"of {math.gcd(*windows)}): is the MTU large enough?"
     )
 
 
@@ -217,28 +212,25 @@ def _refuse_ignored(options: Mapping[str, Any], document: Any) -> None:
     streams = int(options.get("parallel", 1)) * ways
     measured = len(_list(document, "end", "streams"))
     if measured != streams:
-        raise ToolFailure(f"{measured} of {streams} streams were measured", status="invalid")
+        raise _output.invalid(f"{measured} of {streams} streams were measured")
     if "send_size" in options:
         size = _number(document, "start", "test_start", "blksize")
         if size != binary_bytes(options["send_size"]):
-            raise ToolFailure(
-                f"sends of {options['send_size']} were asked for, of {size:g} used",
-                status="invalid",
+            raise _output.invalid(
+                f"sends of {options['send_size']} were asked for, of {size:g} used"
             )
     if "dscp" in options:
         tos = _number(document, "start", "test_start", "tos")
         if tos != options["dscp"] << 2:
-            raise ToolFailure(
-                f"DSCP {options['dscp']} was asked for, and a ToS of {tos:g} used",
-                status="invalid",
+            raise _output.invalid(
+                f"DSCP {options['dscp']} was asked for, and a ToS of {tos:g} used"
             )
     if "congestion_control" in options:
         name = _at(document, "end", "sender_tcp_congestion")
         if name != options["congestion_control"]:
-            raise ToolFailure(
+            raise _output.invalid(
                 f"congestion control {options['congestion_control']} did not take: the sender "
-                f"used {name}",
-                status="invalid",
+                f"used {name}"
             )
 
 

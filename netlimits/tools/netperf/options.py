@@ -150,7 +150,6 @@ SPECIFIC = {
 
 
 def sends(options: Mapping[str, Any]) -> bool:
-    """Return True if data flows from netperf to netserver."""
     return options.get("direction", "send") == "send" and options.get("test") != "TCP_MAERTS"
 
 

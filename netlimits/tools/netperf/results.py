@@ -55,7 +55,6 @@ def value(selector: str, text: str) -> Scalar:
 
 
 def number(selector: str, text: str) -> int | float:
-    """Parse netperf's text as a number. Raises OutputError for other text."""
     match = _NUMBER.fullmatch(text)
     if not match:
         fault = "which has a decimal comma" if _COMMA.fullmatch(text) else "which is not a number"
@@ -105,7 +104,6 @@ def measurement(
 
 
 def _keys_of(stdout: str, selectors: Sequence[str]) -> dict[str, str]:
-    """Return the values of KEY=value lines; other lines are banners."""
     keys: dict[str, str] = {}
     for key, sep, text in (line.partition("=") for line in stdout.splitlines()):
         if not sep or not re.fullmatch(r"[A-Z0-9_\[\]]+", key):
@@ -143,7 +141,6 @@ def _interim(keys: Mapping[str, str], options: Mapping[str, Any]) -> Iterator[Ma
 
 
 def _work(options: Mapping[str, Any], keys: Mapping[str, str]) -> Work:
-    """Return all data of all iterations: netperf's rates and times are their means."""
     seconds = float(keys["ELAPSED_TIME"]) * max(1, int(keys.get("CONFIDENCE_ITERATION", 1)))
     rate = float(keys["THROUGHPUT"]) * seconds
     if is_rr(options):
@@ -160,7 +157,6 @@ def _work(options: Mapping[str, Any], keys: Mapping[str, str]) -> Work:
 
 
 def _loss(options: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, Scalar]:
-    """Return `loss_pct` for UDP streams that the client sends."""
     if keys["PROTOCOL"].upper() != "UDP" or is_rr(options) or options.get("direction") == "recv":
         return {}
     sent, arrived = float(keys["LOCAL_SEND_THROUGHPUT"]), float(keys["THROUGHPUT"])
@@ -195,10 +191,9 @@ def _refuse_stepped_clock(completed: Completed, elapsed: float, seconds: float) 
     timed = completed.seconds >= seconds
     longest = completed.seconds * 1.01 + 0.05 if timed else completed.command.deadline
     if not 0 < elapsed <= longest:
-        raise ToolFailure(
+        raise _output.invalid(
             f"netperf says that its {seconds:g} s took {elapsed:g} s, which it did not run: was "
-            "the host's clock set during the run?",
-            status="invalid",
+            "the host's clock set during the run?"
         )
 
 
@@ -227,40 +222,35 @@ def _refuse_ignored(options: Mapping[str, Any], keys: Mapping[str, str]) -> None
             # netperf 2.7.0 echoes a CPU that does not exist, so compare with the number of CPUs
             count = _integer(keys, f"{end}_CPU_COUNT")
             if cpu and (keys[f"{end}_CPU_BIND"] != cpu or int(cpu) >= count):
-                raise ToolFailure(
+                raise _output.invalid(
                     f"binding to CPU {cpu} did not take: {end.lower()} has {count} CPUs "
-                    f"({end}_CPU_BIND is {keys[f'{end}_CPU_BIND']})",
-                    status="invalid",
+                    f"({end}_CPU_BIND is {keys[f'{end}_CPU_BIND']})"
                 )
     if "dscp" in options:
         for end in ("LOCAL", "REMOTE"):
             tos = keys[f"{end}_SOCKET_TOS"]
             if _dscp(tos) != options["dscp"]:
-                raise ToolFailure(
-                    f"DSCP {options['dscp']} did not take ({end}_SOCKET_TOS is {tos})",
-                    status="invalid",
+                raise _output.invalid(
+                    f"DSCP {options['dscp']} did not take ({end}_SOCKET_TOS is {tos})"
                 )
     if "congestion_control" in options:
         for end in ("LOCAL", "REMOTE"):
             got_name = keys[f"{end}_CONG_CONTROL"]
             if got_name != options["congestion_control"]:
-                raise ToolFailure(
+                raise _output.invalid(
                     f"congestion control {options['congestion_control']} did not take "
-                    f"({end}_CONG_CONTROL is {got_name})",
-                    status="invalid",
+                    f"({end}_CONG_CONTROL is {got_name})"
                 )
     if "burst" in options and _integer(keys, "BURST_SIZE") != int(options["burst"]):
-        raise ToolFailure(
-            f"a burst of {options['burst']} did not take (BURST_SIZE is {keys['BURST_SIZE']})",
-            status="invalid",
+        raise _output.invalid(
+            f"a burst of {options['burst']} did not take (BURST_SIZE is {keys['BURST_SIZE']})"
         )
     if "confidence" in options:
         width = float(str(options["confidence"]).split(",")[1])
         reached = float(keys["THROUGHPUT_CONFID"])
         if reached > width:
-            raise ToolFailure(
-                f"the confidence interval came out {reached:g} % wide, not {width:g} %",
-                status="invalid",
+            raise _output.invalid(
+                f"the confidence interval came out {reached:g} % wide, not {width:g} %"
             )
 
 
@@ -271,7 +261,6 @@ def _integer(keys: Mapping[str, str], name: str) -> int:
 
 
 def _dscp(tos: str) -> int | None:
-    """Return the DSCP of an IP_TOS as netperf prints it: 0x2e in hexadecimal or in decimal."""
     try:
         return int(tos, 0) >> 2
     except ValueError:

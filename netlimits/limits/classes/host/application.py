@@ -69,7 +69,6 @@ class Application:
 
 
 def _idle(run: RunFigures, limited: float, busy: float, short: str) -> Premise:
-    """Return the premise that the connection waits for its program."""
     used = run.sent("sndbuf_used_pct")
     strength = (100.0 - busy) / (100.0 - BUSY_PCT)
     if used is None:

@@ -64,5 +64,4 @@ class UdpReceiveBuffer:
 
 
 def _busy_pct(run: RunFigures) -> float | None:
-    """Return how busy the receiver's busiest CPU was, or on a shared machine its program."""
     return run.wanted_pct(run.receiver) if run.one_machine else run.busiest_pct(run.receiver)

@@ -154,7 +154,6 @@ def way_back(run: RunFigures) -> bool:
 
 
 def _way_there(run: RunFigures) -> list[Premise]:
-    """Return the premise that the queue is not on the way back."""
     if not way_back(run):
         return []
     bunched = run.received("sampled_segments_per_ack") or 0.0

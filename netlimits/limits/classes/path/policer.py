@@ -112,7 +112,6 @@ class Policer:
 
 
 def _counted(run: RunFigures) -> Sign | None:
-    """Return a sign from what a policer on the receiver's ingress dropped."""
     drops, lost = run.received("ingress_drops"), places.lost(run)
     if drops is None or not lost:
         return None
