@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from netlimits.model import Command, Completed
@@ -24,21 +24,6 @@ class Offset:
         return Offset(self.offset_s - other.offset_s, self.bound_s + other.bound_s)
 
 
-@dataclass(frozen=True, slots=True)
-class RoundTrip:
-    """Our clock before the request and after the answer, and the host's; epoch seconds."""
-
-    start: float
-    read: float
-    end: float
-
-
-def offset(trips: Sequence[RoundTrip]) -> Offset:
-    best = min(trips, key=lambda trip: trip.end - trip.start)
-    middle = (best.start + best.end) / 2
-    return Offset(best.read - middle, (best.end - best.start) / 2)
-
-
 def seconds(completed: Completed) -> float | None:
     """Return the time that READ printed, in epoch seconds; None if `date` prints no fractions."""
     match = re.fullmatch(r"[0-9]{1,12}\.[0-9]{9}", completed.stdout.strip(), re.ASCII)
@@ -55,5 +40,6 @@ def measured(
         read = seconds(run(READ))
         if read is None:
             return None
-        trips.append(RoundTrip(start, read, clock()))
-    return offset(trips)
+        bound = (clock() - start) / 2
+        trips.append(Offset(read - start - bound, bound))
+    return min(trips, key=lambda trip: trip.bound_s)

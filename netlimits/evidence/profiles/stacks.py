@@ -16,7 +16,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from importlib import resources
 
@@ -42,45 +41,26 @@ class Function:
     module: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class Patterns:
-    """The patterns of a file: whole names, beginnings of names, and all others."""
+    """Shell patterns and their categories; of several that match, the longest counts."""
 
-    names: Mapping[str, str]
-    beginnings: Mapping[str, str]
-    others: Sequence[tuple[str, str]]
-
-    @classmethod
-    def of(cls, pairs: Iterable[tuple[str, str]]) -> Patterns:
-        """Sort pairs of a pattern and its category; the first of equal patterns counts."""
-        names: dict[str, str] = {}
-        beginnings: dict[str, str] = {}
-        others = []
-        for pattern, category in pairs:
-            if "*" not in pattern:
-                names.setdefault(pattern, category)
-            elif pattern.index("*") == len(pattern) - 1:
-                beginnings.setdefault(pattern[:-1], category)
-            else:
-                others.append((pattern, category))
-        return cls(names, beginnings, sorted(others, key=lambda p: -_size(p[0])))
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        ordered = sorted(
+            pairs,
+            key=lambda pair: (
+                -len(pair[0].replace("*", "")),
+                "*" in pair[0],
+                not pair[0].endswith("*"),
+                pair[0].count("*"),
+            ),
+        )
+        self.categories = [category for _, category in ordered]
+        parts = (re.escape(pattern).replace(r"\*", ".*") for pattern, _ in ordered)
+        self._pattern = re.compile("|".join(f"({part})" for part in parts))
 
     def find(self, name: str) -> str:
-        """Return the category of the longest pattern that matches, UNSORTED if none does."""
-        if name in self.names:
-            return self.names[name]
-        sizes = range(len(name), 0, -1)
-        longest = next((size for size in sizes if name[:size] in self.beginnings), 0)
-        for pattern, category in self.others:
-            if _size(pattern) <= longest:
-                break
-            if fnmatchcase(name, pattern):
-                return category
-        return self.beginnings[name[:longest]] if longest else UNSORTED
-
-
-def _size(pattern: str) -> int:
-    return len(pattern) - pattern.count("*")
+        match = self._pattern.fullmatch(name)
+        return self.categories[match.lastindex - 1] if match and match.lastindex else UNSORTED
 
 
 @cache
@@ -89,7 +69,7 @@ def _patterns() -> tuple[Patterns, Patterns]:
     lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
     pairs = [(pattern, category) for category, *patterns in lines for pattern in patterns]
     modules = ((p.strip("[]"), category) for p, category in pairs if p.startswith("["))
-    return Patterns.of(p for p in pairs if not p[0].startswith("[")), Patterns.of(modules)
+    return Patterns(p for p in pairs if not p[0].startswith("[")), Patterns(modules)
 
 
 @lru_cache(maxsize=20_000)

@@ -111,3 +111,10 @@ def its_own_pct(run: RunFigures) -> float | None:
                 busiest = min(busiest, max(used + waited, softirq))
         parts.append(busiest)
     return max(parts)
+
+
+def room(run: RunFigures) -> list[Premise]:
+    """Return the premise that the run leaves room on each CPU; none if that is unknown."""
+    if not (busiest := its_own_pct(run)):
+        return []
+    return [Premise.below(busiest, ROOM_PCT, f"the busiest CPU was {busiest:.0f} % busy with it")]
