@@ -105,14 +105,16 @@ def changes(
     watched = bool(first.watch) and first.watch == last.watch
     notices = last.notices if watched else ()
     cpus = last.cpus if watched else ()
+    queues = dict.fromkeys(notice.queue for notice in notices if notice.queue)
+    gone = {n.address for n in notices if n.address and n.deleted}
     return (
         *_of_link(first, last, [n for n in notices if n.link], interface),
         *_of_state(first.state, last.state, interface),
         *_of_features(first, last, notices, interface),
-        *_of_queues(notices, interface),
-        *_of_addresses(notices, addresses, interface),
+        *([f"{interface}: {', '.join([*queues][:6])}"] if queues else ()),
+        *(f"{interface}: its address {each} was removed" for each in addresses if each in gone),
         *_of_routes(first, last, notices),
-        *_of_rules(notices, interface, addresses, first.routes),
+        *dict.fromkeys(n.rule for n in notices if n.selects(interface, addresses, first.routes)),
         *([_LOST] if watched and last.lost else ()),
         *dict.fromkeys(f"CPU {number} went {how}" for how, number in cpus),
     )
@@ -215,21 +217,6 @@ def _of_features(
         yield f"{interface}: its offloads were changed and changed back"
 
 
-def _of_queues(notices: Iterable[Message], interface: str) -> Iterator[str]:
-    events = dict.fromkeys(message.queue for message in notices if message.queue)
-    if events:
-        yield f"{interface}: {', '.join([*events][:6])}"
-
-
-def _of_addresses(
-    notices: Iterable[Message], addresses: Iterable[str], interface: str
-) -> Iterator[str]:
-    gone = {n.address for n in notices if n.address and n.deleted}
-    for address in addresses:
-        if address in gone:
-            yield f"{interface}: its address {address} was removed"
-
-
 def _of_routes(first: _Reading, last: _Reading, notices: Sequence[Message]) -> Iterator[str]:
     for peer, route in first.routes.items():
         now = last.routes.get(peer)
@@ -238,9 +225,3 @@ def _of_routes(first: _Reading, last: _Reading, notices: Sequence[Message]) -> I
         elif (other := next((n for n in notices if n.moves(peer, route)), None)) is not None:
             verb = "removed" if other.deleted else f"changed to {other.shown}"
             yield f"the route to {peer} was {verb} and is {route.shown} again"
-
-
-def _of_rules(
-    notices: Iterable[Message], interface: str, own: Collection[str], peers: Collection[str]
-) -> Iterator[str]:
-    yield from dict.fromkeys(n.rule for n in notices if n.selects(interface, own, peers))

@@ -28,18 +28,16 @@ had 0.0 to 1.5."""
 SPARED, EXPECTED = 0.5, 10.0
 """Maximum ratio of the retransmissions lost to those that random losses would hit, and minimum
 number of the latter: policers had 3 to 35 lost, of 86 to 104 expected."""
-STEADY = 0.75
-"""Minimum ratio of a configuration's slowest run to its fastest, for all to have the same cap."""
 SURE = 2.0
 """Maximum strength of one piece of evidence."""
 
 
-def steady(run: RunFigures) -> list[Premise]:
+def steady(run: RunFigures, least: float) -> list[Premise]:
     """Return the premise that all runs have the same cap; none if it is unknown."""
     if run.slowest is None:
         return []
     short = f"the slowest run had {100 * run.slowest:.0f} % of the fastest"
-    return [Premise.reached(run.slowest, STEADY, short)]
+    return [Premise.reached(run.slowest, least, short)]
 
 
 def steadiness(run: RunFigures) -> float:

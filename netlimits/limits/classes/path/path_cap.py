@@ -32,6 +32,8 @@ full queue on the way there had 1.9 to 2.0 and 0.95 to 1.0, or losses. One on th
 to 11 and 0.12 to 0.75."""
 SPACED_US = 100.0
 """Minimum time between two segments: closer ones are received in one poll of the NIC."""
+STEADY = 0.75
+"""Minimum ratio of a configuration's slowest run to its fastest: all runs have the same cap."""
 
 LABELS = tuple(
     Label(
@@ -108,7 +110,7 @@ class PathCap:
         if overlimits is not None and packets:
             short = f"the sender's own qdisc held packets back {overlimits:,.0f} times"
             premises.append(Premise.below(overlimits / packets, OVERLIMITS_PER_PACKET, short))
-        premises += chance.steady(run)
+        premises += chance.steady(run, STEADY)
         addition = f"; {OF_FILE}" if run.of_file and not run.goal_mbps else ""
         if run.most_mbps:
             short = (

@@ -16,6 +16,8 @@ STILL, QUEUE_US, QUEUE_SEGMENTS = 1.25, 200.0, 5.0
 """Maximum ratio of rtt to min_rtt, or of the wait in µs (a host's own scheduling takes as much
 where round trips are short), or of packets waiting at once. One of them within its limit means no
 queue; policers that hold two packets were seen."""
+STEADY = 0.75
+"""Minimum ratio of a configuration's slowest run to its fastest: all runs have the same cap."""
 COUNTED = 0.1
 """Minimum ratio of the drops that a policer on the receiver counts to the segments lost. It counts
 packets of up to 45 segments, because GRO comes before it: 42 packets were 178 segments."""
@@ -87,7 +89,7 @@ class Policer:
             *queues.read_at_once(run),
             *queues.lost_on_path(run),
         ]
-        premises += [*waits(run), *cpus.room(run), *chance.steady(run)]
+        premises += [*waits(run), *cpus.room(run), *chance.steady(run, STEADY)]
         return Sign(
             tuple(premises),
             f"A policer on the path: {lost} with hardly a packet in a queue, and not by chance: "
