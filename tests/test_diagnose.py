@@ -24,7 +24,7 @@ benchmark.module("situations")
 diagnose = benchmark.module("diagnose")
 EVERY = {case.name: case for case in diagnose.every()}
 WINDOW = EVERY["small-window-far"]
-SECONDS = 30
+SECONDS = 45
 
 
 def answer(limit: str, state: str, rows=(), ruled_out=(), seconds=60.0, restored=True):
