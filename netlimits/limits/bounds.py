@@ -133,16 +133,15 @@ OF_CONNECTIONS = ("pace", "receive window", "send buffer", "congestion window", 
 """Mechanisms of TCP, which do not apply to datagrams."""
 
 
+def of_mechanism(name: str, run: RunFigures) -> Ceiling | None:
+    """Return the bound of one mechanism; None without throughput, or if it cannot be computed."""
+    applies = run.throughput and not (run.udp and name in OF_CONNECTIONS)
+    return BOUNDS[name](run) if applies else None
+
+
 def of_run(run: RunFigures) -> dict[str, Ceiling]:
     """Return the bounds that can be computed for a run; none without throughput."""
-    if not run.throughput:
-        return {}
-    named = {
-        name: bound(run)
-        for name, bound in BOUNDS.items()
-        if not (run.udp and name in OF_CONNECTIONS)
-    }
-    return {name: bound for name, bound in named.items() if bound}
+    return {name: bound for name in BOUNDS if (bound := of_mechanism(name, run))}
 
 
 def sentence(bounds: Mapping[str, Ceiling], rate: float, run: int | None = None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import median
 from typing import Any
 
@@ -38,7 +39,7 @@ def mbps(rate: float) -> str:
     return f"{rate:,.0f} Mbit/s" if rate >= 1000 else f"{rate:.4g} Mbit/s"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunFigures:
     """A run's figures by column, and what is known of its link.
 
@@ -90,7 +91,7 @@ class RunFigures:
             return float(value)
         return None
 
-    @property
+    @cached_property
     def sender(self) -> str:
         """`local` or `remote`: the end whose interface sent more, else whose send rate is known."""
         local, remote = (self.own(f"{end}_tx_bytes") for end in ("local", "remote"))
@@ -143,7 +144,7 @@ class RunFigures:
     def throughput(self) -> float | None:
         return self.figure("throughput_mbps")
 
-    @property
+    @cached_property
     def udp(self) -> bool:
         """True if datagrams carried the data: there were more of them than TCP segments."""
         names = ("udp_out_datagrams", "tcp_out_segs")

@@ -54,7 +54,7 @@ def against(run: RunFigures) -> tuple[float, str]:
     if not retransmitted or not rate or not share:
         return 0.0, "nothing was lost"
     figures: dict[str, float] = {}
-    if bound := bounds.of_run(run).get("loss"):
+    if bound := bounds.of_mechanism("loss", run):
         times = rate / bound.mbps
         figures[f"{times:.1f} times what as many random losses allow arrived"] = times / MOST
     if recoveries := run.sent("tcp_recoveries"):

@@ -45,7 +45,7 @@ class ReceiveWindow:
             return None
         granted, rate = run.sent("snd_wnd_bytes"), run.throughput
         filled, least = [], LIMITED_PCT
-        bound = bounds.of_run(run).get("receive window")
+        bound = bounds.of_mechanism("receive window", run)
         if bound and rate and AT_BOUND[0] <= rate / bound.mbps <= AT_BOUND[1]:
             least = PACED_PCT
         if granted and rate is not None:

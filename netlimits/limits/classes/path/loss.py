@@ -75,7 +75,7 @@ class Loss:
         premises += cpus.room(run)  # hosts are idle if losses limit the flow
         short = f"its window would let {mbps(window)} through, and {mbps(rate)} arrived"
         premises.append(Premise.reached(rate / window, NEAR, short))
-        if bound := bounds.of_run(run).get("loss"):
+        if bound := bounds.of_mechanism("loss", run):
             short = f"losses by chance would allow {mbps(bound.mbps)}, and {mbps(rate)} arrived"
             premises.append(Premise.reached(rate / bound.mbps, LEAST, short))
             figures["loss_bound_mbps"] = bound.mbps
