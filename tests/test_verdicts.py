@@ -108,7 +108,7 @@ def test_a_mixture_has_classes_that_are_right():
     assert all(each["right"] and set(each["right"]) <= names for each in mixtures.values())
 
 
-FAR = ("pacing", "local-shaper", "fragmentation", "receive-window")
+FAR = ("pacing", "local-shaper", "fragmentation")
 """Made far from every threshold, and told without the CPUs, which others on the machine share."""
 
 

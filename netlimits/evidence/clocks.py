@@ -1,15 +1,10 @@
-"""The offset between two clocks, from round trips to `date`; the shortest one is the most precise.
-
-A host's clock was read at some point between the request and the answer, so the middle of a round
-trip is wrong by at most half of it. The shortest has the smallest bound (RFC 5905, section 10,
-filters by the same rule).
-"""
+"""The offset between two clocks, by the shortest of several round trips (RFC 5905, section 10)."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from netlimits.model import Command, Completed
@@ -26,24 +21,7 @@ class Offset:
     bound_s: float
 
     def ahead_of(self, other: Offset) -> Offset:
-        """Return how far it is ahead of another host's clock."""
         return Offset(self.offset_s - other.offset_s, self.bound_s + other.bound_s)
-
-
-@dataclass(frozen=True, slots=True)
-class RoundTrip:
-    """Our clock before the request and after the answer, and the host's; epoch seconds."""
-
-    start: float
-    read: float
-    end: float
-
-
-def offset(trips: Sequence[RoundTrip]) -> Offset:
-    """Return the offset by the shortest of one or more round trips."""
-    best = min(trips, key=lambda trip: trip.end - trip.start)
-    middle = (best.start + best.end) / 2
-    return Offset(best.read - middle, (best.end - best.start) / 2)
 
 
 def seconds(completed: Completed) -> float | None:
@@ -62,5 +40,6 @@ def measured(
         read = seconds(run(READ))
         if read is None:
             return None
-        trips.append(RoundTrip(start, read, clock()))
-    return offset(trips)
+        bound = (clock() - start) / 2
+        trips.append(Offset(read - start - bound, bound))
+    return min(trips, key=lambda trip: trip.bound_s)

@@ -1,28 +1,12 @@
 """CPU utilization and service demand from /proc/stat, for every tool by the same rule.
 
-The counters are read by the sampler during a run (sample.transfer), and right before and after the
-client runs, which is used if the samples show no transfer. A CPU's time is
+A CPU's time is wall − Δidle − Δiowait and not the sum of its busy ticks: ticks are samples, and
+traffic paced by a timer can hide between them (25 µs/KiB of work showed as 8), while tickless
+kernels measure idle time. The wall time is by the host's clock, else by /proc/uptime (10 ms).
 
-    wall − Δidle − Δiowait
-
-and not the sum of its busy ticks: ticks are samples, and traffic paced by a timer can hide between
-them (25 µs/KiB of work showed as 8), while tickless kernels measure idle time. Steal and the load
-of other processes count as busy. Utilization of a machine is the mean of its CPUs' shares.
-
-The wall time is the host's: its clock is read before and after each reading. If that clock was set
-meanwhile, or prints no fractions, /proc/uptime is used, which has a resolution of only 10 ms.
-
-Service demand is CPU time, without the sampler's, divided by the units of work (KiB or
-transactions) done in the same time; if a tool does not report them, there is none. netperf's own
-formula (netlib.c's calc_service_demand: by ticks, iowait is busy) has columns of its own, with
-`ticks` in their names. If a kernel misses ticks (a CPU that idles for short times, an emulated
-one), /proc/stat's columns add up to less than the time. The missing ticks were busy ones, since
-idle time is measured. Their share is `lost_ticks_pct`; for each CPU
-
-    1 - util = (1 - util by ticks) x (1 - lost share)
-
-A busy CPU misses more than an idle one, so utilization by ticks is the mean of the CPUs' shares,
-as netperf's is, and not the share of all ticks.
+netperf's own formula (netlib.c's calc_service_demand: by ticks, iowait is busy) has columns with
+`ticks` in their names: the mean of the CPUs' shares. Ticks that the kernel misses were busy ones;
+for each CPU, 1 - util = (1 - util by ticks) x (1 - lost share).
 """
 
 from __future__ import annotations
@@ -59,11 +43,7 @@ IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL = 3, 4, 5, 6, 7
 
 @dataclass(frozen=True, slots=True)
 class CpuTimes:
-    """A reading of /proc/stat: its time, and each CPU's ticks since boot in a row of 8 columns.
-
-    `uptime_s` is in seconds since boot, `clock_s` in epoch seconds or None if `date` printed none.
-    `host` is where it was read.
-    """
+    """A reading of /proc/stat: each CPU's ticks since boot; `clock_s` is None without fractions."""
 
     uptime_s: float
     cpus: tuple[int, ...]
@@ -152,11 +132,7 @@ def went(before: Collection[int], after: Collection[int]) -> str:
 
 
 def use(before: CpuTimes, after: CpuTimes, *, own_s: float = 0.0) -> CpuUse:
-    """Return the CPU use between two readings, without `own_s` seconds of the sampler.
-
-    Raises ToolFailure if no time passed or CPUs changed. A counter that went back (the kernel
-    corrects idle time now and then) counts as no change.
-    """
+    """Return the CPU use between two readings, without `own_s` seconds of the sampler."""
     if before.cpus != after.cpus:
         raise ToolFailure(
             f"{before.host}: {went(before.cpus, after.cpus)} during the run", status="invalid"
@@ -200,34 +176,24 @@ def use(before: CpuTimes, after: CpuTimes, *, own_s: float = 0.0) -> CpuUse:
 
 
 def pooled(uses: Sequence[CpuUse]) -> CpuUse:
-    """Return the CPU use of several machines of one end as if they were one.
-
-    CPU seconds and CPUs add up, percentages are weighted by the machines' CPUs, and the busiest
-    CPU is the busiest of all (numbered as on its own machine).
-    """
+    """Return the CPU use of several machines as if they were one; their CPUs weight percentages."""
     count = sum(used.count for used in uses)
     peak = max(uses, key=lambda used: used.peak_pct)
     softirqs = max(uses, key=lambda used: used.peak_softirq_pct)
-
-    def mean(percentage: Callable[[CpuUse], float]) -> float:
-        return sum(percentage(used) * used.count for used in uses) / count
-
+    means = {
+        f"{name}_pct": sum(getattr(used, f"{name}_pct") * used.count for used in uses) / count
+        for name in ("util", "irq", "softirq", "steal", "ticks", "own", "lost_ticks")
+    }
     return CpuUse(
-        util_pct=mean(lambda used: used.util_pct),
+        **means,
         peak_pct=peak.peak_pct,
         peak_cpu=peak.peak_cpu,
         busy_s=sum(used.busy_s for used in uses),
         count=count,
-        irq_pct=mean(lambda used: used.irq_pct),
-        softirq_pct=mean(lambda used: used.softirq_pct),
-        steal_pct=mean(lambda used: used.steal_pct),
         peak_softirq_pct=softirqs.peak_softirq_pct,
         peak_softirq_cpu=softirqs.peak_softirq_cpu,
-        ticks_pct=mean(lambda used: used.ticks_pct),
         ticks_s=sum(used.ticks_s for used in uses),
         seconds=max(used.seconds for used in uses),
-        own_pct=mean(lambda used: used.own_pct),
-        lost_ticks_pct=mean(lambda used: used.lost_ticks_pct),
     )
 
 
@@ -237,10 +203,6 @@ def service_demand(busy_s: float, units: float) -> float:
 
 
 def figures(end: str, used: CpuUse, work: Work | None) -> dict[str, Scalar]:
-    """Return the columns of one end (`local` or `remote`), from its CPU use and its work.
-
-    Without known work there is no service demand.
-    """
     columns: dict[str, Scalar] = {
         f"{end}_cpu_pct": used.util_pct,
         f"{end}_cpu_peak_pct": used.peak_pct,

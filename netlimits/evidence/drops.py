@@ -1,15 +1,8 @@
 """Packets that the kernel dropped during a run, by reason and place: the event skb:kfree_skb.
 
-The kernel counts them itself, and nothing crosses to user space until the run is over. A histogram
-trigger of tracefs counts, in an instance of its own that is separate from all other tracing. If the
-kernel has no such triggers, a bpftrace program counts. Reasons came with Linux 5.17. Only root can
-do this; sudo is enough for a histogram if tracefs is mounted.
-
-The event covers the whole kernel. bpftrace also reports the network namespace of a packet; a
-histogram does not, so it counts the drops of all namespaces together (`CountedDrops.separated`).
-bpftrace takes half a second of CPU to start, so it is used only if both ends of a run share a
-kernel, or if the kernel has no histograms. Packets that are neither IPv4 nor IPv6 are left out:
-sockets of other families free their messages with the same event.
+A histogram trigger of tracefs counts, in an instance of its own, the drops of all network
+namespaces together. bpftrace separates them, at half a second of CPU to start. Reasons came with
+Linux 5.17. Only IPv4 and IPv6 count: other sockets free their messages with the same event.
 """
 
 from __future__ import annotations
@@ -132,10 +125,7 @@ PLACES = 3
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Packets that were dropped for one reason at one place.
-
-    `namespace` is the inode of their network namespace, None if unknown.
-    """
+    """Packets dropped for one reason at one place; `namespace` is an inode, None if unknown."""
 
     reason: str
     place: str
@@ -144,20 +134,12 @@ class Drop:
 
     @property
     def cause(self) -> str:
-        """The cause in words, "" if the kernel gives no reason."""
         return cause(self.reason)
 
 
 @dataclass(frozen=True, slots=True)
 class CountedDrops:
-    """The packets that one host's kernel dropped.
-
-    Attributes:
-        drops: By reason and place, the most frequent first.
-        spaces: Number of network namespaces on the kernel, 0 if unknown.
-        separated: Only the drops of the host's own namespace are in `drops`.
-        elsewhere: Drops of other namespaces, and of unknown ones, if they are separated.
-    """
+    """One host's drops, most frequent first; `elsewhere` are other namespaces', if separated."""
 
     drops: tuple[Drop, ...]
     spaces: int
@@ -166,11 +148,7 @@ class CountedDrops:
 
 
 def command(seconds: float, *, separate: bool = False) -> Command:
-    """Return the command that counts drops until it is ended, for at most so many `seconds`.
-
-    The mounts that it needs are in a mount namespace of its own. With `separate`, it separates the
-    drops of the host's network namespace from others if bpftrace is installed.
-    """
+    """Return the command that counts drops until it is ended, for at most so many `seconds`."""
     words = ("1" if separate else "", f"{seconds:g}", _BY_BPFTRACE, _OF_RX_SK)
     argv = ("sh", "-c", _AS_ROOT, "sh", _SCRIPT, *words)
     return Command(argv, deadline=seconds + 10)
@@ -182,12 +160,10 @@ def probe() -> tuple[str, ...]:
 
 
 def begun(stderr: str) -> bool:
-    """Return True once the command counts."""
     return BEGUN in stderr
 
 
 def read(completed: Completed) -> CountedDrops | None:
-    """Return what a command counted; None if it could not."""
     text = completed.stdout
     about = dict(re.findall(r"^(spaces|here|by) (\S{1,20})$", text, re.MULTILINE))
     names = {int(number): name for number, name in _NAME.findall(text)}
@@ -213,7 +189,6 @@ def read(completed: Completed) -> CountedDrops | None:
 
 
 def together(hosts: Sequence[CountedDrops]) -> CountedDrops:
-    """Return the drops of several hosts as if they were one."""
     counts = [drop for host in hosts for drop in host.drops]
     return CountedDrops(
         _added(counts),
@@ -224,12 +199,7 @@ def together(hosts: Sequence[CountedDrops]) -> CountedDrops:
 
 
 def figures(counted: CountedDrops) -> dict[str, Scalar]:
-    """Return the columns of one host, without reasons for which no data is lost.
-
-    Returns:
-        `dropped`, the number of packets; `dropped_REASON` for each reason, in lower case;
-        `dropped_where`, the most frequent reasons with their places, as text.
-    """
+    """Return the columns of one host, without reasons for which no data is lost."""
     lost = [drop for drop in counted.drops if drop.reason not in NO_LOSS]
     values: dict[str, Scalar] = {"dropped": sum(drop.count for drop in lost)}
     for drop in lost:
@@ -242,7 +212,6 @@ def figures(counted: CountedDrops) -> dict[str, Scalar]:
 
 
 def _added(counts: list[Drop]) -> tuple[Drop, ...]:
-    """Return one drop for each reason and place, the most frequent first."""
     sums: dict[tuple[str, str, int | None], int] = {}
     for each in counts:
         key = each.reason, each.place, each.namespace

@@ -1,9 +1,4 @@
-"""Facts of a host: read once a campaign, stored with it, and compared before it is resumed.
-
-A fact is one command and one pure parser; its output is stored too. Facts that `identify` a host
-must be the same when a campaign is resumed: another kernel, CPU or NIC would mix the figures of two
-machines in one table.
-"""
+"""Facts of a host: read once a campaign, stored with it, and compared before it is resumed."""
 
 from __future__ import annotations
 
@@ -18,18 +13,13 @@ from netlimits.model import Command, Completed, decoding
 
 
 class CommandRunner(Protocol):
-    """Runs commands: a host."""
-
     def run_in_turn(self, commands: Sequence[Command]) -> list[Completed]:
         """Run the commands and return their results."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A command about a host, and its parser.
-
-    `argv` may contain INTERFACE; `parse` gets the command's stdout.
-    """
+    """A command about a host (`argv` may contain INTERFACE), and the parser of its stdout."""
 
     name: str
     argv: tuple[str, ...]
@@ -39,14 +29,6 @@ class Fact:
     def command(self, interface: str) -> Command:
         argv = tuple(interface if word == "INTERFACE" else word for word in self.argv)
         return Command(argv, deadline=10)
-
-
-def _text(stdout: str) -> str:
-    return stdout.strip()
-
-
-def _json(stdout: str) -> Any:
-    return decoding.parsed(stdout)
 
 
 def _cpu(stdout: str) -> dict[str, Any]:
@@ -122,10 +104,7 @@ _SERVICES = r"""grep -lsx irqbalance /proc/[0-9]*/comm | grep -q . && echo "irqb
 
 
 def _rss(stdout: str) -> dict[str, Any]:
-    """Return how received packets are spread: each ring's table entries, and the hash.
-
-    The key, which may be secret, stays in the stored output.
-    """
+    """Return each ring's table entries and the hash; the key, which may be secret, is left out."""
     entries: dict[str, int] = {}
     for row in re.findall(r"^\s*[0-9]+:((?:\s+[0-9]+)+)\s*$", stdout, re.MULTILINE):
         for ring in row.split():
@@ -136,26 +115,19 @@ def _rss(stdout: str) -> dict[str, Any]:
     return {"entries_by_ring": entries, "hash": functions}
 
 
-BOOT_ID = Fact("boot_id", ("cat", "/proc/sys/kernel/random/boot_id"), _text, identifies=True)
+BOOT_ID = Fact("boot_id", ("cat", "/proc/sys/kernel/random/boot_id"), str.strip, identifies=True)
 
 FACTS: tuple[Fact, ...] = (
-    Fact("kernel", ("uname", "-srm"), _text, identifies=True),
+    Fact("kernel", ("uname", "-srm"), str.strip, identifies=True),
     BOOT_ID,
-    Fact("hostname", ("uname", "-n"), _text),
-    Fact("uid", ("id", "-u"), _text),
+    Fact("hostname", ("uname", "-n"), str.strip),
+    Fact("uid", ("id", "-u"), str.strip),
     Fact("distribution", ("cat", "/etc/os-release"), _pairs),
     Fact("cpu", ("cat", "/proc/cpuinfo"), _cpu, identifies=True),
-    Fact(
-        "governor",
-        ("cat", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        _text,
-    ),
-    Fact("command_line", ("cat", "/proc/cmdline"), _text),
-    Fact(
-        "mitigations",
-        ("grep", "-r", ".", "/sys/devices/system/cpu/vulnerabilities"),
-        _mitigations,
-    ),
+    Fact("governor", ("cat", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"), str.strip),
+    Fact("command_line", ("cat", "/proc/cmdline"), str.strip),
+    Fact("mitigations", ("grep", "-r", ".", "/sys/devices/system/cpu/vulnerabilities"),
+         _mitigations),
     Fact("numa", ("sh", "-c", _NUMA, "sh", "INTERFACE"), _nodes),
     Fact("pcie", ("sh", "-c", _PCIE, "sh", "INTERFACE"), _pcie),
     Fact("services", ("sh", "-c", _SERVICES), _pairs),
@@ -163,20 +135,20 @@ FACTS: tuple[Fact, ...] = (
     Fact("driver", ("ethtool", "-i", "INTERFACE"), _pairs, identifies=True),
     Fact("link_settings", ("ethtool", "INTERFACE"), _pairs),
     Fact("offloads", ("ethtool", "-k", "INTERFACE"), _pairs),
-    Fact("rings", ("ethtool", "-g", "INTERFACE"), _text),
-    Fact("coalescing", ("ethtool", "-c", "INTERFACE"), _text),
+    Fact("rings", ("ethtool", "-g", "INTERFACE"), str.strip),
+    Fact("coalescing", ("ethtool", "-c", "INTERFACE"), str.strip),
     Fact("rss", ("ethtool", "-x", "INTERFACE"), _rss),
-    Fact("channels", ("ethtool", "-l", "INTERFACE"), _text),
-    Fact("qdiscs", ("tc", "-j", "qdisc", "show", "dev", "INTERFACE"), _json),
-    Fact("routes", ("ip", "-j", "route", "show", "dev", "INTERFACE"), _json),
+    Fact("channels", ("ethtool", "-l", "INTERFACE"), str.strip),
+    Fact("qdiscs", ("tc", "-j", "qdisc", "show", "dev", "INTERFACE"), decoding.parsed),
+    Fact("routes", ("ip", "-j", "route", "show", "dev", "INTERFACE"), decoding.parsed),
     Fact("sysctls", ("sysctl", "net.core", "net.ipv4.tcp_congestion_control",
                      "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem", "net.ipv4.tcp_mem",
                      "net.ipv4.udp_mem", "net.ipv4.tcp_timestamps", "net.ipv4.tcp_sack",
                      "net.ipv4.tcp_window_scaling", "net.ipv4.tcp_tso_win_divisor",
                      "net.ipv4.tcp_min_tso_segs", "net.ipv4.tcp_mtu_probing"), _pairs),
-    Fact("ethtool", ("ethtool", "--version"), _text),
-    Fact("iproute2", ("ip", "-V"), _text),
-    Fact(drops.FACT, drops.probe(), _text),
+    Fact("ethtool", ("ethtool", "--version"), str.strip),
+    Fact("iproute2", ("ip", "-V"), str.strip),
+    Fact(drops.FACT, drops.probe(), str.strip),
 )  # fmt: skip
 """In the order of storage. Some hosts lack some of them: see `read`."""
 
@@ -186,10 +158,7 @@ TOGETHER = 7
 
 
 def read(host: CommandRunner, interface: str) -> dict[str, dict[str, Any]]:
-    """Return every fact of a host: {"value": parsed} or {"absent": why}, and its output.
-
-    A fact that a host lacks (a veth's rings, a guest's governor) is absent, not an error.
-    """
+    """Return every fact of a host: {"value": parsed} or {"absent": why}, and its output."""
     answers: list[Completed] = []
     for n in range(0, len(FACTS), TOGETHER):
         some = [fact.command(interface) for fact in FACTS[n : n + TOGETHER]]
@@ -210,7 +179,6 @@ def _fact(fact: Fact, completed: Completed) -> dict[str, Any]:
 
 
 def value(facts: Mapping[str, Mapping[str, Any]], name: str) -> Any:
-    """Return the parsed value of a fact, None if the host lacks it."""
     return facts.get(name, {}).get("value")
 
 

@@ -1,14 +1,8 @@
 """CPU profiles of a host during a run: three scripts around `perf`, and little network traffic.
 
-The first script records until the second one ends it, at the latest after its own time or size. The
-third folds the recording into stacks with their samples (`profiles.stacks` has the format), and
-removes it. They share a folder in the host's temporary folder that only the login can open; it is
-also removed if the connection ends.
-
-`perf` takes hardware cycles, or the kernel's `cpu-clock` if there is no PMU. It runs as root,
-through sudo if need be, unless the kernel lets every user profile it with the names of functions.
-As root it writes no file but its standard output. Recording starts when `perf` reports through its
-control files that it is ready, not when its process starts.
+The first one records until the second ends it, and the third folds the recording into stacks. They
+share a folder that only the login can open. `perf` runs as root, unless the kernel lets every user
+profile it with the names of functions.
 """
 
 from __future__ import annotations
@@ -173,21 +167,17 @@ def record(role: str, frequency: int, seconds: float) -> Command:
 
 
 def trial(frequency: int) -> Command:
-    """Return the command that tries perf, and prints what it and the kernel allow."""
     return Command(("sh", "-c", _TRIAL, "profile", str(frequency)), deadline=60)
 
 
 def end(role: str) -> Command:
-    """Return the command that ends the recording."""
     return Command(("sh", "-c", _END, "profile", role), deadline=30)
 
 
 def fold(role: str, frequency: int) -> Command:
-    """Return the command that prints the recording as stacks, and removes it."""
     words = (role, str(frequency), str(STACKS), str(OUTPUT), _AWK, _REDUCE)
     return Command(("sh", "-c", _FOLD, "profile", *words), deadline=FOLD_SECONDS)
 
 
 def records(stderr: str) -> bool:
-    """Return True once samples are taken."""
     return RECORDING in stderr

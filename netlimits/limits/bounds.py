@@ -1,9 +1,4 @@
-"""Upper bounds on throughput that each mechanism allows, in Mbit/s, from the run's own figures.
-
-A class whose bound is far above what arrived does not limit it. A bound far below what arrived
-shows that the mechanism was misjudged: 50 Mbit/s at 8 % retransmissions and 17 ms are not limited
-by losses, which would allow 3 Mbit/s.
-"""
+"""Upper bounds on throughput that each mechanism allows, in Mbit/s, from the run's own figures."""
 
 from __future__ import annotations
 
@@ -37,12 +32,7 @@ class Ceiling:
     how: str
 
 
-def _link(run: RunFigures) -> Ceiling | None:
-    return Ceiling(run.bound_mbps, "less headers") if run.bound_mbps else None
-
-
 def _pcie(run: RunFigures) -> Ceiling | None:
-    """Return the rate of the slower PCIe slot of both ends; PCIe's own headers take part of it."""
     if not run.pcie_mbps:
         return None
     end = min(run.pcie_mbps, key=run.pcie_mbps.__getitem__)
@@ -57,25 +47,11 @@ def _shaper(run: RunFigures) -> Ceiling | None:
     return Ceiling(run.shaper_mbps * rate / wire, "less headers")
 
 
-def _goal(run: RunFigures) -> Ceiling | None:
-    return Ceiling(run.goal_mbps, "as it was told") if run.goal_mbps else None
-
-
-def _window(run: RunFigures, column: str, what: str) -> Ceiling | None:
+def _window(run: RunFigures, column: str) -> Ceiling | None:
     size, rtt = run.sent(column), run.sent("min_rtt_us")
     if not size or not rtt:
         return None
-    return Ceiling(
-        size * 8 / rtt * run.flows, f"{size:,.0f} bytes{what} a round trip of {rtt:,.0f} µs"
-    )
-
-
-def _receive_window(run: RunFigures) -> Ceiling | None:
-    return _window(run, "snd_wnd_bytes", "")
-
-
-def _send_buffer(run: RunFigures) -> Ceiling | None:
-    return _window(run, "sndbuf_bytes", "")
+    return Ceiling(size * 8 / rtt * run.flows, f"{size:,.0f} bytes a round trip of {rtt:,.0f} µs")
 
 
 def _congestion_window(run: RunFigures) -> Ceiling | None:
@@ -96,10 +72,7 @@ def _loss(run: RunFigures) -> Ceiling | None:
 
 
 def _pace(run: RunFigures) -> Ceiling | None:
-    """Return TCP's own pacing rate if a program keeps it below 1.2 windows a round trip.
-
-    None if the congestion control may set it by its model of the path, as BBR does.
-    """
+    """Return TCP's own pacing rate if it is below the window's; None if BBR may set it."""
     rate, window, own = (
         run.sent("pacing_rate_mbps"),
         run.window_mbps,
@@ -121,7 +94,12 @@ def _slow_start(run: RunFigures) -> Ceiling | None:
 
 
 def _cpu(run: RunFigures, end: str) -> Ceiling | None:
-    """Return the rate at which the busiest CPU or thread would be full."""
+    """Return the rate at which the busiest CPU or thread would be full.
+
+    None for the sender if datagrams are lost after they were sent.
+    """
+    if end == run.sender and (run.sent_datagrams_lost or 0.0) > LOST:
+        return None
     busy, rate = run.busiest_pct(end), run.throughput
     if run.one_machine:
         busy = run.thread_pct(end)
@@ -130,28 +108,21 @@ def _cpu(run: RunFigures, end: str) -> Ceiling | None:
     return Ceiling(rate * 100 / busy, f"at {busy:.0f} % now")
 
 
-def _sender_cpu(run: RunFigures) -> Ceiling | None:
-    """Return the bound by the sender's CPU; None if datagrams are lost after they were sent."""
-    return None if (run.sent_datagrams_lost or 0.0) > LOST else _cpu(run, run.sender)
-
-
-def _receiver_cpu(run: RunFigures) -> Ceiling | None:
-    return _cpu(run, run.receiver)
-
-
 BOUNDS: Mapping[str, Callable[[RunFigures], Ceiling | None]] = {
-    "link": _link,
+    "link": lambda run: Ceiling(run.bound_mbps, "less headers") if run.bound_mbps else None,
     "PCIe": _pcie,
     "the sender's qdisc": _shaper,
-    "the rate asked for": _goal,
+    "the rate asked for": lambda run: (
+        Ceiling(run.goal_mbps, "as it was told") if run.goal_mbps else None
+    ),
     "pace": _pace,
-    "receive window": _receive_window,
-    "send buffer": _send_buffer,
+    "receive window": lambda run: _window(run, "snd_wnd_bytes"),
+    "send buffer": lambda run: _window(run, "sndbuf_bytes"),
     "congestion window": _congestion_window,
     "loss": _loss,
     "slow start": _slow_start,
-    "the sender's CPU": _sender_cpu,
-    "the receiver's CPU": _receiver_cpu,
+    "the sender's CPU": lambda run: _cpu(run, run.sender),
+    "the receiver's CPU": lambda run: _cpu(run, run.receiver),
 }
 """Mechanism -> its bound; None if a figure is missing, or it does not apply to the run."""
 
@@ -162,23 +133,19 @@ OF_CONNECTIONS = ("pace", "receive window", "send buffer", "congestion window", 
 """Mechanisms of TCP, which do not apply to datagrams."""
 
 
+def of_mechanism(name: str, run: RunFigures) -> Ceiling | None:
+    """Return the bound of one mechanism; None without throughput, or if it cannot be computed."""
+    applies = run.throughput and not (run.udp and name in OF_CONNECTIONS)
+    return BOUNDS[name](run) if applies else None
+
+
 def of_run(run: RunFigures) -> dict[str, Ceiling]:
     """Return the bounds that can be computed for a run; none without throughput."""
-    if not run.throughput:
-        return {}
-    named = {
-        name: bound(run)
-        for name, bound in BOUNDS.items()
-        if not (run.udp and name in OF_CONNECTIONS)
-    }
-    return {name: bound for name, bound in named.items() if bound}
+    return {name: bound for name in BOUNDS if (bound := of_mechanism(name, run))}
 
 
 def sentence(bounds: Mapping[str, Ceiling], rate: float, run: int | None = None) -> str:
-    """Return the bounds near a rate, the nearest first, in words; "" if there are none.
-
-    Bounds and rate are those of one run; `run` is its number if runs are numbered.
-    """
+    """Return the bounds near a rate, the nearest first, in words; "" if there are none."""
     near = {
         name: bound
         for name, bound in bounds.items()

@@ -1,7 +1,4 @@
-"""How often the classes that an undetermined verdict names are right, by labelled runs.
-
-calibration.json has the counts and their source; `benchmarks/calibration.py` writes it.
-"""
+"""How often the classes that undetermined verdicts name are right (benchmarks/calibration.py)."""
 
 from __future__ import annotations
 
@@ -20,11 +17,7 @@ NAMED = 2
 
 @dataclass(frozen=True, slots=True)
 class Likelihood:
-    """A class that an undetermined verdict names.
-
-    `score` is the strength of its evidence, at most 1. Of the `labelled` runs that named a class in
-    this place with such a score, `right` were limited by that class.
-    """
+    """A class that an undetermined verdict names; with such a score it was `right` so often."""
 
     name: str
     score: float
@@ -52,7 +45,6 @@ class Bin:
 
 @cache
 def bins() -> tuple[Bin, ...]:
-    """Return the counts, the highest scores of each place first."""
     return tuple(Bin(**each) for each in json.loads(FILE.read_text("utf-8"))["bins"])
 
 

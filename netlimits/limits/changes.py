@@ -1,20 +1,72 @@
 """Changes that interventions make to an experiment: keys of its file, and their values.
 
-Each change is a function from a configuration to levels: the value of a key in the runs with the
-intervention. In all other runs the key keeps its own value or is left out. If no setting of ours
-can make the change, the function returns the reason as text.
+A change that no setting can make is the reason, as text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from netlimits.limits.buffers import receive_buffer, send_buffer
-from netlimits.limits.configured import Configured, Levels
+from netlimits.experiment.document import KeyPath
 from netlimits.limits.figures import TCP_HEADERS, UDP_HEADERS
+from netlimits.model import Experiment, Scalar, SettingUse, Setup
 from netlimits.tools import tool
 from netlimits.units import tc
 from netlimits.units.sizes import decimal_bits
+
+Levels = Mapping[KeyPath, Scalar]
+"""Key of the experiment file -> its value. `("settings", ROLE, …)` is a new entry for that role."""
+
+
+def size_of(setup: Setup, option: str) -> int | None:
+    """Return an option's size in bytes, as the tool reads it; None if it has none, or two."""
+    size = setup.options.get(option)
+    if not isinstance(size, int | str) or not size or "," in str(size):
+        return None
+    return tool(setup.tool).bytes_of(size)
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """A configuration as it ran; `throughput` is the median in bit/s, mappings are by end."""
+
+    experiment: Experiment
+    setup: Setup
+    throughput: float | None
+    sender: str = "local"
+    udp: bool = False
+    mtu: int | None = None
+    packet_bytes: float | None = None
+    sysctls: Mapping[str, Mapping[str, Any]] | None = None
+    cpus: Mapping[str, int] = field(default_factory=dict)
+    queues: Mapping[str, int] = field(default_factory=dict)
+    one_machine: bool = False
+    ipv6: bool = False
+    rtt_us: float | None = None
+
+    def group(self, end: str) -> str:
+        groups = list(self.experiment.groups or self.experiment.roles)
+        return groups[0] if end == "local" else groups[-1]
+
+    def use(self, name: str, end: str) -> SettingUse | None:
+        roles = set(self.experiment.ends[end])
+        uses = reversed(self.setup.settings)
+        return next((use for use in uses if use.name == name and roles & set(use.roles)), None)
+
+    @property
+    def receiver(self) -> str:
+        return "local" if self.sender == "remote" else "remote"
+
+    def sysctl(self, end: str, name: str) -> tuple[KeyPath, Any]:
+        """Return the key that sets an end's sysctl, and its present value or None."""
+        use = self.use("sysctl", end)
+        if use and name in use.options:
+            return ("settings", use.entry, "sysctl", name), use.options[name]
+        now = (self.sysctls or {}).get(end, {}).get(name)
+        return ("settings", self.group(end), "sysctl", name), now
+
 
 IPV4, IPV6, TCP, UDP = 20, 40, 20, 8
 """Bytes of headers, without options."""
@@ -27,12 +79,11 @@ TOLERANCE_PCT = 20
 """Allowed deviation from a pace, in percent. It is wide because a run that misses the new pace
 counts: it refutes that the pace was the limit."""
 
+BUFFER = 212_992
+"""Bytes of a socket buffer that Linux allows by default (net.core.rmem_max and wmem_max)."""
+
 
 def streams(of: Configured, times: float) -> Levels | str:
-    """Multiply the number of parallel streams, by the tool's own option or by more clients.
-
-    The tool's rate option is the rate of each stream: if it is the limit, the sum grows with them.
-    """
     properties = tool(of.setup.tool).schema["properties"]
     if of.setup.around.pace:
         return "the pace is that of each connection, and their sum would be off it"
@@ -49,11 +100,11 @@ def streams(of: Configured, times: float) -> Levels | str:
 
 def pace(of: Configured, times: float) -> Levels | str:
     """Multiply the experiment's pace, or set one from the measured throughput."""
-    if of.setup.around.pace:
+    if own := of.setup.around.pace:
         return {
-            ("pace", "rate"): of.setup.around.pace.rate * times,
-            ("pace", "frame_rate"): of.setup.around.pace.frame_rate * times,
-            ("pace", "tolerance_pct"): max(TOLERANCE_PCT, of.setup.around.pace.tolerance_pct),
+            ("pace", "rate"): own.rate * times,
+            ("pace", "frame_rate"): own.frame_rate * times,
+            ("pace", "tolerance_pct"): max(TOLERANCE_PCT, own.tolerance_pct),
         }
     if of.setup.options.get("rate"):
         return rate(of, times)
@@ -71,7 +122,6 @@ def pace(of: Configured, times: float) -> Levels | str:
 
 
 def rate(of: Configured, times: float) -> Levels | str:
-    """Return the tool's own rate option (bit/s) times `times`."""
     rate_option = of.setup.options.get("rate")
     if not rate_option or not decimal_bits(rate_option):
         return f"{of.setup.tool} has no `rate` that could be changed"
@@ -94,7 +144,6 @@ def arrived(of: Configured, times: float) -> Levels | str:
 
 
 def seconds(of: Configured, times: float) -> Levels | str:
-    """Make the run `times` as long."""
     length = of.setup.options.get("seconds")
     if not isinstance(length, int | float):
         return f"{of.setup.tool} has no `seconds` that could be changed"
@@ -102,8 +151,7 @@ def seconds(of: Configured, times: float) -> Levels | str:
 
 
 def send_size(of: Configured, times: float) -> Levels | str:
-    """Return the send size (bytes) times `times`."""
-    size = of.size("send_size")
+    size = size_of(of.setup, "send_size")
     if not size or int(size * times) < 1:
         return "the send size is not in the experiment"
     return {("measure", of.setup.tool, "send_size"): int(size * times)}
@@ -133,7 +181,6 @@ def datagram(of: Configured, times: float) -> Levels | str:
 
 
 def shaper(of: Configured, times: float) -> Levels | str:
-    """Return the rates of the sender's own qdisc times `times`."""
     use = of.use("qdisc", of.sender)
     rates = {
         name: use.options[name]
@@ -149,10 +196,7 @@ def shaper(of: Configured, times: float) -> Levels | str:
 
 
 def rps(of: Configured, times: float) -> Levels | str:
-    """Spread received packets over all CPUs of the receiver, not only those with interrupts.
-
-    If the experiment itself limits flows to few queues by `rss`, spread them over all queues.
-    """
+    """Spread received packets over all CPUs of the receiver, not only those with interrupts."""
     if (use := of.use("rss", of.receiver)) and of.queues.get(of.receiver, 0) > 1:
         if "equal" not in use.options:
             return "the experiment gives the queues weights: make them equal"
@@ -182,18 +226,7 @@ def delay(of: Configured, times: float) -> Levels | str:
     return {(*entry, "kind"): "netem", (*entry, "delay"): f"{wanted}us"}
 
 
-def sender_load(of: Configured, times: float) -> Levels | str:
-    """Add busy processes on each CPU of the sender."""
-    return _load(of, of.sender, times)
-
-
-def receiver_load(of: Configured, times: float) -> Levels | str:
-    """Add busy processes on each CPU of the receiver."""
-    return _load(of, of.receiver, times)
-
-
 def _load(of: Configured, end: str, times: float) -> Levels | str:
-    """Return twice the busy processes that each CPU of an end already has, and `times` more."""
     if of.one_machine:
         return "both ends are one machine, and share its CPUs"
     use = of.use("load", end)
@@ -202,6 +235,51 @@ def _load(of: Configured, end: str, times: float) -> Levels | str:
         return f"the load of the {of.group(end)} is not so many processes for each CPU"
     entry = use.entry if use else of.group(end)
     return {("settings", entry, "load", "workers_per_cpu"): 2 * own + round(times)}
+
+
+def _buffer(of: Configured, end: str, memory: str, times: float) -> Levels | str:
+    """Return a larger socket buffer, by the tool's own option, else by the host's sysctls."""
+    levels: dict[KeyPath, Scalar] = {}
+    for option in (f"{end}_buffer", "window"):
+        size = size_of(of.setup, option)
+        if size:
+            wanted = int(size * times)
+            levels[("measure", of.setup.tool, option)] = wanted
+            both = option == "window"  # it sets both buffers of both ends
+            for each in ("local", "remote") if both else (end,):
+                for name in ("rmem", "wmem") if both else (memory,):
+                    room = _room(of, each, name, wanted)
+                    if isinstance(room, str):
+                        return room
+                    levels |= room
+            return levels
+        if option in of.setup.options:
+            return f"{option} is {of.setup.options[option]}, not one size"
+    if of.udp and of.one_machine:
+        return "net.core's sysctls are those of the machine that both ends share"
+    names = (
+        (f"net.core.{memory}_max", f"net.core.{memory}_default")
+        if of.udp
+        else (f"net.ipv4.tcp_{memory}",)
+    )
+    for name in names:
+        key, value = of.sysctl(end, name)
+        if isinstance(value, Mapping) or value is None:
+            return f"{name} of the {of.group(end)} is not known"
+        least, *more = [int(part) for part in str(value).split()]
+        sizes = [least, *(int(part * times) for part in more)] if more else [int(least * times)]
+        levels[key] = " ".join(map(str, sizes)) if more else sizes[0]
+    return levels
+
+
+def _room(of: Configured, end: str, memory: str, wanted: int) -> Levels | str:
+    """Return the sysctl to raise for a buffer of `wanted` bytes; empty if none has to be."""
+    name = f"net.core.{memory}_max"
+    key, value = of.sysctl(end, name)
+    known = value is not None and str(value).isdigit()
+    if wanted <= (int(str(value)) if known else BUFFER):
+        return {}
+    return {key: wanted} if known else f"{name} of the {of.group(end)} is not known"
 
 
 CHANGES: Mapping[str, Callable[[Configured, float], Levels | str]] = {
@@ -213,11 +291,11 @@ CHANGES: Mapping[str, Callable[[Configured, float], Levels | str]] = {
     "send_size": send_size,
     "packet_size": packet_size,
     "datagram": datagram,
-    "receive_buffer": receive_buffer,
-    "send_buffer": send_buffer,
+    "receive_buffer": lambda of, times: _buffer(of, of.receiver, "rmem", times),
+    "send_buffer": lambda of, times: _buffer(of, of.sender, "wmem", times),
     "shaper": shaper,
-    "sender_load": sender_load,
-    "receiver_load": receiver_load,
+    "sender_load": lambda of, times: _load(of, of.sender, times),
+    "receiver_load": lambda of, times: _load(of, of.receiver, times),
     "rps": rps,
     "delay": delay,
 }

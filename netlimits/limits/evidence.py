@@ -31,35 +31,29 @@ def evidence_of(
 ) -> tuple[pd.DataFrame, dict[Any, RunFigures]]:
     """Return the judged ok runs, and for each index the figures that classes of limits read.
 
-    If a configuration has more than JUDGED runs, a sample is judged, spread evenly over the
-    campaign. `attrs["runs"]` has the number of ok runs of each configuration that was sampled.
-
-    Args:
-        results: A campaign, or a frame of runs.
-        run: Number of a run to judge in any case.
-        sampled: True to judge a sample, False to judge every run.
-
-    Raises:
-        DataError: It is no frame of runs, or no run is ok.
+    Of more than JUDGED runs of a configuration a sample is judged, and `run` in any case; then
+    `attrs["runs"]` has the number of ok runs. Raises DataError if no run is ok.
     """
-    links = None
-    if not isinstance(results, Campaign):
+    campaign = None
+    if isinstance(results, Campaign):
+        campaign = results
+        frame = _judged(campaign, run) if sampled else frames.usable(campaign.frame())
+    else:
         frame = frames.usable_of_table(results)
         frame = sample(frame, run) if sampled else frame
-    else:
-        frame = _judged(results, run) if sampled else frames.usable(results.frame())
-        links = DataLinks(results, frame["run"])
+    links = DataLinks(campaign, frame["run"]) if campaign and not campaign.imported else None
     evidence = {}
     for index, row in frame.iterrows():
         figures: Mapping[str, Any] = {str(name): value for name, value in row.items()}
-        evidence[index] = run_figures(figures, links)
-    derived = results.experiment.derive if isinstance(results, Campaign) else {}
+        evidence[index] = run_figures(figures, links, of_file=campaign is None)
+    derived = campaign.experiment.derive if campaign else {}
     factors = [name for name in frames.varied(frame) if name not in derived]
     if proof.tested(frame):  # these columns do not distinguish configurations
         factors = [name for name in factors if not name.startswith(proof.CHANGED)]
     rates = _rates_by_size(frame, evidence, factors)
     sums = _rates_by_streams(frame, evidence, factors)
-    most = _most(frame, evidence, factors, links)
+    known = links or campaign is None  # the paths of an imported campaign are unknown
+    most = _most(frame, evidence, factors, links) if known else {}
     slowest = _slowest(frame, evidence, factors)
     return frame, {
         index: replace(
@@ -74,10 +68,7 @@ def evidence_of(
 
 
 def sample(frame: pd.DataFrame, run: int | None = None) -> pd.DataFrame:
-    """Return at most JUDGED of the runs of each configuration, and the run with this number.
-
-    Blocks with interventions stay complete: a campaign that has any is not sampled.
-    """
+    """Return at most JUDGED runs of each configuration, and `run`; all with interventions."""
     if "config" not in frame.columns or proof.tested(frame):
         return frame
     groups = frame.groupby("config", observed=True, dropna=False)["config"]
@@ -123,11 +114,7 @@ def _most(
     factors: list[str],
     links: DataLinks | None,
 ) -> dict[Any, float]:
-    """Return each run's `RunFigures.most_mbps`.
-
-    A frame without a campaign compares configurations that differ only in sizes. A run whose
-    configuration is the only one on its path has none.
-    """
+    """Return each run's `RunFigures.most_mbps`; runs of a file may differ in sizes only."""
     alike = [name for name in factors if name not in wording.FACTOR_UNITS]
     rates: dict[Any, dict[Any, list[float]]] = {}
     paths = {}
@@ -186,18 +173,19 @@ def _rates_by_streams(
 
 
 def _target(figures: Mapping[str, Any]) -> float | None:
-    """Return the target rate of the tool in an imported run."""
     target = figures.get("target_mbps")
     goal = float(target) if isinstance(target, Real) else 0.0
     return goal if goal > 0 else None
 
 
-def run_figures(figures: Mapping[str, Any], links: DataLinks | None) -> RunFigures:
+def run_figures(
+    figures: Mapping[str, Any], links: DataLinks | None, *, of_file: bool = False
+) -> RunFigures:
     """Return a run's figures, and what is known of its link."""
     one_machine = figures.get("shared_kernel") is True
     if links is None:
         return RunFigures(
-            figures, one_machine=one_machine, goal_mbps=_target(figures), of_file=True
+            figures, one_machine=one_machine, goal_mbps=_target(figures), of_file=of_file
         )
     run = int(figures["run"])
     mtu, rate = links.mtu(run), links.rate(run)

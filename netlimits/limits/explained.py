@@ -88,7 +88,6 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
 
 
 def _profiled(results: Campaign | pd.DataFrame) -> pd.DataFrame:
-    """Return the ok runs that recorded a profile."""
     import pandas as pd
 
     if isinstance(results, pd.DataFrame):
@@ -98,16 +97,11 @@ def _profiled(results: Campaign | pd.DataFrame) -> pd.DataFrame:
 
 
 def _ok_runs(part: pd.DataFrame, judged: int) -> int:
-    """Return how many runs of a configuration are ok, of which `judged` are a sample or all."""
     counts: Mapping[str, int] = part.attrs.get("runs", {})
     return counts.get(str(part["config"].iloc[0]), judged) if counts else judged
 
 
 def _identifying(frame: pd.DataFrame) -> list[str]:
-    """Return the columns that distinguish configurations; none if there is only one.
-
-    Runs with interventions belong to one configuration, though each has a `config` of its own.
-    """
     several = "config" in frame.columns and frame["config"].nunique(dropna=False) > 1
     return proof.factors(frame) or (["config"] if several and not proof.tested(frame) else [])
 
@@ -115,11 +109,7 @@ def _identifying(frame: pd.DataFrame) -> list[str]:
 def _of_runs(
     part: pd.DataFrame, index: Any | None, evidence: Mapping[Any, RunFigures]
 ) -> dict[str, Any]:
-    """Return the columns on what is known of a configuration: medians, and the bounds of one run.
-
-    That run is the one at `index`, which the verdict's sentence is of, else the run of median
-    throughput. A bound that connections share is left out if a run with a change exceeded it.
-    """
+    """Return the known columns, with the bounds of the run at `index`, else of the median run."""
     bare = proof.bare(part)
     if bare.empty:
         bare = part
@@ -135,11 +125,7 @@ def _of_runs(
 def _known(
     runs: Sequence[RunFigures], of: RunFigures, number: int | None = None, passed: float = 0.0
 ) -> dict[str, Any]:
-    """Return the columns on what is known of `runs`, and the bounds of one run, `of`.
-
-    `number` is the number of that run. A bound that connections share is left out if it is below
-    `passed`, the throughput that a run with a change reached.
-    """
+    """Return the known columns, with the bounds of `of`, but not shared ones below `passed`."""
     figures = known.figures(runs)
     bounding = {
         name: bound
@@ -219,7 +205,6 @@ def _judged(
 
 
 def _alike(bad: pd.DataFrame, ok: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs in `bad` that belong to the configuration of the `ok` runs."""
     if bad.empty:
         return bad
     key = _key(ok)
@@ -228,12 +213,7 @@ def _alike(bad: pd.DataFrame, ok: pd.DataFrame) -> pd.DataFrame:
 
 
 def _failed(bad: pd.DataFrame, ok: pd.DataFrame) -> list[pd.DataFrame]:
-    """Return the runs of each configuration that has no ok run.
-
-    In a file of runs a failed run may lack columns that distinguish configurations, because texts
-    that were measured look like factors. It belongs to each configuration whose values agree with
-    those that it has.
-    """
+    """Return the runs of each configuration that has no ok run, as far as values are known."""
     key = _key(ok)
     if bad.empty or not key:
         return []
@@ -247,7 +227,6 @@ def _failed(bad: pd.DataFrame, ok: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def _agree(configuration: tuple[str, ...], run: tuple[str, ...]) -> bool:
-    """Return True if a failed run belongs to a configuration, as far as its values are known."""
     return all(b in ("", a) for a, b in zip(configuration, run, strict=True))
 
 
@@ -256,10 +235,7 @@ def _texts(values: Iterable[Any]) -> tuple[str, ...]:
 
 
 def configurations(frame: pd.DataFrame) -> list[pd.DataFrame]:
-    """Return the runs of each configuration in order, with and without interventions.
-
-    Raises DataError if nothing distinguishes configurations.
-    """
+    """Return the runs of each configuration. Raises DataError if nothing distinguishes them."""
     key = _key(frame)
     if not key and not proof.tested(frame):
         raise DataError(
@@ -273,7 +249,6 @@ def configurations(frame: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def _key(frame: pd.DataFrame) -> list[str]:
-    """Return the columns that identify a configuration."""
     own = "config" in frame.columns and not proof.tested(frame)
     return ["config"] if own else proof.factors(frame)
 
@@ -296,16 +271,6 @@ def runs(results: Campaign | pd.DataFrame, run: int | None = None) -> pd.DataFra
         for index, verdict in rows.items()
     ]
     return pd.DataFrame(records)
-
-
-COLUMNS = (
-    *("class", "state", "confidence", "evidence", "figures"),
-    *("runner_up", "why_not", "decide", "runs", "judged", "not_ok"),
-    *("proof", "ratio", "ratio_low", "ratio_high"),
-    *("points_to", "likely", "of_run", "over_time", "known", "known_figures", "bounds"),
-    "bounds_mbps",
-)
-"""The columns of a verdict."""
 
 
 def heading(factor: str) -> str:
@@ -343,3 +308,7 @@ def _row(verdict: Verdict, *, tested: bool) -> dict[str, Any]:
         "bounds": "",
         "bounds_mbps": {},
     }
+
+
+COLUMNS = tuple(_row(Verdict(UNDETERMINED, "", {}), tested=False))
+"""The columns of a verdict."""

@@ -1,13 +1,12 @@
-"""A run as the classes of limits see it: its figures by end, and the link it ran over.
-
-A figure that a run does not have is None, never 0; a class that needs it gives no sign.
-"""
+"""A run as the classes of limits see it; a figure that it does not have is None, never 0."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import median
 from typing import Any
 
 from netlimits import tools
@@ -40,7 +39,7 @@ def mbps(rate: float) -> str:
     return f"{rate:,.0f} Mbit/s" if rate >= 1000 else f"{rate:.4g} Mbit/s"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunFigures:
     """A run's figures by column, and what is known of its link.
 
@@ -82,11 +81,8 @@ class RunFigures:
 
     def figure(self, column: str) -> float | None:
         """Return a figure, else a tool's own figure of that name; None if both are missing."""
-        for name in (column, *(prefix + column for prefix in tools.OWN)):
-            value = self.figures.get(name)
-            if isinstance(value, int | float) and not math.isnan(value):
-                return float(value)
-        return None
+        names = (column, *(prefix + column for prefix in tools.OWN))
+        return next((value for name in names if (value := self.own(name)) is not None), None)
 
     def own(self, column: str) -> float | None:
         """Return a figure under exactly this name; None if it is missing."""
@@ -95,13 +91,9 @@ class RunFigures:
             return float(value)
         return None
 
-    @property
+    @cached_property
     def sender(self) -> str:
-        """`local` or `remote`: the end that sent the data, the client unless it received more.
-
-        It is the end whose interface sent more; if one of them did not count, the end whose send
-        rate is known.
-        """
+        """`local` or `remote`: the end whose interface sent more, else whose send rate is known."""
         local, remote = (self.own(f"{end}_tx_bytes") for end in ("local", "remote"))
         if local is None or remote is None or not local + remote:
             return "remote" if self.own("remote_send_throughput_mbps") is not None else "local"
@@ -109,7 +101,6 @@ class RunFigures:
 
     @property
     def receiver(self) -> str:
-        """The other end."""
         return "local" if self.sender == "remote" else "remote"
 
     def sent(self, name: str) -> float | None:
@@ -117,24 +108,23 @@ class RunFigures:
         return self.figure(f"{self.sender}_{name}")
 
     def received(self, name: str) -> float | None:
-        """Return a figure of the receiving end, by its name without the end."""
         return self.figure(f"{self.receiver}_{name}")
 
     def thread_pct(self, end: str) -> float | None:
-        """How busy the tool's thread at an end was, % of one CPU; None unless one does the work.
-
-        One connection is the work of one thread: a server's other threads wait for connections.
-        """
+        """How busy the tool's thread at an end was, % of one CPU; None unless one does the work."""
         single = 1 in (self.own(f"{end}_threads"), self.own(f"{end}_connections"))
         return self.process_pct(end) if single else None
 
     def process_pct(self, end: str) -> float | None:
-        """Return how busy the tool was at an end, % of one CPU, at most 100."""
         used = self.own(f"{end}_process_cpu_pct")
         return None if used is None else min(100.0, used)
 
+    def wanted_pct(self, end: str) -> float | None:
+        """Return what the tool used of a CPU at an end and waited for one, at most 100 %."""
+        used, waited = self.process_pct(end), self.own(f"{end}_cpu_wait_pct") or 0.0
+        return None if used is None else min(100.0, used + waited)
+
     def cpu_name(self, end: str, part: str = "peak") -> str:
-        """Return a name for an end's busiest CPU (or the one with most softirq)."""
         number = self.own(f"{end}_cpu_{part}_cpu")
         return "busiest CPU" if number is None else f"CPU {number:.0f}"
 
@@ -152,16 +142,11 @@ class RunFigures:
 
     @property
     def throughput(self) -> float | None:
-        """Throughput that arrived, in Mbit/s."""
         return self.figure("throughput_mbps")
 
-    @property
+    @cached_property
     def udp(self) -> bool:
-        """True if datagrams carried the data: there were more of them than TCP segments.
-
-        False if either count is unknown, since a host's other datagrams could be taken for the
-        data.
-        """
+        """True if datagrams carried the data: there were more of them than TCP segments."""
         names = ("udp_out_datagrams", "tcp_out_segs")
         datagrams, segments = (self.own(f"{self.sender}_{name}") for name in names)
         return datagrams is not None and segments is not None and datagrams > segments
@@ -178,7 +163,6 @@ class RunFigures:
 
     @property
     def flows(self) -> float:
-        """Return how many connections carry the data, at least one."""
         return max(1.0, self.sent("connections") or 1.0)
 
     @property
@@ -217,15 +201,11 @@ class RunFigures:
 
     @property
     def elapsed(self) -> float | None:
-        """Measured time in seconds."""
         return self.figure("elapsed_s")
 
     @property
     def packet_bytes(self) -> float | None:
-        """Bytes of user data that a packet carries on average.
-
-        For datagrams it is computed from what was sent, since both counts are of the whole run.
-        """
+        """Bytes of user data that a packet carries on average."""
         rate, packets = self.throughput, self.sent("tcp_out_segs")
         if self.udp:
             packets = self.sent("udp_out_datagrams")
@@ -263,3 +243,12 @@ class RunFigures:
             return rate
         headers = (UDP_HEADERS if self.udp else TCP_HEADERS) + self.gained
         return rate * (1 + headers / size)
+
+
+Figure = Callable[[RunFigures], float | None]
+
+
+def median_of(runs: Iterable[RunFigures], figure: Figure) -> float | None:
+    """Return the median of the runs that know a figure."""
+    values = [value for run in runs if (value := figure(run)) is not None]
+    return median(values) if values else None

@@ -1,20 +1,12 @@
-"""Statements on results without evidence: how near a link's bound, packet rate, CPU.
-
-They are no verdicts, which need evidence. The link is inferred from the rate alone, and named only
-if throughput comes near the bound of an Ethernet.
-"""
+"""Statements on results without evidence: how near a link's bound, packet rate, CPU."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
-from typing import TYPE_CHECKING, Any
 
 from netlimits.analysis.goodput import bound
-from netlimits.limits.figures import RunFigures, mbps
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from netlimits.limits.figures import RunFigures, mbps, median_of
 
 ETHERNET_MBPS = (10, 100, 1000, 2500, 5000, 10_000, 25_000, 40_000, 50_000, 100_000, 200_000,
                  400_000)  # fmt: skip
@@ -73,7 +65,6 @@ def partly(run: RunFigures) -> Mapping[str, str]:
 
 
 def _losses(runs: Sequence[RunFigures]) -> Iterator[str]:
-    """Yield TCP's retransmits, with their share of the segments if known, and UDP's loss."""
     sender = runs[0].sender
     retransmitted = _median(runs, f"{sender}_transport_retrans")
     if retransmitted is not None:
@@ -93,7 +84,6 @@ def _share(percent: float) -> str:
 
 
 def _retransmitted(run: RunFigures) -> float | None:
-    """Return the share of segments sent again, estimated from the data and the MSS."""
     retransmitted = run.figure(f"{run.sender}_transport_retrans")
     mss = run.figure("transport_mss_bytes") or run.figure("mss")
     rate, elapsed = run.throughput or run.sent("send_throughput_mbps"), run.elapsed
@@ -103,7 +93,6 @@ def _retransmitted(run: RunFigures) -> float | None:
 
 
 def _round_trip(runs: Sequence[RunFigures]) -> Iterator[str]:
-    """Yield the round trip and what the congestion window lets through in it."""
     sender = runs[0].sender
     rtt = _median(runs, f"{sender}_rtt_us")
     window = _median(runs, f"{sender}_cwnd_bytes")
@@ -132,5 +121,4 @@ def _cpu(runs: Sequence[RunFigures]) -> Iterator[str]:
 
 
 def _median(runs: Sequence[RunFigures], name: str) -> float | None:
-    values: list[Any] = [value for run in runs if (value := run.figure(name)) is not None]
-    return median(values) if values else None
+    return median_of(runs, lambda run: run.figure(name))

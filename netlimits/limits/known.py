@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
 from netlimits.limits import places
-from netlimits.limits.figures import RunFigures, mbps
+from netlimits.limits.figures import Figure, RunFigures, mbps, median_of
 from netlimits.model.drop_reasons import cause
 
 LEAST = 0.5
 """Minimum of a figure in sentences: less rounds to nothing. `known_figures` has it anyway."""
 
 Runs = Sequence[RunFigures]
-Figure = Callable[[RunFigures], float | None]
 
 
 def _of(end: str, column: str) -> Figure:
-    def figure(run: RunFigures) -> float | None:
-        return run.sent(column) if end == "sender" else run.received(column)
-
-    return figure
+    return lambda run: run.figure(f"{getattr(run, end)}_{column}")
 
 
-def _percent(share: Figure) -> Figure:
-    def figure(run: RunFigures) -> float | None:
-        value = share(run)
-        return None if value is None else 100 * value
-
-    return figure
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
 
 
 def _of_bound(run: RunFigures) -> float | None:
@@ -40,22 +32,19 @@ KNOWN: Mapping[str, Figure] = {
     "throughput_mbps": lambda run: run.throughput,
     "wire_mbps": lambda run: run.wire_mbps,
     "transaction_rate_tps": lambda run: run.transactions,
-    "of_bound_pct": _percent(_of_bound),
-    "slowest_pct": _percent(lambda run: run.slowest),
-    "rtt_us": _of("sender", "rtt_us"),
-    "min_rtt_us": _of("sender", "min_rtt_us"),
-    "snd_wnd_bytes": _of("sender", "snd_wnd_bytes"),
-    "cwnd_segs": _of("sender", "cwnd_segs"),
-    "sndbuf_bytes": _of("sender", "sndbuf_bytes"),
-    "rcvbuf_bytes": _of("receiver", "rcvbuf_bytes"),
-    "rwnd_limited_pct": _of("sender", "rwnd_limited_pct"),
-    "sndbuf_limited_pct": _of("sender", "sndbuf_limited_pct"),
-    "app_limited_pct": _of("sender", "app_limited_pct"),
-    "retransmitted_pct": _percent(lambda run: run.retransmitted),
-    "datagrams_lost_pct": _percent(lambda run: run.sent_datagrams_lost),
-    "notsent_bytes": _of("sender", "notsent_bytes"),
-    "qdisc_overlimits": _of("sender", "qdisc_overlimits"),
-    "recv_q_bytes": _of("receiver", "recv_q_bytes"),
+    "of_bound_pct": lambda run: _percent(_of_bound(run)),
+    "slowest_pct": lambda run: _percent(run.slowest),
+    **{
+        name: _of("sender", name)
+        for name in (
+            *("rtt_us", "min_rtt_us", "snd_wnd_bytes", "cwnd_segs", "sndbuf_bytes"),
+            *("rwnd_limited_pct", "sndbuf_limited_pct", "app_limited_pct"),
+            *("notsent_bytes", "qdisc_overlimits"),
+        )
+    },
+    **{name: _of("receiver", name) for name in ("rcvbuf_bytes", "recv_q_bytes")},
+    "retransmitted_pct": lambda run: _percent(run.retransmitted),
+    "datagrams_lost_pct": lambda run: _percent(run.sent_datagrams_lost),
     **{
         f"{end}_{column}": _of(end, column)
         for end in ("sender", "receiver")
@@ -73,7 +62,9 @@ CHANGE = ("throughput_change_s", "throughput_change_ratio")
 
 def figures(runs: Runs) -> dict[str, float]:
     """Return the known figures of a configuration's runs, and how many packets were lost where."""
-    known = {name: value for name, of in KNOWN.items() if (value := _median(runs, of)) is not None}
+    known = {
+        name: value for name, of in KNOWN.items() if (value := median_of(runs, of)) is not None
+    }
     changed = [run for run in runs if run.own("throughput_change_s") is not None]
     if changed:
         known["changed_runs"] = float(len(changed))
@@ -90,7 +81,6 @@ def figures(runs: Runs) -> dict[str, float]:
 
 
 def _reasons(runs: Runs, end: str) -> list[str]:
-    """Return the reasons for which an end's kernel dropped packets in any of the runs."""
     names: dict[str, None] = {}
     for run in runs:
         prefix = f"{getattr(run, end)}_dropped_"
@@ -101,10 +91,7 @@ def _reasons(runs: Runs, end: str) -> list[str]:
 
 
 def sentence(known: Mapping[str, float], runs: int = 1) -> str:
-    """Return these figures in words, a clause for each kind; "" if nothing is known.
-
-    They are medians of `runs` runs; a verdict's own sentence is of the median run.
-    """
+    """Return these figures (medians of `runs` runs) in words, a clause for each kind, or ""."""
     parts = [
         clause
         for clauses in (_rate, _round_trip, _windows, _losses, _queues)
@@ -125,11 +112,6 @@ def one_kernel(known: Mapping[str, float]) -> str:
         "Both ends run on one kernel: their CPU figures are of the same CPUs, which were "
         f"{known['one_kernel_cpu_pct']:.0f} % busy{others_text}."
     )
-
-
-def _median(runs: Runs, of: Figure) -> float | None:
-    values = [value for run in runs if (value := of(run)) is not None]
-    return median(values) if values else None
 
 
 def _rate(known: Mapping[str, float]) -> Iterator[str]:

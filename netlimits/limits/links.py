@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from netlimits.analysis.headers import layer
-from netlimits.tools import tool
+from netlimits.limits.changes import size_of
+from netlimits.model import Setup
 from netlimits.units import tc
 from netlimits.units.sizes import decimal_bits
 
@@ -31,7 +32,7 @@ SHAPERS = {
 
 
 class DataLinks:
-    """The link of runs of a campaign: its rate, MTU and family, and the rate asked for."""
+    """The link of runs of a campaign that is not imported: rate, MTU, and what was asked for."""
 
     def __init__(self, campaign: Campaign, numbers: Iterable[int]) -> None:
         self._campaign = campaign
@@ -39,28 +40,23 @@ class DataLinks:
         self._facts: dict[str, Mapping[str, Any]] = {}
         self._mtus: dict[str, int | None] = {}
         self._paths: dict[str, tuple[Any, ...]] = {}
-        self._machines = campaign.archive.machines if not campaign.imported else {}
+        self._machines = campaign.archive.machines
 
     def rate(self, run: int) -> float | None:
-        """Return the link's bit rate, bit/s; None if it is unknown, or made up (a virtual NIC).
-
-        It is the rate that the experiment sets, else that of the sender's NIC.
-        """
-        driver = str((self._value(run, "driver") or {}).get("driver", ""))
-        if driver in VIRTUAL:
+        """Return the link's bit rate, bit/s; None if it is unknown, or made up (a virtual NIC)."""
+        sender = self._sender(run)
+        if self._is_virtual(sender):
             return None
         for options in self._set("link", run):
             if "speed" in options:
                 return float(options["speed"]) * 1e6
-        speed = str((self._value(run, "link_settings") or {}).get("Speed", ""))
+        speed = str(self.fact(sender, "link_settings").get("Speed", ""))
         number = re.fullmatch(r"([1-9][0-9]{0,8})Mb/s", speed)
         return float(number[1]) * 1e6 if number else None
 
     def ipv6(self, run: int) -> bool:
         """Return True if a run's data goes over IPv6, by the experiment or by the address."""
-        if self._campaign.imported:
-            return False
-        family = self._campaign.plan.setup(self._runs[run].values).around.family
+        family = self._setup(run).around.family
         address = self._machines[self._sender(run)].address or ""
         return family == "ipv6" if family else ":" in address
 
@@ -77,121 +73,96 @@ class DataLinks:
         """Return the MTU of a run: that of the experiment, else that of the host."""
         of = self._runs[run]
         if of.config not in self._mtus:
-            own = (self._value(run, "link") or {}).get("mtu")
+            own = self.fact(self._sender(run), "link").get("mtu")
             sizes = (int(_scalar(options)) for options in self._set("mtu", run))
             self._mtus[of.config] = next(sizes, None) or own
         return self._mtus[of.config]
 
     def goal_mbps(self, run: int) -> float | None:
         """Return the target rate of all the tool's streams, or None without one."""
-        if self._campaign.imported:
-            return None
-        setup = self._campaign.plan.setup(self._runs[run].values)
-        rate = setup.options.get("rate")
-        streams = setup.around.streams * int(setup.options.get("parallel", 1))
-        return decimal_bits(rate) * streams / 1e6 or None if rate else None
+        rate = self._setup(run).options.get("rate")
+        return decimal_bits(rate) * self._streams(run) / 1e6 or None if rate else None
 
     def send_bytes(self, run: int) -> int | None:
         """Return the size of each send that the tool was asked for, in bytes, or None."""
-        if self._campaign.imported:
-            return None
-        setup = self._campaign.plan.setup(self._runs[run].values)
-        size = setup.options.get("send_size")
-        if not isinstance(size, int | str) or not size or "," in str(size):
-            return None
-        return tool(setup.tool).bytes_of(size)
+        return size_of(self._setup(run), "send_size")
 
     def shapers(self, run: int) -> Mapping[str, float]:
-        """Return end -> the rate of frames in Mbit/s that the experiment's own qdisc there allows.
-
-        The rate of `fq` is that of each flow, so it is multiplied by their number.
-        """
-        campaign, of = self._campaign, self._runs[run]
-        if campaign.imported:
-            return {}
-        setup, rates = campaign.plan.setup(of.values), dict[str, float]()
-        flows = setup.around.streams * int(setup.options.get("parallel", 1))
-        for end, roles in campaign.experiment.side_of(of.values).ends.items():
-            for use in setup.settings:
+        """Return end -> Mbit/s of frames that the experiment's own qdisc there allows."""
+        rates: dict[str, float] = {}
+        for end, roles in self._ends(run).items():
+            for use in self._setup(run).settings:
                 options = use.options if use.name == "qdisc" and {*roles} & {*use.roles} else {}
                 for kind, rate in _shaped(options):
-                    mbps = rate / 1e6 * (flows if kind == "fq" else 1)
+                    mbps = rate / 1e6 * (self._streams(run) if kind == "fq" else 1)
                     rates[end] = min(mbps, rates.get(end, mbps))
         return rates
 
     def pcie_mbps(self, run: int) -> Mapping[str, float]:
         """Return end -> what the PCIe link of its NIC carries, Mbit/s; not for virtual NICs."""
-        campaign, of = self._campaign, self._runs[run]
-        if campaign.imported:
-            return {}
         rates: dict[str, float] = {}
-        for end, roles in campaign.experiment.side_of(of.values).ends.items():
-            driver = str((self._fact(roles[0], "driver") or {}).get("driver", ""))
-            rate = (self._fact(roles[0], "pcie") or {}).get("current_mbps")
-            if rate and driver not in VIRTUAL:
+        for end, roles in self._ends(run).items():
+            rate = self.fact(roles[0], "pcie").get("current_mbps")
+            if rate and not self._is_virtual(roles[0]):
                 rates[end] = float(rate)
         return rates
 
     def queues(self, run: int) -> Mapping[str, int]:
-        """Return end -> how many receive queues its NIC had when the campaign began.
-
-        Empty if the experiment sets channels; an end is left out if `ethtool -l` printed none.
-        """
-        campaign, of = self._campaign, self._runs[run]
-        if campaign.imported or any(True for _ in self._set("channels", run)):
+        """Return end -> how many receive queues its NIC had when the campaign began."""
+        if any(True for _ in self._set("channels", run)):
             return {}
         counts = {}
-        for end, roles in campaign.experiment.side_of(of.values).ends.items():
-            text = str(self._fact(roles[0], "channels") or "").partition("Current")[2]
+        for end, roles in self._ends(run).items():
+            text = str(self._value(roles[0], "channels") or "").partition("Current")[2]
             rings = re.findall(r"^(?:RX|Combined):\s+([0-9]{1,5})$", text, re.MULTILINE)
             if rings:
                 counts[end] = sum(map(int, rings))
         return counts
 
     def path(self, run: int) -> tuple[Any, ...] | None:
-        """Return a key that is equal for runs over the same path, with the same settings on it.
-
-        It includes the number of streams, since a cap may apply to each flow. Returns None if it is
-        unknown, and in a mesh, where each pair has its own path.
-        """
-        campaign, of = self._campaign, self._runs[run]
-        if campaign.imported or campaign.experiment.mesh:
+        """Return a key that runs over the same path with as many streams share, or None."""
+        experiment, of = self._campaign.experiment, self._runs[run]
+        if experiment.mesh:
             return None
         if of.config not in self._paths:
-            setup = campaign.plan.setup(of.values)
+            setup = self._setup(run)
             uses = [use for use in setup.settings if use.name in OF_PATHS]
             set_up = tuple((use.name, use.roles, str(use.options)) for use in uses)
-            roles = tuple(campaign.experiment.side_of(of.values).roles)
-            streams = setup.around.streams * int(setup.options.get("parallel", 1))
-            self._paths[of.config] = (roles, setup.around.family, streams, set_up)
+            roles = tuple(experiment.side_of(of.values).roles)
+            self._paths[of.config] = (roles, setup.around.family, self._streams(run), set_up)
         return self._paths[of.config]
 
-    def _set(self, setting: str, run: int) -> Iterator[Any]:
-        """Yield the options of each setting of that name that the experiment makes for a run."""
-        if not self._campaign.imported:
-            uses = self._campaign.plan.setup(self._runs[run].values).settings
-            yield from (use.options for use in uses if use.name == setting)
+    def fact(self, role: str, name: str) -> Mapping[str, Any]:
+        """Return a fact of a role's host by its keys; empty if it is unknown."""
+        value = self._value(role, name)
+        return value if isinstance(value, dict) else {}
 
-    def _sender(self, run: int) -> str:
-        """Return the sender of a run (in a duet its side's), or "" in a campaign without roles."""
-        roles = self._campaign.experiment.side_of(self._runs[run].values).roles
-        return next(iter(roles), "")
-
-    def _value(self, run: int, fact: str) -> Any:
-        """Return a fact of the sender of a run; None if unknown."""
-        role = self._sender(run)
-        return self._fact(role, fact) if role else None
-
-    def _fact(self, role: str, fact: str) -> Any:
-        """Return a fact of a role's host; None if unknown."""
+    def _value(self, role: str, name: str) -> Any:
         if role not in self._facts:
             self._facts[role] = self._campaign.archive.facts(role)
-        facts = self._facts[role]
-        return facts.get(fact, {}).get("value") if isinstance(facts, dict) else None
+        return self._facts[role].get(name, {}).get("value")
+
+    def _is_virtual(self, role: str) -> bool:
+        return self.fact(role, "driver").get("driver") in VIRTUAL
+
+    def _setup(self, run: int) -> Setup:
+        return self._campaign.plan.setup(self._runs[run].values)
+
+    def _streams(self, run: int) -> int:
+        setup = self._setup(run)
+        return setup.around.streams * int(setup.options.get("parallel", 1))
+
+    def _set(self, setting: str, run: int) -> Iterator[Any]:
+        yield from (use.options for use in self._setup(run).settings if use.name == setting)
+
+    def _ends(self, run: int) -> Mapping[str, Sequence[str]]:
+        return self._campaign.experiment.side_of(self._runs[run].values).ends
+
+    def _sender(self, run: int) -> str:
+        return next(iter(self._campaign.experiment.side_of(self._runs[run].values).roles))
 
 
 def _shaped(options: Any) -> Iterator[tuple[str, float]]:
-    """Yield kind and rate (bit/s) of a qdisc and its children; those without one are left out."""
     while isinstance(options, Mapping):
         kind = str(options.get("kind"))
         names = SHAPERS.get(kind, ())

@@ -1,15 +1,10 @@
-"""Checks that an intervention had its direct effect; otherwise it proves nothing about the limit.
-
-A larger buffer has to open the window, a second stream needs a server of its own, and sending less
-has to end the losses. Each check compares the runs with the change with those without.
-"""
+"""Checks that an intervention had its direct effect; without it, it proves nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from statistics import median
 
-from netlimits.limits.figures import RunFigures
+from netlimits.limits.figures import Figure, RunFigures, median_of
 
 Runs = Sequence[RunFigures]
 Check = Callable[[Runs, Runs], str]
@@ -35,29 +30,31 @@ EASED = 0.95
 some of it went to other CPUs."""
 
 
-def _median(runs: Runs, figure: Callable[[RunFigures], float | None]) -> float | None:
-    values = [value for run in runs if (value := figure(run)) is not None]
-    return median(values) if values else None
-
-
-def _both(
-    changed: Runs, without: Runs, figure: Callable[[RunFigures], float | None]
-) -> tuple[float, float] | None:
+def _both(changed: Runs, without: Runs, figure: Figure) -> tuple[float, float] | None:
     """Return the medians with and without the change; None if either is unknown."""
-    now, before = _median(changed, figure), _median(without, figure)
+    now, before = median_of(changed, figure), median_of(without, figure)
     return None if now is None or before is None else (now, before)
 
 
-def _connections(changed: Runs, without: Runs) -> str:
-    pair = _both(changed, without, lambda run: run.sent("connections"))
-    if pair and pair[0] < MORE * pair[1]:
-        return f"{pair[0]:.0f} connections carried data, as {pair[1]:.0f} did before"
-    return ""
+def _moved(figure: Figure, ratio: float, words: str) -> Check:
+    """Return the check that a figure grew to `ratio` times its value, or fell if that is below 1.
+
+    `words` has the medians with the change and without it.
+    """
+
+    def check(changed: Runs, without: Runs) -> str:
+        pair = _both(changed, without, figure)
+        if pair is None:
+            return ""
+        now, least = pair[0], ratio * pair[1]
+        return words.format(*pair) if (now < least if ratio > 1 else now > least) else ""
+
+    return check
 
 
 def _own_server(changed: Runs, without: Runs) -> str:
     """Return why a second stream proves nothing if it waits for the same reader, or ""."""
-    unread = _median(changed, lambda run: run.unread)
+    unread = median_of(changed, lambda run: run.unread)
     if unread is None or unread < SAME_READER:
         return ""
     pair = _both(changed, without, lambda run: run.received("processes"))
@@ -71,46 +68,20 @@ def _own_server(changed: Runs, without: Runs) -> str:
 
 def _reader(changed: Runs, without: Runs) -> str:
     """Return why an unchanged sum is not the path's limit if receiving programs lag, or ""."""
-    unread = _median(changed, lambda run: run.unread)
+    unread = median_of(changed, lambda run: run.unread)
     if unread is None or unread < SAME_READER:
         return ""
     return f"{100 * unread:.0f} % of the receive windows is data that the program has not read"
 
 
-def _window(changed: Runs, without: Runs) -> str:
-    pair = _both(changed, without, lambda run: run.sent("snd_wnd_bytes"))
-    if pair and pair[0] < GROWN * pair[1]:
-        return (
-            f"the window stayed at {pair[0]:,.0f} bytes (before: {pair[1]:,.0f}), so that another "
-            "thing than this buffer sets it: a route's `window`, or a program's own SO_RCVBUF"
-        )
-    return ""
-
-
-def _send_buffer(changed: Runs, without: Runs) -> str:
-    pair = _both(changed, without, lambda run: run.sent("sndbuf_bytes"))
-    if pair and pair[0] < GROWN * pair[1]:
-        return f"the buffer stayed at {pair[0]:,.0f} bytes (before: {pair[1]:,.0f})"
-    return ""
-
-
-def _lost(run: RunFigures) -> float | None:
-    return run.sent_datagrams_lost if run.udp else run.retransmitted
-
-
-def _losses(changed: Runs, without: Runs) -> str:
-    pair = _both(changed, without, _lost)
-    if pair and pair[0] > ENDED * pair[1]:
-        return (
-            f"{100 * pair[0]:.2g} % were lost still (before: {100 * pair[1]:.2g} %), so that it is "
-            "not how much is sent that loses them"
-        )
-    return ""
+def _lost_pct(run: RunFigures) -> float | None:
+    lost = run.sent_datagrams_lost if run.udp else run.retransmitted
+    return None if lost is None else 100 * lost
 
 
 def contrary(change: str, changed: Runs, without: Runs) -> bool:
     """Return True if as much was lost though less was sent: then no rate limit drops packets."""
-    pair = _both(changed, without, _lost)
+    pair = _both(changed, without, _lost_pct)
     if change != "arrived" or not pair or _kept(changed, without):
         return False
     return pair[0] > LASTED * pair[1] > 0
@@ -122,20 +93,19 @@ def slack(change: str, without: Runs) -> str:
     if end is None:
         return ""
 
-    def wanted(run: RunFigures) -> float | None:
-        at = run.sender if end == "sender" else run.receiver
-        busy, used = run.busiest_pct(at), run.process_pct(at)
-        waited = run.own(f"{at}_cpu_wait_pct") or 0.0
-        return busy if used is None or busy is None else max(busy, min(100.0, used + waited))
+    def used(run: RunFigures) -> float | None:
+        at = getattr(run, end)
+        busy, wanted = run.busiest_pct(at), run.wanted_pct(at)
+        return busy if wanted is None or busy is None else max(busy, wanted)
 
-    busy = _median(without, wanted)
+    busy = median_of(without, used)
     if busy is None or busy >= FULL_PCT:
         return ""
     return f"without the load the {end}'s busiest CPU was {busy:.0f} % busy, and had time left"
 
 
 def _kept(changed: Runs, without: Runs) -> str:
-    off = _median(changed, lambda run: run.figure("pace_off_pct"))
+    off = median_of(changed, lambda run: run.figure("pace_off_pct"))
     if off is not None and off < -SHORT_PCT:
         return f"{-off:.0f} % less than that was sent: the sender could not keep the pace"
     return ""
@@ -143,10 +113,7 @@ def _kept(changed: Runs, without: Runs) -> str:
 
 def _load(end: str) -> Check:
     def check(changed: Runs, without: Runs) -> str:
-        def peak(run: RunFigures) -> float | None:
-            return run.figure(f"{run.sender if end == 'sender' else run.receiver}_cpu_peak_pct")
-
-        pair = _both(changed, without, peak)
+        pair = _both(changed, without, lambda run: run.figure(f"{getattr(run, end)}_cpu_peak_pct"))
         if pair and pair[0] < LOADED_PCT and pair[0] < GROWN * pair[1]:
             return f"the {end}'s busiest CPU was {pair[0]:.0f} % busy (before: {pair[1]:.0f} %)"
         return ""
@@ -155,47 +122,16 @@ def _load(end: str) -> Check:
 
 
 def _softirq(changed: Runs, without: Runs) -> str:
-    def softirq(run: RunFigures) -> float | None:
-        return run.received("cpu_peak_softirq_pct")
-
     def share(run: RunFigures) -> float | None:
         every, most = run.received("softnet_packets"), run.received("softnet_busiest")
         return most / every if every and most is not None else None
 
-    pair = _both(changed, without, softirq)
+    pair = _both(changed, without, lambda run: run.received("cpu_peak_softirq_pct"))
     spread = _both(changed, without, share)
     if spread and spread[0] < EASED * spread[1]:
         return ""  # all CPUs may now be as busy as that one was, with more packets
     if pair and pair[0] > EASED * pair[1]:
         return f"the busiest CPU has {pair[0]:.0f} % softirq still (before: {pair[1]:.0f} %)"
-    return ""
-
-
-def _packets(changed: Runs, without: Runs) -> str:
-    pair = _both(changed, without, lambda run: run.packet_bytes)
-    if pair and pair[0] > FEWER * pair[1]:
-        return f"packets carry {pair[0]:,.0f} bytes still (before: {pair[1]:,.0f})"
-    return ""
-
-
-def _fragments(changed: Runs, without: Runs) -> str:
-    pair = _both(changed, without, lambda run: run.sent("ip_frag_creates"))
-    if pair and pair[0] > ENDED * pair[1]:
-        return f"{pair[0]:,.0f} fragments were made still (before: {pair[1]:,.0f})"
-    return ""
-
-
-def _length(changed: Runs, without: Runs) -> str:
-    pair = _both(changed, without, lambda run: run.elapsed)
-    if pair and pair[0] < MORE * pair[1]:
-        return f"runs took {pair[0]:.1f} s (before: {pair[1]:.1f} s)"
-    return ""
-
-
-def _delay(changed: Runs, without: Runs) -> str:
-    pair = _both(changed, without, lambda run: run.sent("rtt_us") or run.received("rtt_us"))
-    if pair and pair[0] < GROWN * pair[1]:
-        return f"the round trip took {pair[0]:,.0f} µs (before: {pair[1]:,.0f})"
     return ""
 
 
@@ -207,17 +143,62 @@ def _transactions(changed: Runs, without: Runs) -> str:
 
 
 CHECKS: Mapping[str, tuple[Check, ...]] = {
-    "streams": (_connections,),
-    "arrived": (_kept, _losses),
-    "seconds": (_length,),
-    "packet_size": (_packets,),
-    "datagram": (_fragments,),
-    "receive_buffer": (_window,),
-    "send_buffer": (_send_buffer,),
+    "streams": (
+        _moved(
+            lambda run: run.sent("connections"),
+            MORE,
+            "{:.0f} connections carried data, as {:.0f} did before",
+        ),
+    ),
+    "arrived": (
+        _kept,
+        _moved(
+            _lost_pct,
+            ENDED,
+            "{:.2g} % were lost still (before: {:.2g} %), so that it is not how much is sent that "
+            "loses them",
+        ),
+    ),
+    "seconds": (_moved(lambda run: run.elapsed, MORE, "runs took {:.1f} s (before: {:.1f} s)"),),
+    "packet_size": (
+        _moved(
+            lambda run: run.packet_bytes,
+            FEWER,
+            "packets carry {:,.0f} bytes still (before: {:,.0f})",
+        ),
+    ),
+    "datagram": (
+        _moved(
+            lambda run: run.sent("ip_frag_creates"),
+            ENDED,
+            "{:,.0f} fragments were made still (before: {:,.0f})",
+        ),
+    ),
+    "receive_buffer": (
+        _moved(
+            lambda run: run.sent("snd_wnd_bytes"),
+            GROWN,
+            "the window stayed at {:,.0f} bytes (before: {:,.0f}), so that another thing than this "
+            "buffer sets it: a route's `window`, or a program's own SO_RCVBUF",
+        ),
+    ),
+    "send_buffer": (
+        _moved(
+            lambda run: run.sent("sndbuf_bytes"),
+            GROWN,
+            "the buffer stayed at {:,.0f} bytes (before: {:,.0f})",
+        ),
+    ),
     "sender_load": (_load("sender"),),
     "receiver_load": (_load("receiver"),),
     "rps": (_softirq,),
-    "delay": (_delay,),
+    "delay": (
+        _moved(
+            lambda run: run.sent("rtt_us") or run.received("rtt_us"),
+            GROWN,
+            "the round trip took {:,.0f} µs (before: {:,.0f})",
+        ),
+    ),
 }
 """Change -> the checks of its direct effect."""
 

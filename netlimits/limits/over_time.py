@@ -46,17 +46,7 @@ SHARES = ("rwnd_limited_pct", "sndbuf_limited_pct")
 def sentence(
     results: Any, part: pd.DataFrame, evidence: Mapping[Any, RunFigures], index: Any | None
 ) -> str:
-    """Return when the throughput of a configuration's runs changed, and the verdicts of both parts.
-
-    Args:
-        results: The campaign; other results have no samples.
-        part: The runs of the configuration.
-        evidence: The figures of each run by its index.
-        index: The run that the configuration's verdict is of, None if of none.
-
-    Returns:
-        Sentences, "" unless AGREEMENT of the runs changed.
-    """
+    """Return when throughput changed, and the verdicts of both parts; "" unless AGREEMENT did."""
     runs = {at: evidence[at] for at in part.index if at in evidence}
     changed = [at for at, run in runs.items() if run.own("throughput_change_s") is not None]
     if not isinstance(results, Campaign) or len(changed) < max(1, AGREEMENT * len(runs)):
@@ -71,7 +61,6 @@ def sentence(
 
 
 def _of_run(run: RunFigures, frame: pd.DataFrame, number: int | None) -> str:
-    """Return the sentences on one run."""
     changes: Sequence[tuple[float, float, float]] = frame.attrs["changes"]
     if not changes:
         return ""
@@ -98,14 +87,7 @@ def _of_run(run: RunFigures, frame: pd.DataFrame, number: int | None) -> str:
 
 
 def figures(run: RunFigures, frame: pd.DataFrame, since: float, until: float) -> RunFigures:
-    """Return the figures of a run between two times, as far as its samples show them.
-
-    Args:
-        run: The whole run.
-        frame: Its timeline.
-        since: Seconds since the first data.
-        until: Seconds since the first data.
-    """
+    """Return the figures of a run between two seconds, as far as its samples show them."""
     rows = frame[(frame["time_s"] - frame["interval_s"] >= since - 0.5 * frame["interval_s"])
                  & (frame["time_s"] <= until + 0.5 * frame["interval_s"])]  # fmt: skip
     values: dict[str, Any] = {
@@ -123,7 +105,6 @@ def figures(run: RunFigures, frame: pd.DataFrame, since: float, until: float) ->
 
 
 def _of_end(end: str, rows: pd.DataFrame, run: RunFigures) -> dict[str, float]:
-    """Return the figures of an end in a part."""
     values = {f"{end}_{name}": mean for name in MEANS if (mean := _mean(rows, name)) is not None}
     busy = _mean(rows, "busy_pct")
     for name in SHARES:
@@ -141,7 +122,6 @@ def _of_end(end: str, rows: pd.DataFrame, run: RunFigures) -> dict[str, float]:
 
 
 def _mean(rows: pd.DataFrame, column: str) -> float | None:
-    """Return a column's mean over time, None without a value."""
     if column not in rows.columns or not (known := rows[rows[column].notna()]).size:
         return None
     return float(np.average(known[column], weights=known["interval_s"]))

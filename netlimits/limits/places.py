@@ -1,9 +1,4 @@
-"""Where packets were lost and where bytes waited, by the counters of both hosts.
-
-Packets that neither host counts as dropped were lost on the path. Hosts count the packets that they
-drop, by place and, if the kernel reports it (evidence.drops), by reason. TCP counts the segments
-that it sends again; the drops of hosts are at most as many.
-"""
+"""Where packets were lost, by the counters of both hosts: on the path, if neither counted them."""
 
 from __future__ import annotations
 

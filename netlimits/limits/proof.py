@@ -1,26 +1,20 @@
-"""Results of interventions: the runs with each of them compared with those without, by block.
-
-A campaign that `sequel` planned has a factor `intervention`: `none`, and names of changes
-(`streams-x2`), each of which may serve several classes. The values of what was changed are in
-columns that begin with `next_`. A change without its direct effect (`mediators`) leaves a class
-open.
-"""
+"""Results of interventions: the runs with each of them compared with those without, by block."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from netlimits.analysis import frames
 from netlimits.analysis.statistics import contrasts
-from netlimits.limits import mediators, statements
+from netlimits.limits import mediators
 from netlimits.limits.base import OPEN, PROVEN, REFUTED, LimitClass
 from netlimits.limits.classes import CLASSES
 from netlimits.limits.figures import RunFigures
-from netlimits.limits.statements import Proof
 from netlimits.limits.verdicts import UNDETERMINED, Verdict
 
 if TYPE_CHECKING:
@@ -36,6 +30,42 @@ MORE_BLOCKS = f"{MORE} more blocks of the same runs"
 """What would decide if the interval of a proof's own ratio is too wide."""
 
 _PAIRED = (contrasts.WILCOXON, contrasts.TWO_WAY)
+
+_SUPPORTS: Mapping[str, Sequence[tuple[float, float, str]]] = {
+    "streams": (
+        (1.6, 2.5, "the limit is that of each connection: a window, a pace, its losses, a thread"),
+        (1.05, 1.6, "the limit is partly that of each connection, and partly what they share"),
+        (0.85, 1.05, "what both streams share is the limit: a path, a CPU, or one program"),
+    ),
+    "sender_load": ((0.9, 1.1, "the sender has CPU left"),),
+    "receiver_load": ((0.9, 1.1, "the receiver has CPU left"),),
+    "receive_buffer": ((0.9, 1.1, "the window is wide enough"),),
+    "send_buffer": ((0.9, 1.1, "the send buffer is large enough"),),
+    "packet_size": ((0.9, 1.1, "bits, not packets, are what is limited"),),
+}
+"""Change -> ranges of the ratio, and what each supports."""
+
+_NO_LIMIT = (0.9, 1.1)
+"""Range of the ratio within which throughput does not follow a change, so that it is no limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The result of one change for one class; `contrary` if its direct effect speaks against it."""
+
+    limit: LimitClass
+    level: str
+    state: str
+    figures: str
+    ratio: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    why: str = ""
+    contrary: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.limit.name
 
 
 def tested(frame: pd.DataFrame) -> bool:
@@ -53,17 +83,13 @@ def factors(frame: pd.DataFrame) -> list[str]:
 
 
 def bare(part: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs without an intervention."""
     return part[part[INTERVENTION] == NONE] if tested(part) else part
 
 
 def proofs(
     part: pd.DataFrame, evidence: Mapping[Any, RunFigures], blocks: pd.Series[Any] | None
 ) -> Mapping[str, Proof]:
-    """Return class -> the result of its change, from one configuration's runs.
-
-    Levels that make the same change are one sample, whatever class they are named after.
-    """
+    """Return class -> the result of its change, from one configuration's runs."""
     without = bare(part)
     by_class = {}
     for limit in CLASSES:
@@ -91,7 +117,6 @@ def _proof(
     evidence: Mapping[Any, RunFigures],
     blocks: pd.Series[Any] | None,
 ) -> Proof:
-    """Return what the runs with and without a change prove about a class."""
     contrast = ratio(changed, without, evidence, blocks)
     if contrast is None:
         why = "a run with or without it lacks its throughput, or no run without it is ok"
@@ -139,7 +164,6 @@ def ratio(
 
 
 def _explains(name: str, other: str) -> bool:
-    """Return True if a class comes before another, and therefore explains it."""
     order = [limit.name for limit in CLASSES]
     return order.index(name) < order.index(other)
 
@@ -180,7 +204,7 @@ def proved(
     row: dict[str, Any] = {
         "class": limit,
         "state": state,
-        "proof": " ".join(statements.sentences(own, by_class)),
+        "proof": " ".join(_sentences(own, by_class)),
     }
     if own:
         row |= {"ratio": own.ratio, "ratio_low": own.low, "ratio_high": own.high}
@@ -215,3 +239,50 @@ def _considered(
         if name in likely
         or (proof.level not in suggested and (name in applicable or proof.level not in fitting))
     }
+
+
+def _sentences(own: Proof | None, by_class: Mapping[str, Proof]) -> Iterator[str]:
+    """Yield a sentence for each change: its ratio, and what it proves about each of its classes."""
+    first = [] if own is None else [own]
+    by_level: dict[str, list[Proof]] = {}
+    for proof in [*first, *(proof for proof in by_class.values() if proof is not own)]:
+        by_level.setdefault(proof.level, []).append(proof)
+    for group in by_level.values():
+        head, *_ = group
+        change = head.limit.intervention.change.partition(":")[0]
+        clauses = [_said(proof, own) for proof in group]
+        if not head.figures:
+            yield f"{change[:1].upper()}{change[1:]}: {'; '.join(clauses)}."
+            continue
+        yield f"With {change} throughput was {head.figures}: {'; '.join(clauses)}."
+        if supported := _supported(group):
+            yield supported
+
+
+def _said(proof: Proof, own: Proof | None) -> str:
+    expected = proof.limit.intervention.expectation
+    if proof.why:
+        return f"{proof.name} is open: {proof.why}"
+    if proof.state == PROVEN and proof is not own:
+        return (
+            f"{proof.name} would also explain the ratio ({expected}), but counters make it less "
+            "likely"
+        )
+    tail = "would prove it" if proof.state != PROVEN else "proves it"
+    return f"{proof.name} is {proof.state} ({expected} {tail})"
+
+
+def _supported(group: Sequence[Proof]) -> str:
+    head, *_ = group
+    if all(proof.state != REFUTED for proof in group) or any(
+        proof.state == PROVEN for proof in group
+    ):
+        return ""
+    what = head.limit.intervention.what
+    for least, most, words in _SUPPORTS.get(what, ()):
+        if least <= head.low and head.high <= most:
+            return f"That supports that {words}."
+    low, high = _NO_LIMIT
+    if low <= head.low and head.high <= high:
+        return "Throughput does not follow what was changed: that supports another limit."
+    return ""

@@ -1,32 +1,31 @@
-"""The experiment that would prove a campaign's verdicts, as a file.
-
-It holds the same configurations, each without an intervention and with the changes of its leading
-classes, in the same blocks. A change that serves several classes is made once. Configurations and
-changes are lists that move together (`zip`), because what was measured in a configuration
-determines the values of its changes. A key that an intervention changes becomes `${next_…}`;
-without the intervention it has its former value, or null if it was left out.
-"""
+"""The experiment that would prove a campaign's verdicts, as a file."""
 
 from __future__ import annotations
 
+import copy
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+import yaml
+
 from netlimits.analysis import wording
 from netlimits.errors import DataError
-from netlimits.experiment import resolution
-from netlimits.limits import explained, proof, sequel_text
+from netlimits.experiment import document, resolution, templates
+from netlimits.experiment.document import KeyPath
+from netlimits.experiment.overrides import apply
+from netlimits.limits import explained, proof
 from netlimits.limits.base import Intervention
-from netlimits.limits.changes import CHANGES
+from netlimits.limits.changes import CHANGES, Configured, Levels
 from netlimits.limits.classes import CLASSES
-from netlimits.limits.configured import Configured, Levels
 from netlimits.limits.evidence import evidence_of
 from netlimits.limits.figures import RunFigures
 from netlimits.limits.links import DataLinks
-from netlimits.limits.sequel_text import PlannedChanges
 from netlimits.limits.verdicts import Verdict, of_configuration, of_run
+from netlimits.model import Experiment, Scalar, Values
+from netlimits.tools import tool
 
 if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
@@ -58,11 +57,10 @@ def sequel(
         )
     name = f"{campaign.experiment.name[:59]}-next"
     replicates = max(REPLICATES, campaign.experiment.repeat.replicates)
-    return sequel_text.text(campaign, planned, name, replicates, bare=False)
+    return _text(campaign, planned, name, replicates, bare=False)
 
 
 def _refuse(campaign: Campaign) -> None:
-    """Raise DataError for a campaign that no experiment can follow up."""
     if campaign.imported:
         raise DataError(f"{campaign.path}: was imported, so there is no experiment to extend")
     if campaign.experiment.sides:
@@ -82,14 +80,10 @@ def _refuse(campaign: Campaign) -> None:
 def dosed(
     campaign: Campaign, doses: Doses, most: int, name: str, replicates: int, seconds: int
 ) -> str:
-    """Return the text of experiment `name`: each configuration without a change and with its doses.
-
-    It has the first `most` of the doses that settings can make, in runs of `seconds`. Raises
-    DataError as `sequel` does.
-    """
+    """Return the text of an experiment with the first `most` doses of each configuration."""
     _refuse(campaign)
     planned = list(_planned(campaign, (), NOTHING, doses, most, seconds))
-    return sequel_text.text(campaign, planned, name, replicates, seconds, bare=True)
+    return _text(campaign, planned, name, replicates, seconds, bare=True)
 
 
 def _planned(
@@ -102,12 +96,14 @@ def _planned(
 ) -> Iterator[PlannedChanges]:
     frame, evidence = evidence_of(campaign)
     links = DataLinks(campaign, frame["run"])
+    hosts = {end: roles[0] for end, roles in campaign.experiment.ends.items()}
     for part in explained.configurations(frame):
         if any(wording.text(part[name].iloc[0]) not in values for name, values in only.items()):
             continue
         runs = [evidence[index] for index in part.index]
         verdict = of_configuration([of_run(run) for run in runs])
-        values = campaign.runs[int(part["run"].iloc[0])].values
+        number = int(part["run"].iloc[0])
+        values = campaign.runs[number].values
         rates = sorted(run.throughput for run in runs if run.throughput)
         trips = [us for run in runs if (us := run.sent("rtt_us") or run.received("rtt_us"))]
         setup = campaign.plan.setup(values)
@@ -120,14 +116,16 @@ def _planned(
             sender=runs[0].sender,
             udp=runs[0].udp,
             one_machine=runs[0].one_machine,
-            mtu=links.mtu(int(part["run"].iloc[0])),
-            ipv6=links.ipv6(int(part["run"].iloc[0])),
+            mtu=links.mtu(number),
+            ipv6=links.ipv6(number),
             packet_bytes=runs[0].packet_bytes,
-            sysctls={
-                end: _sysctls(campaign, roles[0]) for end, roles in campaign.experiment.ends.items()
+            sysctls={end: links.fact(role, "sysctls") for end, role in hosts.items()},
+            cpus={
+                end: count
+                for end, role in hosts.items()
+                if isinstance(count := links.fact(role, "cpu").get("count"), int)
             },
-            cpus=_cpus(campaign),
-            queues=links.queues(int(part["run"].iloc[0])),
+            queues=links.queues(number),
             rtt_us=median(trips) if trips else None,
         )
         levels: dict[str, Levels] = {}
@@ -149,18 +147,162 @@ def _planned(
         yield PlannedChanges(values, verdict, levels, serves, by_hand)
 
 
-def _sysctls(campaign: Campaign, role: str) -> Mapping[str, Any]:
-    fact = campaign.archive.facts(role).get("sysctls", {})
-    value = fact.get("value") if isinstance(fact, dict) else None
-    return value if isinstance(value, dict) else {}
+_WIDTH = 98
 
 
-def _cpus(campaign: Campaign) -> Mapping[str, int]:
-    """Return the number of CPUs of each end's first host; unknown ones are left out."""
-    counts = {}
-    for end, roles in campaign.experiment.ends.items():
-        fact = campaign.archive.facts(roles[0]).get("cpu", {})
-        value = fact.get("value") if isinstance(fact, dict) else None
-        if isinstance(value, dict) and isinstance(value.get("count"), int):
-            counts[end] = value["count"]
-    return counts
+@dataclass(frozen=True, slots=True)
+class PlannedChanges:
+    """A configuration with its verdict: the levels of each change, and what to do by hand."""
+
+    values: Values
+    verdict: Verdict
+    levels: Mapping[str, Levels]
+    serves: Mapping[str, Sequence[tuple[str, Intervention]]]
+    by_hand: Mapping[str, str]
+
+
+def _text(
+    campaign: Campaign,
+    planned: list[PlannedChanges],
+    name: str,
+    replicates: int,
+    seconds: int | None = None,
+    *,
+    bare: bool,
+) -> str:
+    data = _document(campaign.experiment, planned, name, replicates, bare=bare)
+    for options in data["measure"].values() if seconds else ():
+        options["seconds"] = seconds
+    written = yaml.safe_dump(
+        data, sort_keys=False, allow_unicode=True, width=_WIDTH, default_flow_style=None
+    )
+    return _head(campaign, planned) + str(written)
+
+
+def _document(
+    experiment: Experiment, planned: list[PlannedChanges], name: str, replicates: int, *, bare: bool
+) -> dict[str, Any]:
+    read = document.parse(experiment.text, experiment.path)
+    data, _ = apply(read, experiment.overrides)
+    keys = list(dict.fromkeys(k for p in planned for ls in p.levels.values() for k in ls))
+    names = _names(keys)
+    before = copy.deepcopy(data)
+    added: dict[str, dict[str, Any]] = {}
+    for key in keys:
+        _put(data, added, key, f"${{{names[key]}}}")
+    uses = [use for p in planned for use in resolution.setup(experiment, p.values).settings]
+    holding = {use.entry for use in uses}  # an unused entry would be an error
+    entries = [entry for at, entry in enumerate(data.pop("settings", [])) if at in holding]
+    if entries or added:
+        data["settings"] = [*entries, *added.values()]
+    if ("streams",) in names:
+        for program, options in data["measure"].items():
+            if "interim_seconds" in tool(program).schema["properties"]:
+                options.setdefault("interim_seconds", 1)
+    for section in (
+        *("factors", "zip", "derive", "exclude", "include"),
+        *("dummies", "report", "profile"),
+    ):
+        data.pop(section, None)
+    measuring = {resolution.tool_of(experiment, each.values) for each in planned}
+    data["measure"] = {name: part for name, part in data["measure"].items() if name in measuring}
+    settings = [use.options for use in experiment.settings]
+    used = templates.used([settings, data["measure"], dict(experiment.around)])
+    used |= resolution.looked_up(experiment)
+    columns = [n for n in resolution.names(experiment) if n not in experiment.derive or n in used]
+    rows = []
+    for each in planned:
+        if not each.levels and not bare:
+            continue
+        own = {names[key]: _value(before, key, each.values) for key in keys}
+        for level, levels in {proof.NONE: {}, **each.levels}.items():
+            row = {name: each.values[name] for name in columns}
+            changed = {names[key]: value for key, value in levels.items()}
+            rows.append({**row, proof.INTERVENTION: level, **own, **changed})
+    return {
+        "experiment": name,
+        **{key: part for key, part in data.items() if key not in ("experiment", "repeat")},
+        "zip": {name: [row[name] for row in rows] for name in rows[0]},
+        "repeat": {
+            "replicates": replicates,
+            "order": "blocked",
+            **({"seed": experiment.repeat.seed} if experiment.repeat.seed is not None else {}),
+        },
+        "report": [
+            {
+                "table": "summary",
+                "of": ["throughput"],
+                "rows": proof.INTERVENTION,
+                **({"columns": columns} if columns else {}),
+            },
+            {"chart": "sensitivities"},
+        ],
+    }
+
+
+def _names(keys: list[KeyPath]) -> dict[KeyPath, str]:
+    names: dict[KeyPath, str] = {}
+    for key in keys:
+        last = "".join(c if c.isalnum() else "_" for c in str(key[-1]))
+        name, number = f"{proof.CHANGED}{last}", 2
+        while name in names.values():
+            name, number = f"{proof.CHANGED}{last}_{number}", number + 1
+        names[key] = name
+    return names
+
+
+def _put(data: Any, added: dict[str, dict[str, Any]], key: KeyPath, value: Scalar) -> None:
+    """Set a key, and create its parents; `added` are new entries of settings, by role."""
+    here: Any = data
+    if key[0] == "settings" and isinstance(key[1], str):
+        here = added.setdefault(key[1], {"roles": [key[1]]})
+        key = key[2:]
+    for step in key[:-1]:
+        if isinstance(here, dict) and not isinstance(here.get(step), dict | list):
+            here[step] = {}
+        here = here[step]
+    here[key[-1]] = value
+
+
+def _value(data: Any, key: KeyPath, values: Values) -> Scalar:
+    """Return the value of a key without an intervention, or None if it is left out."""
+    here: Any = data
+    if key[0] == "settings" and isinstance(key[1], str):
+        return None
+    for step in key:
+        try:
+            here = here[step]
+        except (LookupError, TypeError):
+            return None
+    value: Scalar = templates.resolve(here, values)
+    return value
+
+
+def _head(campaign: Campaign, planned: list[PlannedChanges]) -> str:
+    lines = [
+        f"What would prove the verdicts of {campaign.path.name}. Each configuration runs as it "
+        "was (`intervention: none`) and with one thing changed, side by side in the same blocks.",
+        "",
+        "  netlimits run THIS.yaml --hosts hosts.yaml; netlimits explain RESULTS",
+    ]
+    derived = campaign.experiment.derive
+    for each in planned:
+        factors = {name: value for name, value in each.values.items() if name not in derived}
+        where = ", ".join(f"{k} {templates.written(v)}" for k, v in factors.items())
+        lines += ["", f"{where or 'The only configuration'}: {each.verdict.limit}."]
+        lines.append(each.verdict.sentence)
+        if not each.levels:
+            lines.append("  It is left out: nothing that a setting could change would tell more.")
+        for level, names in each.serves.items():
+            for name, what in names:
+                proves = f"; {what.expectation} proves it" if what.decisive else ""
+                lines.append(f"  {level}, for {name}: {what.change}{proves}")
+        lines += [f"  {name}, by hand: {text}" for name, text in each.by_hand.items()]
+    wrapped = []
+    for line in lines:
+        indent = " " * (len(line) - len(line.lstrip()))
+        text = "".join(c if c.isprintable() else "?" for c in line.strip())
+        wrapped += textwrap.wrap(
+            text, _WIDTH - 2, initial_indent=indent, subsequent_indent=indent + "  " * bool(indent)
+        ) or [""]
+    return "".join(f"# {line}".rstrip() + "\n" for line in wrapped) + "\n"

@@ -84,18 +84,15 @@ class Verdict:
 
 
 def of_run(run: RunFigures) -> Verdict:
-    """Return the verdict of one run."""
     signs = {limit: sign for limit in CLASSES if (sign := limit.sign(run)) is not None}
     scores = {limit.name: min(1.0, sign.strength) for limit, sign in signs.items()}
-    return replace(_of_signs(signs, run), likely=_likely(signs), scores=scores)
-
-
-def _likely(signs: dict[LimitClass, Sign]) -> tuple[str, ...]:
-    """Return the LEADING classes with any evidence, strongest first; those of idle CPUs last."""
-    return tuple(limit.name for limit in _near(signs))
+    likely = tuple(limit.name for limit in _near(signs))
+    return replace(_of_signs(signs, run), likely=likely, scores=scores)
 
 
 def _near(signs: dict[LimitClass, Sign]) -> list[LimitClass]:
+    """Return the LEADING classes with any evidence, strongest first; those of idle CPUs last."""
+
     def strength(limit: LimitClass) -> float:
         return min(1.0, signs[limit].strength)
 
@@ -114,9 +111,9 @@ def _of_signs(signs: dict[LimitClass, Sign], run: RunFigures) -> Verdict:
     first = fired[0]
     rival = next((e for e in fired[1:] if {first.name, e.name} == {*RIVALS}), None)
     shared = next((each for each in fired if each.name == SHARED), None)
-    if rival is not None and shared is None:
-        return _rivals(first, rival, signs, run)
-    if rival is not None and shared is not None:
+    if rival is not None:
+        if shared is None:
+            return _rivals(first, rival, signs, run)
         first = shared
     runner_up = _runner_up(first, signs)
     return Verdict(
@@ -131,10 +128,7 @@ def _of_signs(signs: dict[LimitClass, Sign], run: RunFigures) -> Verdict:
 
 
 def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the verdict of most runs; UNDETERMINED if fewer than AGREEMENT agree.
-
-    Sentence and figures come from one of the agreeing runs: the median by its first figure.
-    """
+    """Return the verdict of most runs; UNDETERMINED if fewer than AGREEMENT agree."""
     counts = Counter(verdict.limit for verdict in verdicts)
     limit, agreeing = counts.most_common(1)[0]
     share = agreeing / len(verdicts)
@@ -173,10 +167,7 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def remaining(verdicts: Sequence[Verdict], refuted: Collection[str]) -> str:
-    """Return the first class that AGREEMENT of the runs point to, without the refuted ones.
-
-    Classes whose evidence is weaker than LEAST_SIGN do not count; "" if too few runs agree.
-    """
+    """Return the first class that AGREEMENT of the runs point to, without the refuted ones."""
     counts: Counter[str] = Counter()
     for verdict in verdicts:
         told = [verdict.limit] if verdict.limit != UNDETERMINED else []
@@ -187,10 +178,7 @@ def remaining(verdicts: Sequence[Verdict], refuted: Collection[str]) -> str:
 
 
 def firing(verdicts: Sequence[Verdict], refuted: Collection[str]) -> str:
-    """Return the first class that fires in AGREEMENT of the runs, even if others fire, too.
-
-    "" if only refuted classes fire, or if both CPUs' do, between which counters cannot decide.
-    """
+    """Return the first class that fires in AGREEMENT of the runs, even if others fire, too."""
     names = [
         each.name
         for each in CLASSES
@@ -224,7 +212,6 @@ def _measured(limit: LimitClass, signs: dict[LimitClass, Sign], run: RunFigures)
 
 
 def _middle(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the verdict of the median run, by the first of its figures."""
     ordered = sorted(verdicts, key=lambda verdict: next(iter(verdict.figures.values()), 0.0))
     return ordered[(len(ordered) - 1) // 2]
 
@@ -232,10 +219,7 @@ def _middle(verdicts: Sequence[Verdict]) -> Verdict:
 def _nothing(
     signs: dict[LimitClass, Sign], unjudged: list[LimitClass], known: Mapping[str, str]
 ) -> Verdict:
-    """Return the verdict if no class fires: it names the nearest class, and those without figures.
-
-    `known` maps classes to what the run shows of them, if that is not enough for a sign.
-    """
+    """Return the verdict if no class fires: the nearest class, and those without figures."""
     sentence, decide = "No class has enough evidence.", SUSPECT
     if names := ", ".join(limit.name for limit in unjudged if limit.name not in known):
         sentence += f" Not checked, for lack of figures: {names}."
@@ -292,5 +276,4 @@ def _why_not(first: LimitClass, other: LimitClass, signs: dict[LimitClass, Sign]
 
 
 def _short(sign: Sign) -> str:
-    """Return why a class does not fire: its weakest premise."""
     return f"{sign.weakest.short} (evidence {min(0.99, int(100 * sign.strength) / 100):.2f} of 1)"

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from html import escape
 
 from netlimits.charts.kinds.profile import COLOURS, DARK
-from netlimits.evidence.profiles.functions import Function, of_stack
-from netlimits.evidence.profiles.stacks import Profile
+from netlimits.evidence.profiles.stacks import Function, Profile, of_stack
 from netlimits.model.cpu_categories import IDLE
 
 WIDTH, HEIGHT = 960.0, 15.0

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import Any, cast
 
+from netlimits.errors import InputError
+from netlimits.model import Command, ServerAddress
 from netlimits.tools._base import Features, Tool, Transfer
-from netlimits.tools._programs import PROGRAMS, Installed, at_path
 from netlimits.tools._workloads import MEASURING, WORKLOADS
 from netlimits.tools.iperf3 import Iperf3
 from netlimits.tools.irtt import Irtt
@@ -40,9 +44,55 @@ OWN = tuple(f"{each.name}_" for each in TOOLS)
 """Prefixes of columns that hold a tool's own figures."""
 
 
-def tool(name: str) -> Tool:
-    """Return the tool of a name, which runs the programs that its options name.
+PROGRAMS = ("program", "server_program")
+"""The options that name programs."""
 
-    Raises KeyError for an unknown name; experiments are validated before.
-    """
+
+def tool(name: str) -> Tool:
     return cast(Tool, Installed({each.name: each for each in TOOLS}[name]))
+
+
+class Installed:
+    """A tool that runs the programs its options name; the rest is delegated to the tool."""
+
+    def __init__(self, tool: Tool) -> None:
+        self._tool = tool
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tool, name)
+
+    def server(self, options: Mapping[str, Any], ends: ServerAddress) -> Command:
+        command = self._tool.server(options, ends)
+        return at_path(command, self._tool.server_program, options.get("server_program"))
+
+    def client(
+        self, options: Mapping[str, Any], features: Features, ends: ServerAddress
+    ) -> Command:
+        command = self._tool.client(options, features, ends)
+        return at_path(command, self._tool.name, options.get("program"))
+
+    def processes(self, options: Mapping[str, Any]) -> tuple[str, str]:
+        client, server = self._tool.processes(options)
+        return (
+            PurePosixPath(options.get("program", client)).name,
+            PurePosixPath(options.get("server_program", server)).name,
+        )
+
+    def bulk(
+        self, options: Mapping[str, Any], direction: str, seconds: int
+    ) -> Mapping[str, Any] | None:
+        stream = self._tool.bulk(options, direction, seconds)
+        programs = {name: options[name] for name in PROGRAMS if name in options}
+        if self._tool.streams_of:
+            return stream
+        return None if stream is None else {**stream, **programs}
+
+
+def at_path(command: Command, name: str, path: str | None) -> Command:
+    """Return the command with a program's name replaced by a path, unchanged for None."""
+    if path is None:
+        return command
+    if name not in command.argv:
+        raise InputError(f"{path}: {name} runs other programs than one of that name; leave it out")
+    index = command.argv.index(name)
+    return replace(command, argv=(*command.argv[:index], path, *command.argv[index + 1 :]))

@@ -1,9 +1,4 @@
-"""Build the command lines of a tool's server and client: CPUs, the start time and the deadline.
-
-`taskset` (util-linux) and `numactl` exec the tool, so no other process runs. taskset fails only if
-all CPUs of a list are missing and silently ignores single ones; so the highest CPU is tried alone
-first. numactl fails for a node that is not there.
-"""
+"""Build the command lines of a tool's server and client: CPUs, the start time and the deadline."""
 
 from __future__ import annotations
 
@@ -14,18 +9,13 @@ from netlimits.model import Command
 from netlimits.units.cpus import CPU_LIST, members
 
 NUMA: Mapping[str, Any] = {
-    "numa": {
+    name: {
         "type": "integer",
         "minimum": 0,
         "maximum": 1023,
-        "description": "NUMA node of the client's CPUs and memory (numactl -N -m).",
-    },
-    "server_numa": {
-        "type": "integer",
-        "minimum": 0,
-        "maximum": 1023,
-        "description": "NUMA node of the server's CPUs and memory (numactl -N -m).",
-    },
+        "description": f"NUMA node of the {whose}'s CPUs and memory (numactl -N -m).",
+    }
+    for name, whose in (("numa", "client"), ("server_numa", "server"))
 }
 """JSON Schema of the options that bind client and server to NUMA nodes."""
 
@@ -49,18 +39,13 @@ _STAMP = 'date +%s.%N && exec "$0" "$@"'
 
 
 def server(argv: tuple[str, ...], options: Mapping[str, Any]) -> Command:
-    """Return the server's command, bound to `server_cpus` and `server_numa`."""
     return Command(bound(argv, options.get("server_cpus"), options.get("server_numa")))
 
 
 def client(argv: tuple[str, ...], options: Mapping[str, Any], seconds: float) -> Command:
     """Return the client's command, bound to `cpus` and `numa`, with a deadline.
 
-    The deadline is START_UP after `seconds`.
-
-    A client with interim results prints its host's time first, for `_output.started`: iperf3
-    reports whole seconds and nuttcp no time at all, and streams can only be added up where they
-    overlap (analysis.aggregate).
+    With interim results it prints its host's time first, for `_output.started`.
     """
     argv = bound(argv, options.get("cpus"), options.get("numa"))
     if "interim_seconds" in options:
@@ -82,7 +67,6 @@ def bound(
 
 
 def flags(options: Mapping[str, Any], table: Mapping[str, str]) -> Iterator[str]:
-    """Yield the flag and the value of each option that is given."""
     for option, flag in table.items():
         if options.get(option) is not None:
             yield from (flag, str(options[option]))

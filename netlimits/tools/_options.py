@@ -1,7 +1,4 @@
-"""JSON Schemas and checks of the options that several tools share.
-
-A tool's schema consists of these and of its own options; flags and limits differ between tools.
-"""
+"""JSON Schemas and checks of the options that several tools share."""
 
 from __future__ import annotations
 
@@ -47,69 +44,48 @@ def schema(name: str, description: str, *required: str, **properties: Option) ->
     }
 
 
-def length(description: str) -> Option:
-    """Return the schema of a run's length in seconds, including fractions."""
+def integer(least: int, most: int, description: str, **more: Any) -> Option:
     return {
-        "type": "number",
-        "exclusiveMinimum": 0,
-        "maximum": 86400,
-        "default": SECONDS,
+        "type": "integer",
+        "minimum": least,
+        "maximum": most,
+        **more,
         "description": description,
     }
+
+
+def length(description: str) -> Option:
+    limits = {"exclusiveMinimum": 0, "maximum": 86400, "default": SECONDS}
+    return {"type": "number", **limits, "description": description}
 
 
 def whole_seconds(description: str) -> Option:
-    """Return the schema of a run's length in whole seconds."""
-    return {
-        "type": "integer",
-        "minimum": 1,
-        "maximum": 86400,
-        "default": SECONDS,
-        "description": description,
-    }
+    return integer(1, 86400, description, default=SECONDS)
 
 
 def mss(most: int) -> Option:
-    return {
-        "type": "integer",
-        "minimum": 88,
-        "maximum": most,
-        "description": "TCP maximum segment size to set (-M), timestamps included.",
-    }
+    return integer(88, most, "TCP maximum segment size to set (-M), timestamps included.")
 
 
 def parallel(description: str) -> Option:
-    """Return the schema of a number of streams or threads in one client."""
-    return {
-        "type": "integer",
-        "minimum": 1,
-        "maximum": 128,
-        "default": 1,
-        "description": description,
-    }
+    return integer(1, 128, description, default=1)
 
 
 def switch(description: str) -> Option:
-    """Return the schema of an option that is off by default."""
     return {"type": "boolean", "default": False, "description": description}
 
 
 def interim(most: int, description: str) -> Option:
-    """Return the schema of the seconds between interim results."""
     return {"type": "number", "minimum": 0.1, "maximum": most, "description": description}
 
 
 def congestion_control(description: str) -> Option:
-    return {
-        "type": "string",
-        "pattern": "^[A-Za-z0-9_][A-Za-z0-9_-]{0,14}$",
-        "description": description,
-    }
+    pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,14}$"
+    return {"type": "string", "pattern": pattern, "description": description}
 
 
 def dscp(description: str) -> Option:
-    """Return the schema of a Differentiated Services Code Point."""
-    return {"type": "integer", "minimum": 0, "maximum": 63, "description": description}
+    return integer(0, 63, description)
 
 
 def wrong(tool: str, option: str, problem: str) -> InputError:
@@ -141,7 +117,6 @@ def check_transport(
 
 
 def check_feature(tool: str, option: str, feature: str, features: Features) -> None:
-    """Raise InputError if a build lacks the feature that an option needs."""
     if feature not in features.names:
         problem = (
             f"{tool} {features.version} on this host was built without it ({feature}); leave it "
@@ -151,6 +126,5 @@ def check_feature(tool: str, option: str, feature: str, features: Features) -> N
 
 
 def check_datagram(tool: str, options: Mapping[str, Any], option: str) -> None:
-    """Raise InputError for a size that does not fit into a datagram."""
     if binary_bytes(options.get(option, 1)) > LARGEST_DATAGRAM:
         raise wrong(tool, option, f"a UDP datagram holds {LARGEST_DATAGRAM} bytes at most")

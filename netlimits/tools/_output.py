@@ -15,10 +15,7 @@ SHORTEST = 0.9
 
 
 def started(completed: Completed, options: Mapping[str, Any]) -> tuple[float, str]:
-    """Return the epoch seconds that `_commands.client` printed (else 0) and the tool's output.
-
-    Raises ToolFailure if the client's host printed no time.
-    """
+    """Return the epoch seconds that `_commands.client` printed (else 0) and the tool's output."""
     if "interim_seconds" not in options:
         return 0.0, completed.stdout
     match = re.match(r"([0-9]{9,12}\.[0-9]{1,9})\n", completed.stdout)
@@ -28,7 +25,6 @@ def started(completed: Completed, options: Mapping[str, Any]) -> tuple[float, st
 
 
 def absent(tool: str, completed: Completed, advice: str) -> ToolFailure:
-    """Return the error for a probe that shows that a tool is not installed."""
     output = completed.complaint or "it printed nothing"
     return ToolFailure(f"{tool} does not answer ({output}); {advice}")
 
@@ -37,6 +33,11 @@ def check_features(tool: str, needed: Sequence[str], usage: str, advice: str) ->
     """Raise ToolFailure if a tool's usage text lacks options that we need."""
     if missing := [option for option in needed if option not in usage]:
         raise ToolFailure(f"{tool} has no {' and no '.join(missing)}; {advice}")
+
+
+def invalid(problem: str) -> ToolFailure:
+    """Return the error for a run that measured something else than what was asked for."""
+    return ToolFailure(problem, status="invalid")
 
 
 def check_ended(
@@ -54,7 +55,6 @@ def check_ended(
 
 
 def check_status(completed: Completed, tool: str, reason: str) -> None:
-    """Raise ToolFailure unless the exit status is 0."""
     if completed.status != 0:
         raise ToolFailure(f"{tool} exited {completed.status}: {reason or 'it printed no reason'}")
 
@@ -62,27 +62,21 @@ def check_status(completed: Completed, tool: str, reason: str) -> None:
 def check_length(elapsed: float, seconds: float) -> None:
     """Raise ToolFailure (`invalid`) for a run that was stopped early."""
     if elapsed < SHORTEST * seconds:
-        raise ToolFailure(
-            f"it ended after {elapsed:g} s of {seconds:g} s: something stopped it", status="invalid"
-        )
+        raise invalid(f"it ended after {elapsed:g} s of {seconds:g} s: something stopped it")
 
 
 def check_mss(requested: int | None, used: int) -> None:
-    """Raise ToolFailure (`invalid`) if the MSS in use is not the requested one."""
     if requested is not None and used not in (requested, requested - TIMESTAMPS):
-        raise ToolFailure(
-            f"an MSS of {requested} was asked for and {used} was used: is the MTU large enough?",
-            status="invalid",
+        raise invalid(
+            f"an MSS of {requested} was asked for and {used} was used: is the MTU large enough?"
         )
 
 
 def no_data(problem: str, figure: str = "throughput is 0") -> ToolFailure:
-    """Return the error for a run in which no data arrived."""
     return ToolFailure(f"{figure}: {problem}; is the data path open?")
 
 
 def stream_work(flows: Sequence[Flow], *, datagrams: bool) -> Work:
-    """Return the work of streams: sent datagrams, or the bytes of TCP that arrived."""
     return Work(sum(f.sent if datagrams else f.arrived for f in flows) / 1024, tuple(flows))
 
 

@@ -9,10 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class TrafficKind:
-    """A kind of traffic: its name on the command line, its title, and the tools that generate it.
-
-    `values` maps a tool's name to the values of its `Measuring.factors`.
-    """
+    """A kind of traffic; `values` maps a tool's name to the values of its `Measuring.factors`."""
 
     name: str
     title: str

@@ -1,11 +1,5 @@
 """irtt: isochronous round trips over UDP, with the delay and the loss of each way.
 
-One server serves all runs. irtt sends a packet every `interval`, whatever became of those before,
-so a full queue shows in many of them: latency percentiles count time, not transactions. Interim
-results are the latency of the packets that were sent within each `interim_seconds`.
-
-Its option `--dscp` takes the whole byte (ToS), of which the DSCP is the upper six bits.
-
 One-way delays are differences of two hosts' clocks: they are right if the clocks agree.
 """
 
@@ -20,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from netlimits.errors import OutputError, ToolFailure, one_line
+from netlimits.errors import OutputError, one_line
 from netlimits.model import Command, Completed, Flow, Measurement, Scalar, ServerAddress, Work
 from netlimits.tools import _commands, _options, _output
 from netlimits.tools._base import Features, Tool, Transfer, run_seconds
@@ -49,8 +43,6 @@ _SENT = {"interval": "an interval in ns", "length": "a length", "dscp": "a ToS"}
 
 
 class Irtt(Tool):
-    """`measure: irtt:`."""
-
     name = "irtt"
     server_program = "irtt"
     port = 2112
@@ -69,13 +61,12 @@ class Irtt(Tool):
             "default": INTERVAL,
             "description": "Seconds between two packets (-i).",
         },
-        length={
-            "type": "integer",
-            "minimum": LENGTH,
-            "maximum": _options.LARGEST_DATAGRAM,
-            "default": LENGTH,
-            "description": "Bytes of a packet and of its answer (-l).",
-        },
+        length=_options.integer(
+            LENGTH,
+            _options.LARGEST_DATAGRAM,
+            "Bytes of a packet and of its answer (-l).",
+            default=LENGTH,
+        ),
         dscp=_options.dscp("DSCP of the packets and of their answers (--dscp)."),
         interim_seconds=_options.interim(
             60, f"Seconds that an interim result covers; {OVER:g} if left out."
@@ -128,10 +119,6 @@ class Irtt(Tool):
         test = "TCP_STREAM" if direction == "send" else "TCP_MAERTS"
         return {"test": test, "seconds": seconds, "cpu": False}
 
-    def limit(self, options: Mapping[str, Any]) -> tuple[str, float] | None:
-        # as much comes back, which is no throughput
-        return None
-
     def read(self, completed: Completed, options: Mapping[str, Any]) -> Measurement:
         return _measurement(_document(completed, options), options)
 
@@ -156,7 +143,6 @@ def _interval(options: Mapping[str, Any]) -> float:
 
 
 def _document(completed: Completed, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return irtt's JSON. Raises ToolFailure for a run that gave none."""
     _output.check_ended(completed, "irtt", run_seconds(options))
     complaints = [line for line in completed.stderr.splitlines() if line.startswith("Error")]
     _output.check_status(completed, "irtt", one_line(complaints[-1])[:300] if complaints else "")
@@ -171,7 +157,6 @@ def _document(completed: Completed, options: Mapping[str, Any]) -> Mapping[str, 
 
 
 def _measurement(document: Mapping[str, Any], options: Mapping[str, Any]) -> Measurement:
-    """Return the figures of a run. Raises ToolFailure for a run that must not count."""
     stats = document.get("stats")
     sent, received, duration = (
         _number(stats, name) for name in ("packets_sent", "packets_received", "duration")
@@ -181,10 +166,9 @@ def _measurement(document: Mapping[str, Any], options: Mapping[str, Any]) -> Mea
     _refuse_ignored(document, options)
     wanted = elapsed / _interval(options)
     if sent < LEAST_SENT * wanted:
-        raise ToolFailure(
+        raise _output.invalid(
             f"irtt sent {sent:.0f} packets where an interval of {_interval(options):g} s makes "
-            f"{wanted:.0f}: the host is too slow or too busy for it",
-            status="invalid",
+            f"{wanted:.0f}: the host is too slow or too busy for it"
         )
     trips = [*_round_trips(document["round_trips"])]
     latencies = [trip.latency for trip in trips if trip.latency is not None]
@@ -222,7 +206,6 @@ def _measurement(document: Mapping[str, Any], options: Mapping[str, Any]) -> Mea
 
 
 def _refuse_ignored(document: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-    """Raise ToolFailure if the server did not agree to what was asked for."""
     params = document.get("config", {}).get("params", {})
     wanted = {
         "interval": round(1e9 * _interval(options)),
@@ -231,9 +214,8 @@ def _refuse_ignored(document: Mapping[str, Any], options: Mapping[str, Any]) -> 
     }
     for name, value in wanted.items():
         if params.get(name) != value:
-            raise ToolFailure(
-                f"{_SENT[name]} of {value} was asked for, and {params.get(name)} used",
-                status="invalid",
+            raise _output.invalid(
+                f"{_SENT[name]} of {value} was asked for, and {params.get(name)} used"
             )
 
 
@@ -252,7 +234,6 @@ def _round_trips(rows: Sequence[Any]) -> Iterator[_RoundTrip]:
 
 
 def _summary(values: Sequence[float]) -> dict[str, float]:
-    """Return minimum, mean, percentiles and maximum; nothing of nothing."""
     if not values:
         return {}
     ordered = sorted(values)

@@ -1,15 +1,8 @@
 """neper (1.1 and later): Google's `tcp_rr`, `tcp_stream` and similar programs.
 
-Both ends run the same program with the same options, and a server serves one run. The client prints
-`key=value`. Throughput is the receiver's rate, which the ends exchange after the run
-(`remote_throughput`, `local_throughput`, bit/s). Only `--iostat-ms` prints bytes, those of the
-client's sockets. So the work of a stream is the receiver's rate times the client's time (within
-1.1 % of the kernels' counters at 1 s, 0.3 % from 2 s on), and the loss of datagrams is unknown.
-Rates and percentiles are computed from samples (`-I`), here a hundredth of a run or 0.1 s long.
-
-If no server answers, the client retries every second, thirty times. It exits 0 if it was
-interrupted, and if the kernel rejects an option, which only stderr shows. Data goes to the port
-after the control port.
+Only `--iostat-ms` prints bytes, those of the client's sockets. So the work of a stream is the
+receiver's rate times the client's time, and the loss of datagrams is unknown. neper exits 0 if it
+was interrupted, and if the kernel rejects an option, which only stderr shows.
 """
 
 from __future__ import annotations
@@ -19,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from netlimits.errors import OutputError, ToolFailure, one_line
+from netlimits.errors import OutputError, one_line
 from netlimits.model import Command, Completed, Flow, Measurement, Scalar, ServerAddress
 from netlimits.tools import _commands, _options, _output
 from netlimits.tools._base import Features, Tool, Transfer
@@ -63,8 +56,6 @@ _ECHOED = {
 
 
 class Neper(Tool):
-    """`measure: neper:`."""
-
     name = "neper"
     server_program = "tcp_rr"
     port = 12866
@@ -189,7 +180,6 @@ class _Printed:
             raise OutputError("neper printed a count of bytes (t=…) that cannot be read")
 
     def number(self, key: str) -> float:
-        """Return a figure of at least 0. Raises OutputError for everything else."""
         text = self.values.get(key)
         if text is None:
             raise OutputError(f"neper printed no {key}: did it end early?")
@@ -246,7 +236,6 @@ def _is_rr(options: Mapping[str, Any]) -> bool:
 
 
 def _flags(options: Mapping[str, Any], ends: ServerAddress, seconds: float) -> Iterator[str]:
-    """Yield the options of both ends."""
     yield from ("-H", ends.address, "-C", str(ends.port), "-P", str(ends.port + 1))
     yield from (_NO_FILE, "-l", f"{seconds:g}", "-I", f"{min(1.0, max(0.1, seconds / 100)):g}")
     yield from _commands.flags(_in_bytes(options), _FLAGS)
@@ -275,7 +264,7 @@ def _refuse_failure(completed: Completed, seconds: float) -> None:
         reason += "; its server is gone, or is another program"
     _output.check_status(completed, "neper", reason)
     if ignored := [line for line in lines if line.startswith("setsockopt(")]:
-        raise ToolFailure(f"an option did not take: {ignored[0]}", status="invalid")
+        raise _output.invalid(f"an option did not take: {ignored[0]}")
 
 
 def _last_line(text: str) -> str:
@@ -283,11 +272,8 @@ def _last_line(text: str) -> str:
 
 
 def _refuse_ignored(options: Mapping[str, Any], printed: _Printed) -> None:
-    """Raise ToolFailure for options whose value neper did not use."""
     requested = _in_bytes(options)
     for option, key in _ECHOED.items():
         wanted, used = requested.get(option), printed.values.get(key)
         if wanted is not None and used != str(wanted):
-            raise ToolFailure(
-                f"{option} {wanted} was asked for and neper says {key}={used}", status="invalid"
-            )
+            raise _output.invalid(f"{option} {wanted} was asked for and neper says {key}={used}")

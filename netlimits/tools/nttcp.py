@@ -1,11 +1,7 @@
-"""nttcp (1.47), which sends a number of buffers instead of for a time.
+"""nttcp (1.47), which sends a number of buffers, over TCP and IPv4, instead of for a time.
 
-It prints one line per end in a format that we choose. The first character identifies the end: `l`
-local, `1` remote. In narrow formats it runs into the bytes (`11638400000` is side 1), so it is cut
-off first. The remote line is required: if the server's child dies, nttcp exits 0 without it. All
-rates are over the receiver's time. nttcp supports IPv4 only, and we use TCP only. Its server forks
-a child for each run, listens on every address, and uses data ports from 5038 on. It does not set
-SO_REUSEADDR: no other server can bind its port within a minute of the last connection.
+A line begins with its end, `l` local or `1` remote, which can run into the bytes. The remote line
+is required: if the server's child dies, nttcp exits 0 without it.
 """
 
 from __future__ import annotations
@@ -30,8 +26,6 @@ PATIENCE = 3
 
 
 class Nttcp(Tool):
-    """`measure: nttcp:`."""
-
     name = "nttcp"
     server_program = "nttcp"
     port = 5037
@@ -41,30 +35,18 @@ class Nttcp(Tool):
         name,
         "One TCP transfer from the first role (client) to the last (nttcp -i).",
         "count",
-        count={
-            "type": "integer",
-            "minimum": 1,
-            "maximum": 999999999,
-            "description": "Buffers to send (-n). nttcp knows no duration: for S seconds at "
-            "R bit/s take ceil(S * R / (8 * send_size)), with `derive`.",
-        },
-        send_size={
-            "type": "integer",
-            "minimum": 1,
-            "maximum": 99999999,
-            "default": DEFAULT_SIZE,
-            "description": "Bytes per send (-l).",
-        },
+        count=_options.integer(
+            1,
+            999999999,
+            "Buffers to send (-n). nttcp knows no duration: for S seconds at R bit/s take "
+            "ceil(S * R / (8 * send_size)), with `derive`.",
+        ),
+        send_size=_options.integer(1, 99999999, "Bytes per send (-l).", default=DEFAULT_SIZE),
         seconds=_options.length(
             "How long `count` is expected to take, for the estimate of what is "
             f"left; after {PATIENCE} times as long a run counts as hung."
         ),
-        window={
-            "type": "integer",
-            "minimum": 1,
-            "maximum": 9999,
-            "description": "The client's socket buffers in KiB (-w).",
-        },
+        window=_options.integer(1, 9999, "The client's socket buffers in KiB (-w)."),
         nodelay=_options.switch("TCP_NODELAY (-D)"),
     )
 
@@ -164,17 +146,13 @@ def _line(text: str) -> _Line | None:
 
 
 def _refuse_nonsense(local: _Line, remote: _Line, total: int) -> None:
-    """Raise ToolFailure for lines that do not measure the requested transfer."""
     if not (remote.count and remote.mbps and local.mbps and local.real_s and remote.real_s):
         raise ToolFailure(f"{remote.count} bytes arrived in {remote.real_s:g} s: no measurement")
     if local.count != total:
-        raise ToolFailure(
-            f"{local.count} of {total} bytes were sent: something stopped it", status="invalid"
-        )
+        raise _output.invalid(f"{local.count} of {total} bytes were sent: something stopped it")
     if remote.count != local.count:
-        raise ToolFailure(
-            f"{remote.count} of {local.count} bytes arrived: something stopped it",
-            status="invalid",
+        raise _output.invalid(
+            f"{remote.count} of {local.count} bytes arrived: something stopped it"
         )
     for end in (local, remote):
         seconds = end.count * 8 / 1e6 / end.mbps

@@ -1,14 +1,8 @@
 """nuttcp (6.1.2 and later), through `-v -fparse`: both ends' figures as key=value.
 
-The brief output has one rate and no MSS; the verbose output has the bytes and calls of each end and
-the MSS in use. The receiver's part is required: nuttcp 6.1.2 exits 0 if its server died, and if no
-server answers, it falls back to an old mode without one. Its `retrans` is ignored because Debian's
-6.1.2 always prints 0; the kernel's counters have it. The elapsed time is the receiver's, so that
-throughput times elapsed time is the bytes that arrived.
-
-nuttcp cannot listen on one address: its server, which serves one run and no third party, is open
-to every network of the host while it waits. Data goes to the port after the control port, and
-parallel streams use the ports after it.
+The receiver's part is required: nuttcp exits 0 if its server died, or falls back to a mode without
+one. Its `retrans` is ignored because Debian's 6.1.2 always prints 0. It cannot listen on one
+address: its server is open to every network of the host while it waits.
 """
 
 from __future__ import annotations
@@ -32,8 +26,6 @@ _FALLBACK = "classic_mode"
 
 
 class Nuttcp(Tool):
-    """`measure: nuttcp:`."""
-
     name = "nuttcp"
     server_program = "nuttcp"
     port = 5000
@@ -136,8 +128,6 @@ class Nuttcp(Tool):
 
 
 class _Side:
-    """The output of one end, with the first value of each key."""
-
     def __init__(self, printed: str, letter: str, name: str) -> None:
         self.name = name
         self.values: dict[str, str] = {}
@@ -151,17 +141,13 @@ class _Side:
         return self.values[key]
 
     def number(self, key: str) -> float:
-        """Return a figure of at least 0. Raises OutputError for everything else."""
         text = self.text(key)
         if not re.fullmatch(r"[0-9]{1,18}(\.[0-9]{1,9})?%?", text):
             raise OutputError(f"nuttcp printed {key}={text[:60]}, which is not a number")
         return float(text.removesuffix("%"))
 
     def elapsed(self) -> float:
-        """Compute the seconds from bytes and rate: nuttcp prints the time with two decimals.
-
-        Raises OutputError if they contradict the printed time.
-        """
+        """Compute the seconds from bytes and rate: nuttcp prints the time with two decimals."""
         printed = self.number("real_seconds")
         rate, megabytes = self.number("rate_Mbps"), self.number("megabytes")
         if rate == 0 or megabytes < 1:
@@ -201,7 +187,6 @@ def _family(ends: ServerAddress) -> tuple[str, ...]:
 
 
 def _printed(completed: Completed, options: Mapping[str, Any], seconds: float) -> tuple[float, str]:
-    """Return the client's start (0 if unknown) and its output. Raises ToolFailure."""
     _output.check_ended(completed, "nuttcp", seconds)
     lines = [line.strip() for line in completed.stderr.splitlines()]
     reasons = [line for line in lines if line and "Info=" not in line]
@@ -212,12 +197,11 @@ def _printed(completed: Completed, options: Mapping[str, Any], seconds: float) -
             "does not tell what arrived"
         )
     if "transfer interrupted" in completed.stdout:
-        raise ToolFailure("nuttcp was interrupted", status="invalid")
+        raise _output.invalid("nuttcp was interrupted")
     return _output.started(completed, options)
 
 
 def _refuse_ignored(options: Mapping[str, Any], sent: _Side) -> None:
-    """Raise ToolFailure for options that nuttcp silently ignored."""
     expected = {
         "mode": options.get("protocol", "tcp"),
         "nstream": str(options.get("parallel", 1)),
@@ -225,25 +209,19 @@ def _refuse_ignored(options: Mapping[str, Any], sent: _Side) -> None:
     }
     for key, value in expected.items():
         if value is not None and sent.text(key) != value:
-            raise ToolFailure(
-                f"{key}={value} was asked for and {sent.text(key)} used", status="invalid"
-            )
+            raise _output.invalid(f"{key}={value} was asked for and {sent.text(key)} used")
 
 
 def _refuse_nonsense(sent: _Side, received: _Side) -> None:
-    """Raise ToolFailure if nothing arrived, or more than was sent, in spite of exit status 0."""
     sent_mb, arrived_mb = sent.number("megabytes"), received.number("megabytes")
     if arrived_mb == 0 or received.number("rate_Mbps") == 0:
         problem = f"nothing of {sent_mb:g} MB sent arrived" if sent_mb else "no data was sent"
         raise _output.no_data(problem)
     if arrived_mb > 1.01 * sent_mb + 1:
-        raise ToolFailure(
-            f"nuttcp says that {arrived_mb:g} MB arrived of {sent_mb:g} MB sent", status="invalid"
-        )
+        raise _output.invalid(f"nuttcp says that {arrived_mb:g} MB arrived of {sent_mb:g} MB sent")
 
 
 def _loss(received: _Side) -> float:
-    """Return the lost datagrams in percent, as the receiver counts them."""
     drops = received.text("drop")
     lost = 0.0 if drops.startswith("-") else received.number("drop")  # duplicates make it negative
     sent = received.number("pkt")
@@ -253,7 +231,6 @@ def _loss(received: _Side) -> float:
 
 
 def _mss(options: Mapping[str, Any], sent: _Side) -> int:
-    """Return the MSS in use, without timestamps. Raises ToolFailure if another was requested."""
     used = int(sent.number("mss"))
     _output.check_mss(options.get("mss"), used)
     return used

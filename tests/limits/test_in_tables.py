@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from folders import complete
@@ -24,6 +25,15 @@ report:
 """
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """A finished campaign that asks for verdicts."""
+    file = tmp_path_factory.mktemp("told") / "told.yaml"
+    file.write_text(EXPERIMENT)
+    complete(file.with_suffix(""), file)
+    return file.with_suffix("")
+
+
 def printed(capsys, *words) -> str:
     capsys.readouterr()
     with pytest.raises(SystemExit) as ended:
@@ -32,11 +42,7 @@ def printed(capsys, *words) -> str:
     return capsys.readouterr().out
 
 
-def test_a_report_of_verdicts_is_a_table_and_a_column(tmp_path, capsys):
-    file = tmp_path / "told.yaml"
-    file.write_text(EXPERIMENT)
-    folder = tmp_path / "told"
-    complete(folder, file)
+def test_a_report_of_verdicts_is_a_table_and_a_column(folder, capsys):
     out = printed(capsys, "table", folder)
     assert "Verdict" in out
     assert "Evidence" in out
@@ -60,11 +66,7 @@ def test_a_report_of_one_table_and_verdicts_is_one_table_to_programs(tmp_path, c
     assert len(rows) == 2
 
 
-def test_a_text_table_says_beside_each_row_what_limited_it(tmp_path, capsys):
-    file = tmp_path / "told.yaml"
-    file.write_text(EXPERIMENT)
-    folder = tmp_path / "told"
-    complete(folder, file)
+def test_a_text_table_says_beside_each_row_what_limited_it(folder, capsys):
     (limit,) = {row["class"] for row in json.loads(printed(capsys, "explain", folder, "--json"))}
     rows = printed(capsys, "table", folder, "--of", "throughput", "--rows", "send_size")
     header, _, *body = rows.splitlines()[1:5]
@@ -73,11 +75,7 @@ def test_a_text_table_says_beside_each_row_what_limited_it(tmp_path, capsys):
 
 
 @pytest.mark.long
-def test_the_figures_say_it_too(tmp_path, capsys, monkeypatch):
-    file = tmp_path / "told.yaml"
-    file.write_text(EXPERIMENT)
-    folder = tmp_path / "told"
-    complete(folder, file)
+def test_the_figures_say_it_too(folder, tmp_path, capsys, monkeypatch):
     keys = []
     save = charts.save
     monkeypatch.setattr(
@@ -85,7 +83,7 @@ def test_the_figures_say_it_too(tmp_path, capsys, monkeypatch):
         "save",
         lambda figure, path: (keys.append(figure.get_supxlabel()), save(figure, path))[1],
     )
-    printed(capsys, "figures", folder, "--format", "svg")
+    printed(capsys, "figures", folder, "--format", "svg", "--out", tmp_path / "figures")
     (limit,) = {row["class"] for row in json.loads(printed(capsys, "explain", folder, "--json"))}
     assert keys
     assert set(keys) == {f"Limited by: {limit}"}
@@ -94,11 +92,7 @@ def test_the_figures_say_it_too(tmp_path, capsys, monkeypatch):
     assert "Limited by" in page.read_text(), "a column of its tables"
 
 
-def test_each_run_has_its_configurations_limit(tmp_path):
-    file = tmp_path / "told.yaml"
-    file.write_text(EXPERIMENT)
-    folder = tmp_path / "told"
-    complete(folder, file)
+def test_each_run_has_its_configurations_limit(folder):
     campaign = nl.open(folder)
     limits = nl.limited_by(campaign)
     frame = campaign.frame().assign(limited_by=limits)

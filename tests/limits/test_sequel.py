@@ -16,8 +16,7 @@ from netlimits.errors import DataError
 from netlimits.experiment import load, plan, resolution
 from netlimits.limits import CLASSES
 from netlimits.limits.base import Intervention
-from netlimits.limits.changes import CHANGES
-from netlimits.limits.configured import Configured
+from netlimits.limits.changes import CHANGES, Configured
 from netlimits.limits.evidence import evidence_of
 from netlimits.limits.explained import explain, limited_by
 from netlimits.limits.sequel import dosed, sequel

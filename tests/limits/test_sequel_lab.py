@@ -16,7 +16,7 @@ pytestmark = pytest.mark.lab
 EXPERIMENT = """\
 experiment: capped
 measure:
-  netperf: {seconds: 2, send_size: 16384}
+  netperf: {seconds: 1, send_size: 16384}
 repeat: {replicates: 2, seed: 1}
 """
 IDLE = {

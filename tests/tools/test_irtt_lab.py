@@ -18,7 +18,7 @@ pytestmark = pytest.mark.lab
 TEXT = """\
 experiment: classes
 factors: {streams: [0, 2]}
-bulk: {streams: "${streams}", direction: both, dscp: [8, 46], lead: 2, tail: 4}
+bulk: {streams: "${streams}", direction: both, dscp: [8, 46], lead: 1, tail: 3}
 measure: {irtt: {seconds: 1, dscp: 34, interim_seconds: 0.25}}
 repeat: {order: listed}
 """

@@ -278,7 +278,7 @@ def test_with_confidence_the_busiest_cpu_may_be_below_the_mean_of_all_iterations
 
 
 def test_each_of_the_175_selectors_has_a_column_of_its_own():
-    from netlimits.tools.netperf.columns import column
+    from netlimits.tools.netperf.results import column
 
     columns = [column(s, "10^6bits/s", "usec/KB") for s in sorted(features().vocabulary)]
     assert len(set(columns)) == len(columns)

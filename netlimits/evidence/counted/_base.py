@@ -1,8 +1,4 @@
-"""The interface of evidence: a counter read on a host right before and right after each run.
-
-Evidence is pure: it builds the command and parses the output. `campaign.measurement` runs the
-command, the raw output keeps it, and `campaign.figures.interpret` turns two readings into figures.
-"""
+"""The interface of evidence: a counter read on a host right before and right after each run."""
 
 from __future__ import annotations
 
@@ -47,12 +43,7 @@ class Evidence(Protocol):
 
 
 def growth(what: str, before: int, after: int, *, bits: int = 64) -> int:
-    """Return how much a counter of so many bits grew.
-
-    A 32-bit counter wraps around after 2³² - 1: a step back counts as that if the growth is then
-    less than half the range. Raises ToolFailure for any other step back: a driver or a replaced
-    qdisc reset the counter, so its value is not the run's.
-    """
+    """Return how much a counter grew, also if it wrapped. Raises ToolFailure if it was reset."""
     if after >= before:
         return after - before
     wrapped = after - before + 2**32

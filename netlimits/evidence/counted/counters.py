@@ -1,14 +1,7 @@
 """The kernel's counters: protocols, softnet backlog, interface, interrupts, pressure.
 
-A single process reads all: `grep` prints the lines of every file after the file's name, skips files
-that a kernel lacks, and needs no root; before it, the shell finds the interface's lines of
-/proc/interrupts. `nstat` is not used: it keeps one history file for all namespaces, and prints
-differences to its last caller. If the host keeps a Perl, that prints the same without a process.
-
-/proc/net/snmp, snmp6 and netstat are the network namespace's: if ssh uses the same one as the data
-link, a few ssh segments are counted too. /proc/net/softnet_stat is the whole machine's, also if two
-test hosts share it, and so are the interrupts and the pressure (PSI: the time for which some task
-waited for a CPU, or for memory).
+`nstat` is not used: it keeps one history file for all namespaces, and prints differences to its
+last caller. softnet_stat, the interrupts and the pressure (PSI) are the whole machine's.
 """
 
 from __future__ import annotations
@@ -149,26 +142,15 @@ class Counts:
 
 
 class Counters:
-    """Evidence of loss, drops, errors and volume, as the kernel counted them."""
-
     name = "counters"
 
     def read(self, interface: str) -> Command:
-        """Return the command that reads every file; missing ones are skipped."""
         statistics = (f"/sys/class/net/{interface}/statistics/{f}" for f in INTERFACE.values())
         files = (SNMP, SNMP6, NETSTAT, SOFTNET, *statistics, *PRESSURE.values(), INTERRUPTS)
         argv = ("sh", "-c", _SCRIPT, "sh", _LINES, interface, *files)
         return Command(argv, deadline=10, perl=_PERL)
 
     def figures(self, before: Completed, after: Completed) -> dict[str, Scalar]:
-        """Return counts under the names of PROTOCOLS, INTERFACE, SOFTNET_COLUMNS and PRESSURE.
-
-        `softnet_busiest` is the packets of the CPU that processed most, `nic_interrupts` the
-        interface's and `nic_interrupts_busiest` those of the queue that had most.
-
-        Empty if /proc/net cannot be read at all (a container may hide it). Raises ToolFailure for a
-        counter that went back, and for an interface or a CPU that was removed.
-        """
         return grown(counts(before), counts(after))
 
 
@@ -217,10 +199,7 @@ def _counts(completed: Completed) -> Counts:
 
 
 def grown(before: Counts, after: Counts) -> dict[str, Scalar]:
-    """Return the figures between two readings; what the host does not count is left out.
-
-    Raises ToolFailure for a counter that went back, and for a removed interface or CPU.
-    """
+    """Return the figures between two readings. Raises ToolFailure if they do not fit together."""
     host = before.host
     named = PROTOCOLS | {figure: (counter,) for figure, counter in INTERFACE.items()}
     figures: dict[str, Scalar] = {}
@@ -244,7 +223,6 @@ def grown(before: Counts, after: Counts) -> dict[str, Scalar]:
 
 
 def _by_cpu(before: Counts, after: Counts) -> dict[str, Scalar]:
-    """Return the backlog's figures over all CPUs, and the packets of the busiest one."""
     figures: dict[str, Scalar] = {}
     for figure, column in SOFTNET_COLUMNS.items():
         rows = [(row, after.softnet[cpu]) for cpu, row in before.softnet.items()]
@@ -270,7 +248,6 @@ def _by_queue(before: Counts, after: Counts) -> dict[str, Scalar]:
 
 
 def _pressure(before: Counts, after: Counts) -> dict[str, Scalar]:
-    """Return milliseconds for which some task waited."""
     return {
         figure: growth(f"{before.host}: {path}", before.counters[path], after.counters[path]) / 1e3
         for figure, path in PRESSURE.items()

@@ -1,12 +1,7 @@
 """Packets that the NIC and its driver dropped before the kernel's stack saw them, and delays.
 
-The names of `ethtool -S` differ between drivers (`rx_missed_errors`, `rx_queue_0_drops`,
-`rx_out_of_buffer`), and many drivers count one packet under several: for the device, for the port
-and for the queue. So names about lost received packets form groups that differ only in a queue's
-number, each group is added up, and the figure is the largest group: at least so many packets were
-lost, and none counts twice. The same rule holds for stopped transmit queues, pause frames, and a
-PCIe bus that delayed the card. What a cloud's allowance queued or dropped (ENA: bandwidth, packets,
-connections) is of different kinds, and is added up.
+Many drivers count one packet under several names of `ethtool -S`. So names that differ only in a
+queue's number form a group, and the figure is the sum of the largest: no packet counts twice.
 """
 
 from __future__ import annotations
@@ -63,21 +58,13 @@ _ALLOWANCE = "_allowance_exceeded"
 
 
 class Nic:
-    """Evidence of a ring that overflowed: the driver's own counters."""
-
     name = "nic"
 
     def read(self, interface: str) -> Command:
-        """Return the command that prints the driver's counters; it needs no root."""
         return Command(("ethtool", "-S", interface), deadline=10, perl=_PERL)
 
     def figures(self, before: Completed, after: Completed) -> dict[str, Scalar]:
-        """Return `nic_rx_drops` (at least so many packets) and related figures; empty without any.
-
-        `nic_rx_drops_busiest` is that of the queue that lost most, if queues are counted.
-
-        Groups in which a counter went back are skipped: some drivers restart their counters.
-        """
+        """Return `nic_rx_drops` (packets at least) and related figures; empty without any."""
         first, second = counters(before), counters(after)
         figures: dict[str, Scalar] = {}
         for figure, pattern in _KINDS.items():

@@ -1,18 +1,7 @@
 """Packets that the queueing disciplines of an interface dropped, delayed and requeued.
 
-Rules for adding up several qdiscs of one interface, so that nothing counts twice:
-
-- *drops* and *requeues* are the root's. A parent counts the drops of its children: at enqueue
-  because they return it the drop, later through qdisc_tree_reduce_backlog; `mq` and `mqprio` add
-  up their children's counters on request (mq_dump). So the root has them all.
-- *overlimits* are each qdisc's own decision (a shaper's "not yet"), and no parent sees them: they
-  are added up over all, except `mq` and `mqprio`, which repeat their children's.
-
-Ingress qdiscs (`ingress`, `clsact`) are no queues: a policer there counts its drops, which are a
-figure of their own.
-
-If the root has classes (htb, hfsc, drr), the drops and overlimits of each are read too. Qdiscs
-without classes cost no process for that.
+The root's *drops* and *requeues* include its children's. *overlimits* are each qdisc's own: they
+are added up over all except `mq` and `mqprio`, which repeat their children's.
 """
 
 from __future__ import annotations
@@ -34,8 +23,6 @@ _MOST = 0.5
 
 
 class _Qdisc(TypedDict):
-    """The keys that a qdisc must have, and its counters."""
-
     kind: str
     handle: str
     drops: NotRequired[int]
@@ -68,23 +55,13 @@ Qdiscs = Sequence[Mapping[str, Any]]
 
 
 class Queues:
-    """Evidence of a local queue that overflowed, and of a shaper that delayed packets."""
-
     name = "queues"
 
     def read(self, interface: str) -> Command:
-        """Return the command for every qdisc and class of the interface; it needs no root."""
         return Command(("sh", "-c", _SCRIPT, "sh", interface), deadline=10, perl=_PERL)
 
     def figures(self, before: Completed, after: Completed) -> dict[str, Scalar]:
-        """Return drops, overlimits and requeues of the qdiscs, and their rates.
-
-        `qdisc_drops`, `qdisc_overlimits`, `qdisc_requeues` and `ingress_drops` are in packets.
-        `qdisc_rate_mbps` is the rate of the slowest qdisc that most of the run passed, and
-        `qdisc_flow_rate_mbps` that of each flow (`fq maxrate`); neither if no qdisc has a rate.
-
-        Empty if the host has no `tc`. Raises ToolFailure if the qdiscs changed.
-        """
+        """Return the qdiscs' drops, overlimits, requeues and rates; empty without `tc`."""
         first = qdiscs(before)
         if first is None:
             return {}
@@ -116,16 +93,12 @@ class Queues:
 
 
 def qdiscs(completed: Completed) -> Qdiscs | None:
-    """Return the egress qdiscs that `tc` printed; None if it printed none.
-
-    Raises ToolFailure if the list is not that of `tc -j`.
-    """
+    """Return the egress qdiscs that `tc` printed; None if it printed none."""
     every = _listed(completed)
     return None if every is None else [each for each in every if each["kind"] not in _INGRESS]
 
 
 def _listed(completed: Completed) -> Qdiscs | None:
-    """Return all qdiscs, including ingress ones; as `qdiscs`."""
     try:
         listed = decoding.parsed(completed.stdout.partition("\nclass ")[0])
     except ValueError:

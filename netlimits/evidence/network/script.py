@@ -1,13 +1,4 @@
-"""The commands that print a host's whole network state, in sections; one round trip.
-
-Starting a process costs more than a reading, 20 ms on a slow host. So `ip` and `tc` start once a
-family, and sysctls are read without a process if the host keeps a Perl. `ethtool` prints the
-features of every interface, but rings, coalescing, channels, pause and RSS only of the data
-interface, and only if a setting may restart it.
-
-Sizes are limited. With many interfaces only the features and sysctls of the data interface are
-read; with too many routes, only its routes.
-"""
+"""The commands that print a host's whole network state, in sections; one round trip."""
 
 from __future__ import annotations
 
@@ -132,10 +123,6 @@ echo "@end"
 
 
 def read(interface: str, driver: bool = True) -> tuple[Command, ...]:
-    """Return the commands that print a host's network state in one round trip, without root.
-
-    Without `driver`, rings, coalescing, channels, pause and RSS are left out.
-    """
     state = ("sh", "-c", _SCRIPT, "state", interface, DRIVER if driver else FEATURES)
     sysctls = ("sh", "-c", _SYSCTLS, "sysctls", interface)
     return (

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, TypedDict
 
 from netlimits.model import Completed, decoding, sysctl_tree
@@ -21,10 +22,7 @@ class Leaf(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NetworkState:
-    """A reading: section -> leaf -> value, of the sections that were read completely.
-
-    `boot` is the kernel's boot id; `interfaces` is their number.
-    """
+    """A reading: section -> leaf -> value, of the sections that were read completely."""
 
     boot: str = ""
     interfaces: int = 0
@@ -32,7 +30,6 @@ class NetworkState:
 
     @property
     def leaves(self) -> dict[Leaf, str]:
-        """Every leaf and its value."""
         return {leaf: v for leaves in self.sections.values() for leaf, v in leaves.items()}
 
 
@@ -43,7 +40,6 @@ class _Saved(TypedDict):
 
 
 def saved(state: NetworkState) -> dict[str, Any]:
-    """Return a reading as JSON-able data, for `loaded`."""
     return {
         "boot": state.boot,
         "interfaces": state.interfaces,
@@ -69,7 +65,6 @@ INTERFACE = "interface"
 
 
 def parsed(answers: Iterable[Completed], interface: str) -> NetworkState:
-    """Return the state that `read` printed; incomplete sections are left out."""
     boot, interfaces = "", 0
     sections: dict[str, dict[Leaf, str]] = {}
     sysctls, *others = (answer.stdout for answer in answers)
@@ -237,18 +232,17 @@ def _tc(lines: Iterable[str]) -> Iterator[tuple[Leaf, str]]:
         yield Leaf("qdisc", words[words.index("dev") + 1], text[len("qdisc ") :]), ""
 
 
-def _of_tc(kind: str) -> Any:
-    def shown(lines: Iterable[str], interface: str, *place: str) -> Iterator[tuple[Leaf, str]]:
-        entry = ""
-        for line in lines:
-            if not line.startswith((" ", "\t")) and entry:
-                yield Leaf(kind, interface, f"{' '.join(place)} {entry}"), ""
-                entry = ""
-            entry = f"{entry} {_without(_PASSING_OF_TC, line)}".strip()
-        if entry:
+def _of_tc(
+    kind: str, lines: Iterable[str], interface: str, *place: str
+) -> Iterator[tuple[Leaf, str]]:
+    entry = ""
+    for line in lines:
+        if not line.startswith((" ", "\t")) and entry:
             yield Leaf(kind, interface, f"{' '.join(place)} {entry}"), ""
-
-    return shown
+            entry = ""
+        entry = f"{entry} {_without(_PASSING_OF_TC, line)}".strip()
+    if entry:
+        yield Leaf(kind, interface, f"{' '.join(place)} {entry}"), ""
 
 
 # -- routes, rules, neighbours -------------------------------------------------------------------
@@ -264,30 +258,27 @@ _TYPES = re.compile(
 )
 
 
-def _ip(family: str) -> Any:
-    def shown(lines: Iterable[str]) -> Iterator[tuple[Leaf, str]]:
-        for line in lines:
-            first, _, rest = line.strip().partition(" ")
-            text = _without(_PASSING_OF_ROUTES, line)
-            device = re.search(r" dev (\S+)", line)
-            interface = device[1] if device else ""
-            if not first or _FADING.search(line):
-                continue
-            if line.startswith("token "):
-                if not line.startswith("token :: "):
-                    yield Leaf("token", interface, ""), rest.split()[0]
-            elif re.match(r"\d+:", line):
-                yield Leaf(f"{family} rule", "", text), ""
-            elif first == "id":
-                yield Leaf(f"{family} nexthop", interface, text), ""
-            elif first in _OF_ADDRESSES and " proto kernel " in text:
-                continue
-            elif _TYPES.fullmatch(first):
-                yield Leaf(f"{family} route", interface, text.removeprefix("unicast ")), ""
-            else:
-                yield Leaf(f"{family} neighbour", interface, text), ""
-
-    return shown
+def _ip(family: str, lines: Iterable[str]) -> Iterator[tuple[Leaf, str]]:
+    for line in lines:
+        first, _, rest = line.strip().partition(" ")
+        text = _without(_PASSING_OF_ROUTES, line)
+        device = re.search(r" dev (\S+)", line)
+        interface = device[1] if device else ""
+        if not first or _FADING.search(line):
+            continue
+        if line.startswith("token "):
+            if not line.startswith("token :: "):
+                yield Leaf("token", interface, ""), rest.split()[0]
+        elif re.match(r"\d+:", line):
+            yield Leaf(f"{family} rule", "", text), ""
+        elif first == "id":
+            yield Leaf(f"{family} nexthop", interface, text), ""
+        elif first in _OF_ADDRESSES and " proto kernel " in text:
+            continue
+        elif _TYPES.fullmatch(first):
+            yield Leaf(f"{family} route", interface, text.removeprefix("unicast ")), ""
+        else:
+            yield Leaf(f"{family} neighbour", interface, text), ""
 
 
 def _without(passing: re.Pattern[str], line: str) -> str:
@@ -298,11 +289,11 @@ _PARSERS: Mapping[str, Any] = {
     "links": _links,
     "ethtool": _ethtool,
     "tc": _tc,
-    "class": _of_tc("class"),
-    "filter": _of_tc("filter"),
+    "class": partial(_of_tc, "class"),
+    "filter": partial(_of_tc, "filter"),
     "sysctl": _sysctl,
-    "ipv4": _ip("IPv4"),
-    "ipv4-data": _ip("IPv4"),
-    "ipv6": _ip("IPv6"),
-    "ipv6-data": _ip("IPv6"),
+    "ipv4": partial(_ip, "IPv4"),
+    "ipv4-data": partial(_ip, "IPv4"),
+    "ipv6": partial(_ip, "IPv6"),
+    "ipv6-data": partial(_ip, "IPv6"),
 }

@@ -14,12 +14,86 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib import resources
 
 from netlimits.errors import ToolFailure
-from netlimits.evidence.profiles.functions import UNSORTED, Function, of_stack
 from netlimits.model.cpu_categories import CATEGORIES, IDLE
+
+CALLER = "caller"
+"""Mark of helpers, which have the category of their caller."""
+
+UNSORTED = ""
+"""The result for functions that no pattern matches; they count as `other`."""
+
+_SUFFIX = re.compile(r"\.(?:isra|constprop|part|cold|llvm|lto_priv|localalias).*$")
+_FILE = "functions.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function on a stack. `module` is the kernel module, "" for the kernel itself."""
+
+    function: str
+    kernel: bool = False
+    module: str = ""
+
+
+class Patterns:
+    """Shell patterns and their categories; of several that match, the longest counts."""
+
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        ordered = sorted(
+            pairs,
+            key=lambda pair: (
+                -len(pair[0].replace("*", "")),
+                "*" in pair[0],
+                not pair[0].endswith("*"),
+                pair[0].count("*"),
+            ),
+        )
+        self.categories = [category for _, category in ordered]
+        parts = (re.escape(pattern).replace(r"\*", ".*") for pattern, _ in ordered)
+        self._pattern = re.compile("|".join(f"({part})" for part in parts))
+
+    def find(self, name: str) -> str:
+        match = self._pattern.fullmatch(name)
+        return self.categories[match.lastindex - 1] if match and match.lastindex else UNSORTED
+
+
+@cache
+def _patterns() -> tuple[Patterns, Patterns]:
+    text = resources.files(__package__).joinpath(_FILE).read_text("utf-8")
+    lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+    pairs = [(pattern, category) for category, *patterns in lines for pattern in patterns]
+    modules = ((p.strip("[]"), category) for p, category in pairs if p.startswith("["))
+    return Patterns(p for p in pairs if not p[0].startswith("[")), Patterns(modules)
+
+
+@lru_cache(maxsize=20_000)
+def of_function(function: str, module: str = "") -> str:
+    """Return the category of a kernel function: CALLER for a helper, UNSORTED if unknown."""
+    functions, modules = _patterns()
+    category = functions.find(_SUFFIX.sub("", function))
+    if category in (UNSORTED, CALLER) and module:
+        return modules.find(module) or category
+    return category
+
+
+def of_stack(stack: Sequence[Function], program: bool = False) -> str:
+    """Return the category of a stack, innermost last; others' code is `other`, not `program`."""
+    if not stack or not stack[-1].kernel:
+        return "program" if program else "other"
+    for frame in reversed(stack):
+        if not frame.kernel:  # a helper that the program called directly
+            return "socket"
+        category = of_function(frame.function, frame.module)
+        if category != CALLER:
+            return category
+    return "other"
+
 
 _HEADER = re.compile(r"# ([a-z_]{1,20}) (.{0,200})")
 _STACK = re.compile(r"([0-9]{1,12}) ([0-9]{1,6}) (.+)")
@@ -34,8 +108,6 @@ LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A stack of functions, outermost first, with its samples on one CPU."""
-
     count: int
     cpu: int
     process: str
@@ -43,17 +115,12 @@ class Stack:
 
     @property
     def in_kernel(self) -> bool:
-        """True if the CPU was in the kernel."""
         return bool(self.frames) and self.frames[-1].kernel
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The stacks of a host during a run; `programs` are the processes that measure.
-
-    `about` has the header: `event`, `frequency`, `kernel`, and `left_out`, the samples of rare
-    stacks that were not sent.
-    """
+    """The stacks of a host during a run; `programs` are the processes that measure."""
 
     stacks: Sequence[Stack]
     about: Mapping[str, str]
@@ -65,7 +132,6 @@ class Profile:
         return self.about.get("event") == "cpu-clock"
 
     def category(self, stack: Stack) -> str:
-        """Return the category of a stack, UNSORTED if its function is unknown."""
         return of_stack(stack.frames, program=stack.process in self.programs)
 
     def samples(self, cpu: int | None = None) -> Counter[str]:
@@ -77,7 +143,6 @@ class Profile:
         return counts
 
     def unsorted(self) -> Counter[str]:
-        """Count the samples of the kernel's functions that no pattern matches, by function."""
         counts: Counter[str] = Counter()
         for stack in self.stacks:
             if self.category(stack) == UNSORTED:
@@ -85,11 +150,9 @@ class Profile:
         return counts
 
     def kernel_samples(self) -> int:
-        """Count the samples in the kernel, without those of idle CPUs."""
         return sum(s.count for s in self.stacks if s.in_kernel and self.category(s) != IDLE)
 
     def figures(self) -> dict[str, float | int | str]:
-        """Return the columns of the run: shares of busy samples in percent, and the busiest CPU."""
         counts = self.samples()
         busy = counts.total() - counts[IDLE]
         kernel = self.kernel_samples()
@@ -121,11 +184,7 @@ def percent(part: float, total: float) -> float:
 
 
 def parse(text: str, programs: Collection[str] = ()) -> Profile:
-    """Parse the output of the host's script.
-
-    Raises:
-        ToolFailure: A line is no stack, or there are none.
-    """
+    """Parse the output of the host's script. Raises ToolFailure for a line that is no stack."""
     about: dict[str, str] = {}
     stacks = []
     for line in text.splitlines():
@@ -157,7 +216,6 @@ def _frame(name: str) -> Function:
 
 
 def together(profiles: Sequence[Profile]) -> Profile:
-    """Return several profiles of hosts of one end, or of several runs, as one."""
     programs = frozenset().union(*(profile.programs for profile in profiles))
     about = {key: value for profile in reversed(profiles) for key, value in profile.about.items()}
     return Profile([stack for profile in profiles for stack in profile.stacks], about, programs)

@@ -1,17 +1,8 @@
 """Figures of an end from the samples during a run: its connections, and the tool's processes.
 
-Counters that the kernel starts with a connection (busy time, bytes) are the difference between the
-first sample that shows the connection and the last. What they counted before belongs to the
-start-up, not to the run: with it, two equal runs showed 73 and 100 % busy. Momentary values
-(windows, rates) are the mean of the samples.
-
-`ss` omits zeros and values that its kernel does not report (`busy` came with Linux 4.10). So a
-counter that no connection of a host shows in any sample is unknown there, and 0 if another
-connection shows it; an omitted momentary value is unknown. The limited times are within `busy`: a
-kernel that reports one reports the others.
-
-Nothing here fails a run: missing values, or a host without `ss`, are left out. Test hosts on one
-machine share process numbers, so only processes in the sampled host's network namespace count.
+Counters that start with a connection are the difference between its first sample and its last: with
+the start-up, two equal runs showed 73 and 100 % busy. `ss` omits zeros and what its kernel does not
+report: a counter that no connection of a host shows is unknown there, else it is 0.
 """
 
 from __future__ import annotations
@@ -19,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from netlimits.evidence.sample import others, resources
+from netlimits.evidence.sample import resources
 from netlimits.evidence.sample.command import command
 from netlimits.evidence.sample.snapshots import Connection, Snapshot, parse_snapshots
 from netlimits.model import Completed, Scalar
@@ -34,33 +25,30 @@ _PROCESS = re.compile(
 _LIMITED = frozenset({"rwnd_limited", "sndbuf_limited"})
 _SENDERS_COUNTS = {"retransmitted": "retrans_segs", "reord_seen": "reordering_seen"}
 _RECEIVERS_COUNTS = {"socket_drops": "socket_drops"}
+_SENDERS_MEANS = {
+    "snd_wnd_bytes": "snd_wnd",
+    "notsent_bytes": "notsent",
+    "sndbuf_used_pct": "sndbuf_used_pct",
+    "sndbuf_bytes": "sndbuf",
+}
+_RECEIVERS_MEANS = {
+    "recv_q_bytes": "recv_q",
+    "rcvbuf_used_pct": "rcvbuf_used_pct",
+    "rcvbuf_bytes": "rcvbuf",
+    "rcv_space_bytes": "rcv_space",
+    "rcv_ssthresh_bytes": "rcv_ssthresh",
+}
 LATE_SNAPSHOTS = 4
 """Minimum number of samples with data that show how a transfer's rate develops."""
 STEADY = 8
 """Minimum number of samples that show that a pace does not change."""
-_COUNTED = _LIMITED | {"busy", "bytes_received", "data_segs_in", "segs_out"}
-"""Counters that grow while a connection lives."""
-_COUNTED |= _SENDERS_COUNTS.keys() | _RECEIVERS_COUNTS.keys()
+_COUNTED = _LIMITED | _SENDERS_COUNTS.keys() | _RECEIVERS_COUNTS.keys()
+_COUNTED |= {"busy", "bytes_received", "data_segs_in", "segs_out"}
 """Counters that grow while a connection lives."""
 
 
 def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
-    """Return the figures from the samples of one end's hosts; what was not found is left out.
-
-    Returns:
-        `processes` and `threads` of the tool, and `process_cpu_pct`: their share of one CPU between
-        the samples (with one sample of `ps`: since they started, if more than 0); the figures of
-        `resources` and `others`; `connections` with data. Of the sending connections: the rates
-        `pacing_rate_mbps` and `delivery_rate_mbps` as sums; `cwnd_segs`, `mss_bytes`, `rtt_us` and
-        `min_rtt_us` as means; `app_limited_pct`, the share whose program had nothing to send;
-        between the samples `busy_pct` of the time (the mean), `rwnd_limited_pct` and
-        `sndbuf_limited_pct` as shares of all their busy time; `retrans_segs` and
-        `reordering_seen`; `snd_wnd_bytes`, `notsent_bytes`, `sndbuf_used_pct` and `sndbuf_bytes` as
-        means; `own_pace_pct`, the share whose congestion control paces by itself (BBR);
-        `late_data_pct` by `_late`. Of the receiving ones `sampled_segments_per_ack`: data_segs_in /
-        segs_out between the samples, in segments as on the wire; `recv_q_bytes`, `rcvbuf_used_pct`,
-        `rcvbuf_bytes`, `rcv_space_bytes` and `rcv_ssthresh_bytes` as means; `socket_drops`.
-    """
+    """Return the figures from the samples of one end's hosts; what was not found is left out."""
     values: dict[str, Scalar] = {}
     rows = [row for sample in samples for row in _processes(sample.stdout)]
     if rows:
@@ -70,29 +58,22 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
         if used and all(row[3] for row in rows):  # 0: the process at work had ended
             values["process_cpu_pct"] = used
     values |= resources.figures(samples)
-    values |= others.figures(samples)
-    of_data = [
-        [
-            snapshot
-            for snapshot in parse_snapshots(sample)
-            if snapshot.connections and not snapshot.one_stack
-        ]
-        for sample in samples
-    ]
+    values |= resources.other_programs(samples)
+    of_data = ([s for s in parse_snapshots(sample) if s.connections and not s.one_stack]
+               for sample in samples)  # fmt: skip
     hosts = [seen for seen in of_data if seen]
     if not hosts:
         return values
-    values["connections"] = sum(
-        max(len(snapshot.connections) for snapshot in seen) for seen in hosts
-    )
+    values["connections"] = sum(max(len(s.connections) for s in seen) for seen in hosts)
     values |= _sending(hosts) | _late(hosts)
     grown = [pair for seen in hosts for pair in _grown(seen)]
-    sending = [(c, s) for c, s in grown if c.sent > c.carried / 100]
+    sending = [(c, s) for c, s in grown if c.sends]
     values |= _limited(sending)
     values |= _counted([c for c, _ in sending], _SENDERS_COUNTS)
-    receiving = [c for c, _ in grown if c.value("bytes_received") > c.carried / 100]
+    receiving = [c for c, _ in grown if c.receives]
     values |= _counted(receiving, _RECEIVERS_COUNTS)
-    values |= _receiving(hosts)
+    every = [c for seen in hosts for s in seen for c in s.connections if c.receives]
+    values |= _means(every, _RECEIVERS_MEANS)
     acks = sum(c.value("segs_out") for c in receiving)
     if acks and all("data_segs_in" in c.fields for c in receiving):
         values["sampled_segments_per_ack"] = sum(c.value("data_segs_in") for c in receiving) / acks
@@ -100,10 +81,7 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
 
 
 def _grown(seen: Sequence[Snapshot]) -> list[tuple[Connection, float]]:
-    """Return each connection's growth between its first and last sample, and the seconds between.
-
-    Counters that the host does not report are left out.
-    """
+    """Return each connection's growth from its first sample to its last, and the seconds."""
     counters = {name for snapshot in seen for c in snapshot.connections for name in c.fields}
     counters |= _LIMITED if "busy" in counters else frozenset()
     first: dict[tuple[str, str], tuple[float, Connection]] = {}
@@ -125,7 +103,6 @@ def _grown(seen: Sequence[Snapshot]) -> list[tuple[Connection, float]]:
 
 
 def _limited(sending: Sequence[tuple[Connection, float]]) -> dict[str, Scalar]:
-    """Return what limited the sending connections between their samples; empty if unknown."""
     if not sending or any("busy" not in c.fields for c, _ in sending):
         return {}
     busy = sum(c.value("busy") for c, _ in sending)
@@ -139,7 +116,6 @@ def _limited(sending: Sequence[tuple[Connection, float]]) -> dict[str, Scalar]:
 
 
 def _counted(connections: Sequence[Connection], names: Mapping[str, str]) -> dict[str, Scalar]:
-    """Return what the connections counted between the samples; without unknown counters."""
     return {
         figure: sum(c.value(name) for c in connections)
         for name, figure in names.items()
@@ -147,29 +123,7 @@ def _counted(connections: Sequence[Connection], names: Mapping[str, str]) -> dic
     }
 
 
-def _receiving(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
-    """Return the data that waited for the receiving programs, and the buffers, as means."""
-    every = [
-        c
-        for seen in hosts
-        for snapshot in seen
-        for c in snapshot.connections
-        if c.value("bytes_received") > c.carried / 100
-    ]
-    return _means(
-        every,
-        {
-            "recv_q_bytes": "recv_q",
-            "rcvbuf_used_pct": "rcvbuf_used_pct",
-            "rcvbuf_bytes": "rcvbuf",
-            "rcv_space_bytes": "rcv_space",
-            "rcv_ssthresh_bytes": "rcv_ssthresh",
-        },
-    )
-
-
 def _means(connections: Sequence[Connection], names: Mapping[str, str]) -> dict[str, Scalar]:
-    """Return the means over the connections that report a value."""
     known = {
         figure: [c.fields[name] for c in connections if name in c.fields]
         for figure, name in names.items()
@@ -178,10 +132,8 @@ def _means(connections: Sequence[Connection], names: Mapping[str, str]) -> dict[
 
 
 def _sending(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
-    """Return the momentary figures of the sending connections."""
     sending = [
-        [[c for c in snapshot.connections if c.sent > c.carried / 100] for snapshot in seen]
-        for seen in hosts
+        [[c for c in snapshot.connections if c.sends] for snapshot in seen] for seen in hosts
     ]
     moments = [with_data for seen in sending if (with_data := list(filter(None, seen)))]
     every = [c for seen in moments for snapshot in seen for c in snapshot]
@@ -220,27 +172,11 @@ def _sending(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
         else None,
     }
     known: dict[str, Scalar] = {n: value for n, value in values.items() if value is not None}
-    return (
-        known
-        | _means(
-            every,
-            {
-                "snd_wnd_bytes": "snd_wnd",
-                "notsent_bytes": "notsent",
-                "sndbuf_used_pct": "sndbuf_used_pct",
-                "sndbuf_bytes": "sndbuf",
-            },
-        )
-        | _own_pace(every)
-    )
+    return known | _means(every, _SENDERS_MEANS) | _own_pace(every)
 
 
 def _own_pace(every: Sequence[Connection]) -> dict[str, Scalar]:
-    """Return `own_pace_pct`; empty if no connection names its congestion control.
-
-    The model of BBR changes the pace from sample to sample. If STEADY samples have one pace, the
-    program set it.
-    """
+    """Return `own_pace_pct`; a pace that STEADY samples share was set by the program."""
     paces: dict[tuple[str, str], list[float]] = {}
     for connection in every:
         paces.setdefault(connection.ends, []).append(connection.value("pacing_rate"))
@@ -258,11 +194,7 @@ def _own_pace(every: Sequence[Connection]) -> dict[str, Scalar]:
 
 
 def _late(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
-    """Return `late_data_pct`: the share of all data in the later half of the samples' time.
-
-    A steady transfer has 50 there; one that is still in slow start has nearly all. Empty if a host
-    has fewer than LATE_SNAPSHOTS samples.
-    """
+    """Return `late_data_pct`: the share of all data in the later half of the samples' time."""
     early, late = 0.0, 0.0
     for seen in hosts:
         sums: dict[float, float] = {}
@@ -286,11 +218,7 @@ def _times(factor: float, value: float | None) -> float | None:
 
 
 def _processes(stdout: str) -> list[re.Match[str]]:
-    """Return the rows of the program's processes in this network namespace.
-
-    The namespace of another login's processes is invisible (`-`). If no process is known to be in
-    this namespace, those count: a server that ran before us as root.
-    """
+    """Return the rows of processes in this network namespace, else those of an invisible one."""
     first, *lines = stdout.splitlines() or [""]
     if not first.startswith("namespace "):
         return []

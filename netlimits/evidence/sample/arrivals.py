@@ -1,16 +1,8 @@
 """Bytes that arrived at the receiving hosts while all streams ran, by their own kernels' counters.
 
-netperf's interim results are its sender's: they include what still waits in a socket or is dropped
-on the way. So if streams are added up, or interim results are asked for, the receiver is sampled
-through the run. For TCP it counts each connection's bytes that arrived in order (`ss`), for UDP the
-datagrams that programs received. The window is from the first sample at which every stream has
-received something to the last at which every stream received more. It needs only the receiver's
-clock.
-
-When a retransmission fills a hole, bytes that arrived earlier are delivered in order at once: one
-second showed 21.5 Mbit/s behind a link of 20. So no interval counts for more than its interface's
-bytes less the headers: the fewest that its packets can have, without TCP's timestamps if `ss` does
-not show them, and with UDP's once a datagram, not in each of its fragments.
+A retransmission that fills a hole delivers bytes that arrived earlier: one second showed 21.5
+Mbit/s behind a link of 20. So no interval counts for more than its interface's bytes less the
+headers, the fewest that its packets can have.
 """
 
 from __future__ import annotations
@@ -38,11 +30,7 @@ Row = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Data that arrived at one host or several in the window that their streams share.
-
-    `rows` are interim results of each stream, in the form of the tools' own; datagrams have one
-    stream.
-    """
+    """Data that arrived in the window that all streams share; `rows` are interim results."""
 
     rate_mbps: float
     seconds: float
@@ -50,19 +38,14 @@ class Arrivals:
 
     @property
     def begin(self) -> float:
-        """Start of the window, by the host's clock."""
         return min(row["ending_s"] - row["interval_s"] for row in self.rows)
 
     @property
     def stop(self) -> float:
-        """End of the window, by the host's clock."""
         return max(row["ending_s"] for row in self.rows)
 
     def within(self, begin: float, stop: float) -> float:
-        """Return the rate in Mbit/s from `begin` to `stop` of the host's clock, within the window.
-
-        An interval that is partly in it counts for that part.
-        """
+        """Return the rate in Mbit/s from `begin` to `stop` of the host's clock."""
         part = sum(
             row["throughput_mbps"]
             * max(0.0, min(stop, row["ending_s"]) - max(begin, row["ending_s"] - row["interval_s"]))
@@ -74,10 +57,7 @@ class Arrivals:
 def tcp(
     seen: Sequence[Snapshot], streams: int, *, ipv6: bool = False, skip: float = 0.0
 ) -> Arrivals | None:
-    """Return what arrived over TCP connections; None unless the samples show all `streams`.
-
-    `skip` seconds from the first data on are left out.
-    """
+    """Return what arrived over TCP after `skip` seconds; None unless all `streams` are seen."""
     received = [
         {
             c.ends: c.value("bytes_received")
@@ -119,17 +99,8 @@ def shared(
 ) -> tuple[int, int] | None:
     """Return the first and the last sample between which all streams had data to carry.
 
-    The first is one at which each has carried something. The last interval in which all carried
-    something is left out if there are three or more and a stream carried nothing later: it ended
-    somewhere within that interval. It is kept if all streams end and the interface shows that
-    data still flowed after it.
-
-    Args:
-        seen: The samples.
-        sums: What each connection had carried by each sample, without zeros.
-        streams: The number of connections; the result is None if the samples show others.
-        skip: Seconds from the first data on to ignore.
-        moved: Bytes that the interface had carried by each sample.
+    `sums` is what each connection had carried by each sample (no zeros), `moved` the interface's
+    bytes. The last interval is left out if a stream ended within it.
     """
     ends = dict.fromkeys(name for snapshot in sums for name in snapshot)
     if not ends or len(ends) != streams:
@@ -158,10 +129,7 @@ def _flows(moved: Sequence[float | None], begin: int, stop: int) -> bool:
 
 
 def udp(seen: Sequence[Snapshot], size: float, *, ipv6: bool = False) -> Arrivals | None:
-    """Return what arrived in datagrams of `size` bytes, without the first and last interval.
-
-    None if a sample lacks the count, or fewer than three intervals carried datagrams.
-    """
+    """Return what arrived in datagrams of `size` bytes; None if fewer than three intervals did."""
     taken = [snapshot.counters.get("udp_in") for snapshot in seen]
     if None in taken:
         return None
@@ -177,12 +145,7 @@ def udp(seen: Sequence[Snapshot], size: float, *, ipv6: bool = False) -> Arrival
 
 
 def together(parts: Sequence[Arrivals | None]) -> Arrivals | None:
-    """Return the sum of several hosts' arrivals, over the window that all of them share.
-
-    If the hosts' clocks agree, so that their windows overlap, that is the common part; if not,
-    the windows are assumed to begin together. Data that one host received while another had none
-    of its share yet would make a sum that no link carries.
-    """
+    """Return the sum of several hosts' arrivals, over the window that all of them share."""
     shares = [part for part in parts if part is not None]
     if not shares or len(shares) < len(parts):
         return None
@@ -214,10 +177,7 @@ def _arrivals(
     header: int,
     once: Sequence[float] = (),
 ) -> Arrivals | None:
-    """Return each stream's bytes in each interval, limited to what the interface carried.
-
-    `header` are bytes of each packet, `once` further ones of each interval.
-    """
+    """Return the streams' data; `header` is of each packet, `once` are bytes of each interval."""
     times = [snapshot.time for snapshot in window]
     if len(window) < 2 or None in times or not any(map(any, data)):
         return None

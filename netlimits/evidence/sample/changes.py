@@ -45,8 +45,6 @@ RAMP = 1.03
 
 @dataclass(frozen=True, slots=True)
 class RateInterval:
-    """A rate in the interval from `begin` to `end`, in seconds of one clock."""
-
     begin: float
     end: float
     rate: float
@@ -54,10 +52,7 @@ class RateInterval:
 
 @dataclass(frozen=True, slots=True)
 class LevelChange:
-    """A change of the level `at` a time: median rates since the change before and until the next.
-
-    The change is within an interval of the samples of `at`, which is the end of one.
-    """
+    """A change of level in the interval that ends `at`: median rates before and after it."""
 
     at: float
     before: float
@@ -70,11 +65,7 @@ class LevelChange:
 
 
 def changes(intervals: Sequence[RateInterval]) -> list[LevelChange]:
-    """Return the changes of level in order, without the start of a transfer and its last interval.
-
-    Args:
-        intervals: The intervals of a transfer, in order.
-    """
+    """Return the changes of level, in order, after the start of a transfer."""
     steady = _steady(intervals)
     rates = [interval.rate for interval in steady]
     for bounds in _best(rates):
@@ -100,7 +91,6 @@ def _steady(intervals: Sequence[RateInterval]) -> Sequence[RateInterval]:
 
 
 def _best(rates: Sequence[float]) -> Iterator[list[int]]:
-    """Yield the bounds of the segments that fit best, those with the most segments first."""
     count, least = len(rates), LEAST_INTERVALS
     costs = _deviations(rates)
     totals = {end: cost for (begin, end), cost in costs.items() if not begin}
@@ -133,7 +123,6 @@ def _deviations(rates: Sequence[float]) -> dict[tuple[int, int], float]:
 
 
 def _differ(before: Sequence[float], after: Sequence[float]) -> bool:
-    """Return True if two levels differ by more than noise."""
     levels = median(before), median(after)
     distance = abs(levels[0] - levels[1])
     if distance < LEAST_SHARE * max(levels):

@@ -1,15 +1,7 @@
-"""The command that samples a host during a run.
+"""The command that samples a host during a run, about five times a second.
 
-One process takes about five samples a second, from before the connection exists: differences show
-what changed (a connection's counters include the start-up), and no single moment stands for all. It
-is a Perl process, since every distribution's own programs need Perl. It asks the kernel what `ss`
-asks (sampler.pl), at 0.5 ms of one CPU for each sample, where a process of `ss` takes 3. It has
-a session of its own so that the scheduler prefers all others, takes a fixed number of samples and
-ends by itself.
-
-A host without Perl, or without its modules, is sampled with `ss`, one process each time: so only
-twice in a run or, if the samples are the measurement (evidence.sample.arrivals), as often as with
-Perl, but no faster than SHORTEST.
+It is a Perl process, at 0.5 ms of CPU for each sample (a process of `ss` takes 3). A host without
+Perl is sampled with `ss`, and only twice in a run unless the samples are the measurement.
 """
 
 from __future__ import annotations
@@ -90,20 +82,10 @@ def command(
     tools: Iterable[str] = (),
     deadline: float,
 ) -> Command:
-    """Return the command that samples a run.
+    """Return the command that samples a run of `seconds`.
 
-    Args:
-        program: The tool's program on this host.
-        peers: The data addresses of the other end, whose connections are sampled.
-        port: Where the tool's server listens: argument 0 of the script, for the parser.
-        seconds: The length of the run.
-        counting: Seconds between samples if they are the measurement; it then runs until it is
-            ended, and samples the interface's counters too.
-        connections: How many there are; the more, the fewer samples.
-        carrying: How many connections with data to wait for.
-        interface: The data interface.
-        tools: Programs whose CPU time is not that of others.
-        deadline: Seconds.
+    `counting` is the seconds between samples if they are the measurement, `port` the tool's own,
+    `carrying` the number of connections with data to wait for, `tools` programs that are no others.
     """
     filters: list[str] = []
     for peer in filter(None, peers):
@@ -130,7 +112,6 @@ def _number(value: float) -> str:
 
 @cache
 def _sampler_program() -> str:
-    """Return the Perl program without comments and indentation."""
     names = ("sampler.pl", "sampler_text.pl", "other_processes.pl")
     files = (resources.files(__package__).joinpath(name) for name in names)
     lines = (line.strip() for file in files for line in file.read_text("utf-8").splitlines())

@@ -1,9 +1,7 @@
 """The offset of two hosts' clocks during a run, from the bytes that their samples count.
 
-Data arrives after it was sent and before it was acknowledged. So a receiver's sample that shows R
-bytes was taken between the times at which the sender had sent R bytes and had R bytes acknowledged,
-which its own samples show. The middle is wrong by at most half of that time, as for a round trip of
-NTP (`evidence.clocks`), and each sample of a run is one more trip.
+Data arrives after it was sent and before it was acknowledged: each sample of the receiver is a
+round trip of NTP between two times of the sender.
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ from statistics import median
 
 from netlimits.evidence.clocks import Offset
 from netlimits.evidence.sample.changes import SCALE
-from netlimits.evidence.sample.series import receiving, sending
 from netlimits.evidence.sample.snapshots import Connection, Snapshot
 
 LEAST = 4
@@ -25,13 +22,12 @@ Curve = list[tuple[float, float]]
 
 
 def offset(sender: Sequence[Snapshot], receiver: Sequence[Snapshot]) -> Offset | None:
-    """Return how far the receiver's clock is ahead of the sender's; None without enough samples.
-
-    The error is half of a trip plus the spread of the samples' estimates.
-    """
+    """Return how far the receiver's clock is ahead of the sender's; None without enough samples."""
+    sent = {c.ends for snapshot in sender for c in snapshot.connections if c.sends}
+    taken = {c.ends[::-1] for snapshot in receiver for c in snapshot.connections if c.receives}
     estimates = [
         estimate
-        for ends in _pairs(sender, receiver)
+        for ends in sorted(sent & taken)
         for estimate in _of_connection(sender, receiver, ends)
     ]
     if len(estimates) < LEAST:
@@ -41,13 +37,6 @@ def offset(sender: Sequence[Snapshot], receiver: Sequence[Snapshot]) -> Offset |
     spread = median(abs(middle - best) for middle in middles)
     half = median((high - low) / 2 for low, high in estimates)
     return Offset(best, half + SCALE * spread)
-
-
-def _pairs(sender: Sequence[Snapshot], receiver: Sequence[Snapshot]) -> Iterator[tuple[str, str]]:
-    """Yield the sender's ends of each connection that both hosts show."""
-    sent = {c.ends for snapshot in sender for c in snapshot.connections if sending(c)}
-    taken = {(c.peer, c.local) for s in receiver for c in s.connections if receiving(c)}
-    yield from sorted(sent & taken)
 
 
 def _of_connection(
@@ -65,7 +54,6 @@ def _of_connection(
 def _curve(
     snapshots: Sequence[Snapshot], ends: tuple[str, str], of: Callable[[Connection], float]
 ) -> Curve:
-    """Return the points at which a count grew."""
     points: Curve = []
     for snapshot in snapshots:
         for count in (of(c) for c in snapshot.connections if c.ends == ends):

@@ -1,36 +1,24 @@
-"""Figures of a host beside its connections: whether the tool's threads got their CPU.
-
-A thread that is ready and waits for a CPU, a control group out of its quota, a CPU with a low clock
-rate, and a NIC's queue that holds what was sent (BQL): each limits a run although no CPU looks
-busy. Times are the difference between the first sample that has them and the last (proc(5):
-schedstat is nanoseconds run, nanoseconds waited).
-"""
+"""Figures of a host beside its connections: threads, quotas, clock rates and the NIC's queues."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 
-from netlimits.model import Completed
+from netlimits.model import Completed, Scalar
 
 _LOOK = re.compile(r"^look ([0-9]{9,12}\.[0-9]{9})$", re.MULTILINE)
 _THREAD = re.compile(r"^thread ([0-9]{1,9}) ([0-9]{1,18}) ([0-9]{1,18})$", re.MULTILINE)
 _THROTTLED = re.compile(r"^throttled ([0-9]{1,15}) ([0-9]{1,18})$", re.MULTILINE)
 _BQL = re.compile(r"^bql ([0-9]{1,15}) ([0-9]{1,15})$", re.MULTILINE)
 _MHZ = re.compile(r"^mhz ([0-9 ]{1,20000})$", re.MULTILINE)
+_ALL = re.compile(r"^others ([0-9]{1,12}\.[0-9]{2}) of ([0-9]{1,9}\.[0-9]{3})$", re.MULTILINE)
+_BUSIEST = re.compile(r"^other [0-9.]{1,15} [0-9]{1,10} (.{1,64})$", re.MULTILINE)
 _SPEED = re.compile(r"^speed ([0-9]{1,9})$", re.MULTILINE)
 
 
 def figures(samples: Sequence[Completed]) -> dict[str, float]:
-    """Return the figures of an end's hosts; those that one of them lacks are left out.
-
-    Returns:
-        `process_cpu_pct` of all the tool's threads, `thread_cpu_pct` of the busiest, % of one CPU;
-        `cpu_wait_pct`, the share of the time for which the thread that waited longest was ready
-        without a CPU; `throttled_times` and `throttled_pct` of the time by control groups' quotas;
-        `cpu_mhz`, the mean of the CPUs in mid-run; `link_speed_mbps`; `bql_queued_bytes` and
-        `bql_limit_bytes` of all the interface's queues, means of the samples that show any.
-    """
+    """Return the figures of an end's hosts; those that one of them lacks are left out."""
     hosts = [_host(sample.stdout) for sample in samples]
     if not hosts:
         return {}
@@ -40,7 +28,6 @@ def figures(samples: Sequence[Completed]) -> dict[str, float]:
 
 
 def _combined(name: str, values: Sequence[float]) -> float:
-    """Combine a figure of several hosts into one of their end."""
     if name in ("thread_cpu_pct", "cpu_wait_pct", "throttled_pct"):
         return max(values)
     return _mean(values) if name == "cpu_mhz" else sum(values)
@@ -103,3 +90,19 @@ def _throttled(seen: Sequence[tuple[float, str]]) -> Mapping[str, float]:
         "throttled_times": float(max(0, more_times - times)),
         "throttled_pct": min(100.0, max(0, more_us - us) / 1e4 / seconds),
     }
+
+
+def other_programs(samples: Sequence[Completed]) -> dict[str, Scalar]:
+    """Return `other_cpu_pct`, % of one CPU, and `other_cpu_of` of the host where it was highest."""
+    counted = []
+    for sample in samples:
+        total = _ALL.search(sample.stdout)
+        if not total or not float(total[2]):
+            return {}
+        busiest = _BUSIEST.search(sample.stdout)
+        percent = 100 * float(total[1]) / float(total[2])
+        counted.append((percent, busiest[1] if busiest else ""))
+    if not counted:
+        return {}
+    percent, name = max(counted)
+    return {"other_cpu_pct": percent, **({"other_cpu_of": name} if name else {})}

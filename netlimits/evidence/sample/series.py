@@ -1,9 +1,6 @@
 """One host's samples as rows over time: rates of the interval before a sample, values at it.
 
-Rates are differences between neighbouring samples, since counters of a connection begin with it. A
-connection that a sample shows first counts from 0; in an interval in which one ended, what the
-connections carried is unknown. Several connections are added up (rates, bytes) or averaged
-(windows, times). A value that a host does not report is left out of its row, never 0.
+A value that a host does not report is left out of its row, never 0.
 """
 
 from __future__ import annotations
@@ -75,19 +72,7 @@ SHORTEST = 0.02
 
 
 def series(completed: Completed) -> list[Row]:
-    """Return a row for each sample of a host but the first.
-
-    Args:
-        completed: A sampler's output.
-
-    Returns:
-        `at_s` (epoch seconds of the host's clock) and `interval_s`, the seconds since the sample
-        before; of the interval `throughput_mbps` (TCP payload that arrived here), `sent_mbps`,
-        `interface_mbps` (both directions), `busy_pct`, `rwnd_limited_pct` and `sndbuf_limited_pct`
-        (shares of the interval), `app_limited_pct` (share of the connections), counters of segments
-        and drops, the CPUs' time by kind; at the sample windows, times, rates, queues and buffers.
-        Empty if the samples have no times, or show both ends of the connections.
-    """
+    """Return a row for each sample of a host but the first; none if samples have no times."""
     seen = parse_snapshots(completed)
     if any(snapshot.at is None or snapshot.one_stack for snapshot in seen):
         return []
@@ -109,18 +94,7 @@ def series(completed: Completed) -> list[Row]:
     return rows
 
 
-def sending(connection: Connection) -> bool:
-    """Return True if the connection sends data here."""
-    return connection.sent > connection.carried / 100
-
-
-def receiving(connection: Connection) -> bool:
-    """Return True if data arrives here over the connection."""
-    return connection.value("bytes_received") > connection.carried / 100
-
-
 def _carried(before: Snapshot, after: Snapshot, seconds: float) -> Row:
-    """Return what the connections did in an interval."""
     then = {c.ends: c for c in before.connections}
     now = {c.ends: c for c in after.connections}
     row: Row = {"connections": float(len(now))}
@@ -131,11 +105,11 @@ def _carried(before: Snapshot, after: Snapshot, seconds: float) -> Row:
     def grown(name: str, of: Sequence[tuple[Connection, Connection]]) -> float:
         return sum(max(0.0, b.value(name) - a.value(name)) for a, b in of)
 
-    if arriving := [pair for pair in pairs if receiving(pair[1])]:
+    if arriving := [pair for pair in pairs if pair[1].receives]:
         row["throughput_mbps"] = grown("bytes_received", arriving) * 8e-6 / seconds
         if all("socket_drops" in b.fields for _, b in arriving):
             row["socket_drops"] = grown("socket_drops", arriving)
-    leaving = [pair for pair in pairs if sending(pair[1])]
+    leaving = [pair for pair in pairs if pair[1].sends]
     if not leaving:
         return row
     sent = sum(max(0.0, b.sent - a.sent) for a, b in leaving)
@@ -151,9 +125,8 @@ def _carried(before: Snapshot, after: Snapshot, seconds: float) -> Row:
 
 
 def _momentary(connections: Sequence[Connection]) -> Row:
-    """Return the state of the connections at a sample."""
-    leaving = [c for c in connections if sending(c)]
-    arriving = [c for c in connections if receiving(c)]
+    leaving = [c for c in connections if c.sends]
+    arriving = [c for c in connections if c.receives]
     row: Row = {}
     for of, means, sums in (
         (leaving, _SENDING_MEANS, _SENDING_SUMS),
@@ -169,7 +142,6 @@ def _momentary(connections: Sequence[Connection]) -> Row:
 def _host(
     before: tuple[str, Reading | None], after: tuple[str, Reading | None], seconds: float
 ) -> Row:
-    """Return the CPUs, the interface, its queue and the tool's threads in an interval."""
     row: Row = {}
     (early, then), (late, now) = before, after
     if then and now and now.times.uptime_s > then.times.uptime_s:
@@ -194,7 +166,6 @@ def _host(
 
 
 def _threads(early: str, late: str) -> Iterator[int]:
-    """Yield the nanoseconds that each of the tool's threads ran between two samples."""
     then: Mapping[str, str] = dict(_THREAD.findall(early))
     for thread, ran in _THREAD.findall(late):
         if thread in then:
@@ -202,7 +173,6 @@ def _threads(early: str, late: str) -> Iterator[int]:
 
 
 def _cpus(then: Reading, now: Reading) -> Row:
-    """Return the CPUs' time between two readings, and the interface's rate."""
     seconds = now.at - then.at
     row: Row = {}
     if now.bytes >= then.bytes:

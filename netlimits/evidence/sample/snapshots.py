@@ -1,9 +1,4 @@
-"""Parse the samples of a host: its connections, its interface, and the tool's processes.
-
-Data connections are those with the other end that are not on the tool's own port. If there is none,
-they are those on it (iperf3 uses one port for everything) that carried DATA_BYTES and 1 % of the
-busiest one's bytes: a control connection carries some hundred.
-"""
+"""Parse the samples of a host: its connections, and its interface's counters."""
 
 from __future__ import annotations
 
@@ -31,10 +26,7 @@ _SCALE = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A TCP connection of `ss -i`: its ends and its fields; rates in bit/s.
-
-    `timestamps` is True if its segments carry them, None if `ss` was not asked (`-o`).
-    """
+    """A TCP connection of `ss -i`; rates in bit/s, `timestamps` None if `ss` was not asked."""
 
     local: str
     peer: str
@@ -44,7 +36,6 @@ class Connection:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """Its two ends, which identify it."""
         return self.local, self.peer
 
     @property
@@ -54,11 +45,17 @@ class Connection:
 
     @property
     def carried(self) -> float:
-        """Bytes in both directions."""
         return self.sent + self.value("bytes_received")
 
+    @property
+    def sends(self) -> bool:
+        return self.sent > self.carried / 100
+
+    @property
+    def receives(self) -> bool:
+        return self.value("bytes_received") > self.carried / 100
+
     def value(self, name: str) -> float:
-        """Return a field; 0 if `ss` omits it, as it does zeros and unknown values."""
         return self.fields.get(name, 0.0)
 
     @property
@@ -67,17 +64,12 @@ class Connection:
         return self.app_limited or "delivery_rate" in self.fields
 
     def on(self, port: int) -> bool:
-        """Return True if either end is `port`."""
         return str(port) in (self.local.rpartition(":")[2], self.peer.rpartition(":")[2])
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A sample: the data connections, and the interface's counters with the time of reading them.
-
-    Times are epoch seconds of the host's clock; None if `date` prints no fractions. `one_stack` is
-    True if it has both ends of the connections, which cannot be distinguished.
-    """
+    """A sample, in epoch seconds of the host; `one_stack` if it has both ends of connections."""
 
     at: float | None
     connections: tuple[Connection, ...]
@@ -131,7 +123,6 @@ def _counts(text: str) -> dict[str, int]:
 
 
 def _connections(text: str, *, options: bool) -> list[Connection]:
-    """Return the TCP connections of an `ss -tuinmHO`, or with `options` of an `ss -tuinmoHO`."""
     connections = []
     for line in text.splitlines():
         words = line.split(maxsplit=6)
@@ -169,7 +160,6 @@ def _memory(parts: Mapping[str, str]) -> dict[str, float]:
 
 
 def _data(connections: list[Connection], port: int) -> list[Connection]:
-    """Return the connections that carry the measurement."""
     if elsewhere := [c for c in connections if not c.on(port)]:
         return elsewhere
     enough = max([DATA_BYTES, *(c.carried / 100 for c in connections)])

@@ -29,13 +29,7 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The rows of all hosts.
-
-    Attributes:
-        hosts: Each host's rows.
-        begin: Epoch seconds of the client's clock at time 0.
-        offsets: Role -> how far its clock is ahead of the client's.
-    """
+    """The rows of all hosts; `begin` is time 0 by the client's clock, `offsets` are ahead of it."""
 
     hosts: tuple[Sampled, ...]
     begin: float
@@ -43,7 +37,6 @@ class Timeline:
 
     @property
     def error_s(self) -> float:
-        """The largest error of a host's offset."""
         return max((offset.bound_s for offset in self.offsets.values()), default=0.0)
 
     def receiving(self) -> Sampled | None:
@@ -62,14 +55,9 @@ def on_one_clock(
     *,
     one_kernel: bool = False,
 ) -> Timeline | None:
-    """Return the samples of a run on the client's clock; None if they show no times.
+    """Return a run's samples, the client's first, on the client's clock; None without times.
 
     A host's offset is that from the run's data or the `known` one, whichever is more precise.
-
-    Args:
-        samples: End, role and sampler's output of each host, the client first.
-        known: Role -> how far its clock is ahead of another one's, the same for all roles.
-        one_kernel: All hosts have the same clock.
     """
     given = [(end, role, completed) for end, role, completed in samples if completed.stdout]
     rows = {role: series(completed) for _, role, completed in given}
@@ -108,15 +96,7 @@ def on_one_clock(
 
 
 def figures(of: Timeline, interim: Sequence[Mapping[str, Scalar]] = ()) -> dict[str, Scalar]:
-    """Return the largest change of throughput: its time, and the level after it over that before.
-
-    Args:
-        of: The run's timeline.
-        interim: What arrived, if the samples do not show it (datagrams).
-
-    Returns:
-        `throughput_change_s` and `throughput_change_ratio`; empty if it did not change.
-    """
+    """Return the time and the ratio of the largest change of throughput; empty without any."""
     every = throughput_changes(of, interim)
     if not every:
         return {}
@@ -127,7 +107,6 @@ def figures(of: Timeline, interim: Sequence[Mapping[str, Scalar]] = ()) -> dict[
 def throughput_changes(
     of: Timeline, interim: Sequence[Mapping[str, Scalar]] = ()
 ) -> list[LevelChange]:
-    """Return the changes of what arrived, in order, at times of the timeline."""
     host = of.receiving()
     if host is not None:
         known = [row for row in host.rows if "throughput_mbps" in row]
@@ -147,7 +126,6 @@ def throughput_changes(
 
 
 def _intervals(of: Timeline, interim: Sequence[Mapping[str, Scalar]]) -> Iterable[RateInterval]:
-    """Yield what arrived in the intervals of interim results, added over the streams."""
     ahead = max((offset.offset_s for offset in of.offsets.values()), key=abs, default=0.0)
     sums: dict[float, tuple[float, float]] = {}
     for row in interim:

@@ -1,11 +1,6 @@
 """CPU time over the seconds of the transfer, from the samples of a host during a run.
 
-Each sample has the CPUs' times and the interface's bytes. The transfer consists of the intervals
-between samples in which all its TCP connections carried data. If the samples do not show these
-(UDP), it is the intervals in which the interface's bytes had a tenth of the usual rate or more, in
-the stretch, no longer than the transfer, with the most bytes. Intervals in which the transfer began
-or ended are left out. So nothing around the transfer counts: its start, its end, the readings of
-the evidence, a control connection that took long.
+Intervals in which the transfer began or ended are left out, so nothing around it counts.
 """
 
 from __future__ import annotations
@@ -36,11 +31,7 @@ _BYTES = re.compile(r"^([0-9]{1,20})$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A sample's reading of a host.
-
-    `times` are the CPUs' ticks at `times.clock_s`, in seconds of a clock of the host; `bytes`
-    passed the data interface, in both directions, and the sampler itself used `own_s` CPU seconds.
-    """
+    """A sample's CPU ticks, interface bytes in both directions, and CPU seconds of the sampler."""
 
     times: CpuTimes
     bytes: int
@@ -48,12 +39,10 @@ class Reading:
 
     @property
     def at(self) -> float:
-        """Seconds by a clock of the host."""
         return self.times.uptime_s
 
 
 def readings(completed: Completed) -> list[Reading | None]:
-    """Return each sample's reading in a sampler's output, None for a sample without one."""
     pieces = _LOOK.split(completed.stdout)
     read: list[Reading | None] = []
     last: Reading | None = None
@@ -88,14 +77,7 @@ def _grown(before: Reading | None, line: re.Match[str]) -> Reading:
 def window(
     completed: Completed, *, streams: int = 0, seconds: float = 0.0, skip: float = 0.0
 ) -> tuple[Reading, Reading] | None:
-    """Return the readings between which only the transfer was active; None without such readings.
-
-    Args:
-        completed: The sampler's output.
-        streams: TCP connections that carry the transfer; 0 for none.
-        seconds: Maximum length of the transfer, `skip` included; 0 if unknown.
-        skip: Seconds of the transfer's beginning to ignore (iperf3's `omit`).
-    """
+    """Return the readings between which only the transfer was active; None without such."""
     read = readings(completed)
     return _of_connections(completed, read, streams, skip) or _of_interface(
         [reading for reading in read if reading], seconds, skip
@@ -105,7 +87,6 @@ def window(
 def _of_connections(
     completed: Completed, read: Sequence[Reading | None], streams: int, skip: float
 ) -> tuple[Reading, Reading] | None:
-    """Return the window in which all connections carried data; None if the samples lack it."""
     seen = parse_snapshots(completed)
     if not streams or len(seen) != len(read) or any(snapshot.one_stack for snapshot in seen):
         return None
@@ -120,7 +101,6 @@ def _of_connections(
 def _of_interface(
     read: Sequence[Reading], seconds: float, skip: float
 ) -> tuple[Reading, Reading] | None:
-    """Return the window in which bytes passed the interface at the usual rate."""
     pairs = [(a, b) for a, b in itertools.pairwise(read) if b.at > a.at]
     rates = [(b.bytes - a.bytes) / (b.at - a.at) for a, b in pairs]
     if not rates or max(rates) <= 0:
@@ -139,10 +119,7 @@ def _of_interface(
 def _longest(
     pairs: Sequence[tuple[Reading, Reading]], active: Sequence[int], seconds: float
 ) -> tuple[int, int]:
-    """Return the first and last of the active intervals between which the most bytes passed.
-
-    The intervals within the first and the last one take at most `seconds`, if these are known.
-    """
+    """Return the active intervals, `seconds` apart at most, between which most bytes passed."""
     begins = [pairs[at][0].at for at in active]
     spans = []
     for place, first in enumerate(active):

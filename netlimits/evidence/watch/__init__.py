@@ -1,12 +1,8 @@
 """Changes by other users during a run: data interface, CPUs, routes and rules for peers.
 
-There are two readings, `begin` before the client and `end` after it. Nothing runs in between: the
-kernel keeps its own notifications (rtnetlink, uevents of CPUs) in the queue of a socket that a kept
-Perl holds open and reads at the end (`watch.pl`). So a change that is undone before the end is seen
-too. A host without Perl has no such socket: there only the two states are compared.
-
-The kernel's own actions are no changes: lifetimes and duplicate checks of addresses, router
-advertisements, neighbours, routes that a DHCP client rewrites unchanged, promiscuous mode.
+Between the readings before and after the client the kernel queues its notifications (rtnetlink,
+uevents) for a socket that a kept Perl holds open (`watch.pl`): a change that is undone is seen too.
+A host without Perl only compares the two states.
 """
 
 from __future__ import annotations
@@ -80,17 +76,13 @@ class _Reading:
 
 
 def command(act: str, interface: str, peers: Iterable[str]) -> Command:
-    """Return the command for the reading before a run (BEGIN) or after it (END).
-
-    `peers` are the addresses whose routes matter.
-    """
+    """Return the command for the reading before a run (BEGIN) or after it (END)."""
     argv = ("sh", "-c", _SCRIPT, "sh", act, interface, *peers)
     return Command(argv, deadline=10, perl=_perl())
 
 
 @cache
 def _perl() -> str:
-    """Return the Perl program without comments and indentation."""
     text = resources.files(__package__).joinpath("watch.pl").read_text(encoding="utf-8")
     lines = (line.strip() for line in text.splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("#"))
@@ -99,10 +91,7 @@ def _perl() -> str:
 def changes(
     before: Completed, after: Completed, interface: str, addresses: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Return what other users changed between two readings, in words.
-
-    `addresses` are the host's own data addresses.
-    """
+    """Return what other users changed between two readings, in words."""
     first, last = _reading(before), _reading(after)
     if first.absent:
         return ()
@@ -116,14 +105,16 @@ def changes(
     watched = bool(first.watch) and first.watch == last.watch
     notices = last.notices if watched else ()
     cpus = last.cpus if watched else ()
+    queues = dict.fromkeys(notice.queue for notice in notices if notice.queue)
+    gone = {n.address for n in notices if n.address and n.deleted}
     return (
         *_of_link(first, last, [n for n in notices if n.link], interface),
         *_of_state(first.state, last.state, interface),
         *_of_features(first, last, notices, interface),
-        *_of_queues(notices, interface),
-        *_of_addresses(notices, addresses, interface),
+        *([f"{interface}: {', '.join([*queues][:6])}"] if queues else ()),
+        *(f"{interface}: its address {each} was removed" for each in addresses if each in gone),
         *_of_routes(first, last, notices),
-        *_of_rules(notices, interface, addresses, first.routes),
+        *dict.fromkeys(n.rule for n in notices if n.selects(interface, addresses, first.routes)),
         *([_LOST] if watched and last.lost else ()),
         *dict.fromkeys(f"CPU {number} went {how}" for how, number in cpus),
     )
@@ -169,7 +160,6 @@ def _reading(completed: Completed) -> _Reading:
 def _of_link(
     first: _Reading, last: _Reading, notices: Sequence[Message], interface: str
 ) -> Iterator[str]:
-    """Yield the changes of the interface's properties, from all messages in order."""
     if first.link and last.link:
         history = [message.properties() for message in (first.link, *notices, last.link)]
         for what, was in history[0].items():
@@ -227,21 +217,6 @@ def _of_features(
         yield f"{interface}: its offloads were changed and changed back"
 
 
-def _of_queues(notices: Iterable[Message], interface: str) -> Iterator[str]:
-    events = dict.fromkeys(message.queue for message in notices if message.queue)
-    if events:
-        yield f"{interface}: {', '.join([*events][:6])}"
-
-
-def _of_addresses(
-    notices: Iterable[Message], addresses: Iterable[str], interface: str
-) -> Iterator[str]:
-    gone = {n.address for n in notices if n.address and n.deleted}
-    for address in addresses:
-        if address in gone:
-            yield f"{interface}: its address {address} was removed"
-
-
 def _of_routes(first: _Reading, last: _Reading, notices: Sequence[Message]) -> Iterator[str]:
     for peer, route in first.routes.items():
         now = last.routes.get(peer)
@@ -250,9 +225,3 @@ def _of_routes(first: _Reading, last: _Reading, notices: Sequence[Message]) -> I
         elif (other := next((n for n in notices if n.moves(peer, route)), None)) is not None:
             verb = "removed" if other.deleted else f"changed to {other.shown}"
             yield f"the route to {peer} was {verb} and is {route.shown} again"
-
-
-def _of_rules(
-    notices: Iterable[Message], interface: str, own: Collection[str], peers: Collection[str]
-) -> Iterator[str]:
-    yield from dict.fromkeys(n.rule for n in notices if n.selects(interface, own, peers))

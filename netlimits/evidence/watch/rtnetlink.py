@@ -1,8 +1,4 @@
-"""Messages of rtnetlink(7), as `watch.pl` prints them: links, addresses, routes, rules and queues.
-
-A message is printed as its type, the data after its header, and its attributes: words of
-hexadecimal digits, in the byte order of the host.
-"""
+"""Messages of rtnetlink(7), as `watch.pl` prints them in hexadecimal digits."""
 
 from __future__ import annotations
 
@@ -57,12 +53,10 @@ class Message:
 
     @property
     def link(self) -> bool:
-        """True for a message about the interface itself."""
         return self.kind in _LINK
 
     @property
     def deleted(self) -> bool:
-        """True if something was removed."""
         return self.kind in _DELETED
 
     @property
@@ -72,17 +66,14 @@ class Message:
 
     @property
     def name(self) -> str:
-        """The interface's name; "" if unknown."""
         return self._text(_NAME) if self.link else ""
 
     @property
     def features(self) -> bool:
-        """True if offloads were changed."""
         return self.link and self._attribute(_EVENT) == _FEATURES
 
     @property
     def failed_over(self) -> bool:
-        """True if a bond failed over to another of its links."""
         return self.link and self._attribute(_EVENT) == _FAILOVER
 
     @property
@@ -97,13 +88,11 @@ class Message:
 
     @property
     def address(self) -> str:
-        """The address that a message is about; "" for any other message."""
         if self.kind not in _ADDRESS:
             return ""
         return _address(self.attributes.get(2) or self.attributes.get(1, b""))
 
     def properties(self) -> dict[str, str]:
-        """Return the interface's properties by name; missing ones are left out."""
         flags = self._number(self.head[8:12])
         named = {"name": self.name, "state": "up" if flags & _UP else "down"}
         named |= {
@@ -153,12 +142,7 @@ class Message:
         return words
 
     def moves(self, peer: str, route: Message) -> bool:
-        """Return True if this changed the way to a peer, which is `route` before and after.
-
-        A route that is written again unchanged changes nothing, nor does one that the kernel would
-        not use: of a wider network, or of a greater metric. A route over another interface must be
-        in the same table and come before `route`: of two equal ones the kernel uses the older.
-        """
+        """Return True if this changed the way to a peer, which is `route` before and after."""
         if self.kind not in _ROUTE or self.head[0] != route.head[0]:
             return False
         length = self.head[1]
@@ -173,17 +157,13 @@ class Message:
         return self.deleted or self.path != route.path
 
     def _is_over_another(self, route: Message) -> bool:
-        """Return True if both routes name their interface, and it is not the same."""
         out, of_route = self.attributes.get(4), route.attributes.get(4)
         return out is not None and of_route is not None and out != of_route
 
     # -- rules -------------------------------------------------------------------------------
 
     def selects(self, interface: str, own: Collection[str], peers: Collection[str]) -> bool:
-        """Return True for a rule that can apply to traffic between own addresses and peers.
-
-        Rules for a mark count, since the mark of a packet is unknown here.
-        """
+        """Return True for a rule that can apply to traffic between own addresses and peers."""
         if self.kind not in _RULE:
             return False
         if self._text(3) not in ("", "lo", interface) or self._text(17) not in ("", interface):

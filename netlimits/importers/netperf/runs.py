@@ -15,8 +15,7 @@ from typing import NamedTuple
 from netlimits.errors import ToolFailure
 from netlimits.importers.base import LARGEST, Given, ImportedRun, SourceText, clean
 from netlimits.model import Scalar, Status
-from netlimits.tools.netperf.columns import column, value
-from netlimits.tools.netperf.results import refuse_no_data
+from netlimits.tools.netperf.results import column, refuse_no_data, value
 
 
 @dataclass(frozen=True, slots=True)

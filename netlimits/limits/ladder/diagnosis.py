@@ -1,8 +1,4 @@
-"""The answer of `netlimits diagnose`: what limits each workload, how that is proven, what helps.
-
-The functions are pure: they take a campaign and return rows. A campaign without changes has the
-same rows, none of them proven.
-"""
+"""The answer of `netlimits diagnose`: what limits each workload, how that is proven, what helps."""
 
 from __future__ import annotations
 
@@ -46,11 +42,7 @@ DEMANDS = ("sd_us_per_kib", "sd_us_per_tran")
 
 @dataclass(frozen=True, slots=True)
 class Help:
-    """A change of settings that helps a workload.
-
-    `ratio` is throughput with it over throughput without, `cost` the CPU time per unit of each end
-    (`send`, `receive`) before and after. `settings` has the role, name and options of each setting.
-    """
+    """A change of settings that helps; `cost` is each end's CPU time per unit before and after."""
 
     workload: str
     change: str
@@ -64,10 +56,7 @@ class Help:
 
 
 def workloads(campaign: Campaign) -> list[dict[str, Any]]:
-    """Return one row for each workload, as `netlimits diagnose --json` prints it.
-
-    Raises DataError if the campaign is no diagnosis, or no run is ok.
-    """
+    """Return one row for each workload, as `netlimits diagnose --json` prints it."""
     frame, evidence = evidence_of(campaign)
     if WORKLOAD not in frame.columns:
         raise DataError(
@@ -120,11 +109,7 @@ def workloads(campaign: Campaign) -> list[dict[str, Any]]:
 
 
 def undecided(campaign: Campaign) -> list[int]:
-    """Return the numbers, from 1, of the configurations in which more blocks may prove a limit.
-
-    For each workload without a proven limit these are the runs without a change, and those with a
-    dose of a resource that is open, or that proves the class which counters suggest.
-    """
+    """Return the numbers, from 1, of the configurations in which more blocks may prove a limit."""
     rows = {row["workload"]: row for row in workloads(campaign)}
     states = {
         (row[WORKLOAD], row["change"]): row["state"] for row in records(sensitivities(campaign))
@@ -153,7 +138,6 @@ def _mean(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a frame as dicts, by the names of its columns."""
     return [{str(name): row[name] for name in row} for row in frame.to_dict("records")]
 
 
@@ -206,10 +190,7 @@ def _left(
     rows: Sequence[Mapping[str, Any]],
     ruled_out_by_counters: Collection[str],
 ) -> str:
-    """Return the class that the runs without a change suggest, without refuted ones, or "".
-
-    If both CPUs are ruled out it is what the runs point to, otherwise what fires in most of them.
-    """
+    """Return the class that the runs without a change suggest, without refuted ones, or ""."""
     bare = proof.bare(part)
     if bare.empty or len(bare) == len(part):
         return ""
@@ -222,10 +203,7 @@ def _left(
 
 
 def _named(of: Resource, verdict: Mapping[str, Any]) -> str:
-    """Return the class that a proven resource means: the verdict's, else the most specific one.
-
-    The most specific one is the last of the resource's classes that counters suggest.
-    """
+    """Return the class that a proven resource means: the verdict's, else the most specific one."""
     if verdict["class"] in of.limits:
         return str(verdict["class"])
     near = {each["name"] for each in verdict["likely"] if each["score"] >= LEAST_SIGN}
@@ -251,7 +229,6 @@ def _resource(row: Mapping[str, Any]) -> Resource:
 
 
 def _words(*rows: Mapping[str, Any]) -> str:
-    """Return "receive buffer ×2 → ×1.94 [1.90, 2.00]"."""
     return "; ".join(
         f"{row['resource']} ×{row['factor']:g} → ×{row['ratio']:.2f} "
         f"[{row['ratio_low']:.2f}, {row['ratio_high']:.2f}]"
@@ -316,7 +293,6 @@ def as_json(rung: Help, commands: Sequence[str]) -> dict[str, Any]:
 
 
 def _uses(campaign: Campaign, changed: pd.DataFrame, bare: pd.DataFrame) -> list[SettingUse]:
-    """Return the settings that only the runs with a change have."""
     with_, without = (
         campaign.plan.setup(campaign.runs[int(side["run"].iloc[0])].values).settings
         for side in (changed, bare)

@@ -1,9 +1,4 @@
-"""Resources that may limit a workload, and the dose of each: a change that shows whether it does.
-
-A resource limits if throughput follows it. A dose takes some of it away, or adds some, for the
-length of a run; `sensitivity` compares the change of throughput with the dose. Evidence rules
-resources out before anything is changed: what nothing waited for does not limit.
-"""
+"""Resources that may limit a workload, and a dose of each: a change that shows whether it does."""
 
 from __future__ import annotations
 
@@ -12,7 +7,7 @@ from dataclasses import dataclass
 
 from netlimits.limits.base import Intervention
 from netlimits.limits.classes import CLASSES
-from netlimits.limits.figures import RunFigures
+from netlimits.limits.figures import Figure, RunFigures
 from netlimits.limits.premises import cpus
 from netlimits.limits.verdicts import Verdict
 
@@ -21,11 +16,7 @@ Runs = Sequence[RunFigures]
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource, its dose, and the classes of limits that it stands for.
-
-    `factor` returns how many times as much of the resource there is with a dose of `times`. The
-    resource limits if the sensitivity is at least `least`: noise and other limits explain less.
-    """
+    """A resource that limits if its sensitivity is `least`; `factor` converts a dose to it."""
 
     name: str
     dose: Intervention
@@ -33,21 +24,9 @@ class Resource:
     least: float = 0.3
     factor: Callable[[float], float] = float
 
-    def given(self, times: float) -> float:
-        """Return how many times as much of the resource there is with a dose of `times`."""
-        return self.factor(times)
-
 
 def _shared(times: float) -> float:
     return 1 / (1 + times)
-
-
-def _inverse(times: float) -> float:
-    return 1 / times
-
-
-def _twice(_: float) -> float:
-    return 2.0
 
 
 RESOURCES: tuple[Resource, ...] = (
@@ -70,7 +49,7 @@ RESOURCES: tuple[Resource, ...] = (
         Intervention("received packets on all CPUs (RPS)", "rps"),
         ("softirq-core", "queue-collision"),
         0.14,  # ×1.1
-        _twice,
+        lambda _: 2.0,
     ),
     Resource(
         "receive buffer",
@@ -88,7 +67,7 @@ RESOURCES: tuple[Resource, ...] = (
         Intervention("twice the round trip (netem)", "delay", 2),
         ("latency",),
         0.4,
-        _inverse,
+        lambda times: 1 / times,
     ),
     Resource(
         "bytes a packet",
@@ -118,24 +97,19 @@ LOST = 0.01
 
 
 def resource(level: str) -> tuple[Resource, float] | None:
-    """Return the resource of a change such as `receive-buffer-x2`, and the factor of the change.
-
-    None if the change is not a dose of a resource.
-    """
+    """Return the resource of a change (`receive-buffer-x2`) and its factor; None of no dose."""
     what, _, times = level.rpartition("-x")
     for each in RESOURCES:
         if each.dose.what.replace("_", "-") == what:
-            return each, each.given(float(times))
+            return each, each.factor(float(times))
     return None
 
 
 def candidates(verdict: Verdict, runs: Runs, *, deciding: bool = False) -> list[Intervention]:
     """Return the changes to make, each once: the one that best separates the leading classes first.
 
-    These are the changes that prove the leading classes, and a dose of each resource that the
-    evidence of `runs` does not rule out, the one that was waited for most first. Loads on CPUs come
-    before more streams, because a full CPU keeps the sum of streams the same, as a full path does.
-    Doses that prove nothing by themselves come last; `deciding` leaves them out.
+    Loads on CPUs come before more streams, because a full CPU keeps the sum of streams the same, as
+    a full path does. `deciding` leaves out doses that prove nothing by themselves.
     """
     transactions = any(run.transactions for run in runs)
     leading = [
@@ -179,7 +153,7 @@ def _separates(of: Resource, verdict: Verdict, transactions: bool) -> bool:
 
 def ruled_out(of: Resource, verdict: Verdict, runs: Runs) -> str:
     """Return why the evidence of runs rules a resource out; "" if it does not."""
-    return next((why for why in _reasons(of, verdict, runs)), "")
+    return next(_reasons(of, verdict, runs), "")
 
 
 def _reasons(of: Resource, verdict: Verdict, runs: Runs) -> Iterator[str]:
@@ -199,8 +173,8 @@ def _reasons(of: Resource, verdict: Verdict, runs: Runs) -> Iterator[str]:
         if max(waited) * 100 < WAITED_PCT:
             yield "nothing waited for a round trip"
     elif what.endswith("_load"):
-        whose = "sender" if what == "sender_load" else "receiver"
-        used, peak = _used(runs, whose), _most(runs, _peak(whose))
+        end = what.removesuffix("_load")
+        used, peak = _used(runs, what), _most(runs, lambda run: _peak(run, getattr(run, end)))
         if used is not None and peak is not None and used < IDLE_PCT and peak < ROOM_PCT:
             yield f"the program used and waited for {used:.0f} % of a CPU, all {peak:.0f} % at most"
     elif what == "rps":
@@ -222,7 +196,7 @@ def _wait(of: Resource, runs: Runs) -> float:
     """Return how much a resource was waited for, as a share; half if that is unknown."""
     what = of.dose.what
     if what.endswith("_load"):
-        used = _used(runs, "sender" if what == "sender_load" else "receiver")
+        used = _used(runs, what)
         return 0.5 if used is None else used / 100
     if what == "rps":
         return (_most(runs, lambda run: run.received("cpu_peak_softirq_pct")) or 0.0) / 100
@@ -246,30 +220,19 @@ def _overflowed(runs: Runs) -> float:
     return 0.0
 
 
-def _used(runs: Runs, whose: str) -> float | None:
-    """Return the most that the tool used and waited for at an end, % of one CPU."""
-
-    def wanted(run: RunFigures) -> float | None:
-        end = run.sender if whose == "sender" else run.receiver
-        used = run.process_pct(end)
-        return None if used is None else min(100.0, used + (run.own(f"{end}_cpu_wait_pct") or 0.0))
-
-    return _most(runs, wanted)
+def _used(runs: Runs, what: str) -> float | None:
+    """Return the most that the tool used and waited for at the end of a load, % of one CPU."""
+    return _most(runs, lambda run: run.wanted_pct(getattr(run, what.removesuffix("_load"))))
 
 
-def _peak(whose: str) -> Callable[[RunFigures], float | None]:
-    """Return a figure: the use of an end's busiest CPU; on a shared machine, by the run itself."""
-
-    def peak(run: RunFigures) -> float | None:
-        if not run.one_machine:
-            end = run.sender if whose == "sender" else run.receiver
-            return run.figure(f"{end}_cpu_peak_pct")
-        known = all(run.process_pct(end) is not None for end in (run.sender, run.receiver))
-        return cpus.its_own_pct(run) if known else None
-
-    return peak
+def _peak(run: RunFigures, end: str) -> float | None:
+    """Return the use of an end's busiest CPU; on a shared machine, by the run itself."""
+    if not run.one_machine:
+        return run.figure(f"{end}_cpu_peak_pct")
+    known = all(run.process_pct(end) is not None for end in (run.sender, run.receiver))
+    return cpus.its_own_pct(run) if known else None
 
 
-def _most(runs: Runs, figure: Callable[[RunFigures], float | None]) -> float | None:
+def _most(runs: Runs, figure: Figure) -> float | None:
     values = [value for run in runs if (value := figure(run)) is not None]
     return max(values, default=None)

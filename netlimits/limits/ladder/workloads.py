@@ -41,17 +41,7 @@ def observation(
     settings: Sequence[Any] = (),
     profiled: bool = False,
 ) -> str:
-    """Return the text of an experiment that measures workloads as the hosts are.
-
-    Args:
-        names: Workloads that the tool can make.
-        title: The experiment's name.
-        question: What is asked.
-        tool: One of MEASURING.
-        replicates: Runs of each workload.
-        settings: Entries of `settings:` that hold in every run.
-        profiled: True for a run with a CPU profile of each workload.
-    """
+    """Return the text of an experiment that measures workloads as the hosts are."""
     how = MEASURING[tool]
     rows = [(w.name, *w.values[tool]) for w in WORKLOADS if w.name in names]
     lists = zip((WORKLOAD, *how.factors), zip(*rows, strict=True), strict=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from netlimits.limits import bounds
+from netlimits.limits.base import Premise
 from netlimits.limits.figures import RunFigures
 
 MOST = 3.0
@@ -31,6 +32,14 @@ SURE = 2.0
 """Maximum strength of one piece of evidence."""
 
 
+def steady(run: RunFigures, least: float) -> list[Premise]:
+    """Return the premise that all runs have the same cap; none if it is unknown."""
+    if run.slowest is None:
+        return []
+    short = f"the slowest run had {100 * run.slowest:.0f} % of the fastest"
+    return [Premise.reached(run.slowest, least, short)]
+
+
 def steadiness(run: RunFigures) -> float:
     """Return how much steadier runs are than random losses allow; 0 if unknown."""
     retransmitted = run.sent("tcp_retrans_segs")
@@ -40,15 +49,12 @@ def steadiness(run: RunFigures) -> float:
 
 
 def against(run: RunFigures) -> tuple[float, str]:
-    """Return how strongly losses speak against chance (from 1 on they do), and the main reason.
-
-    0 if nothing is known, or nothing was lost.
-    """
+    """Return how strongly losses speak against chance (from 1 on they do), and the main reason."""
     retransmitted, rate, share = run.sent("tcp_retrans_segs"), run.throughput, run.retransmitted
     if not retransmitted or not rate or not share:
         return 0.0, "nothing was lost"
     figures: dict[str, float] = {}
-    if bound := bounds.of_run(run).get("loss"):
+    if bound := bounds.of_mechanism("loss", run):
         times = rate / bound.mbps
         figures[f"{times:.1f} times what as many random losses allow arrived"] = times / MOST
     if recoveries := run.sent("tcp_recoveries"):

@@ -38,12 +38,7 @@ NEEDS = ("cpu_peak_pct", "process_cpu_pct")
 def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
     """Return a sign from an end's busiest CPU, or its only tool thread if that is busier.
 
-    If both ends share a machine, a busy CPU belongs to neither end: only the thread counts, with
-    the time for which it waited for a CPU.
-
-    A CPU that other programs fill limits the tool only if the tool asked for it (`_asked`), and if
-    the run reached neither its target rate nor the link's. If datagrams were lost after they were
-    sent, their sender is not the limit.
+    If both ends share a machine, only the thread counts, with the time for which it waited.
     """
     thread, peak = run.thread_pct(end), run.figure(f"{end}_cpu_peak_pct")
     waited = run.own(f"{end}_cpu_wait_pct") or 0.0
@@ -86,10 +81,7 @@ def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
 
 
 def _asked(run: RunFigures, whose: str, end: str) -> list[Premise]:
-    """Return the premise that the tool used its share of a CPU, or waited for it.
-
-    If neither is known, the premise is nearly met.
-    """
+    """Return the premise that the tool used its share of a CPU, or waited for it."""
     used, waited = run.process_pct(end), run.own(f"{end}_cpu_wait_pct")
     queued = run.own(f"{end}_rcvbuf_used_pct") if end == run.receiver else None
     if run.one_machine:
@@ -104,11 +96,7 @@ def _asked(run: RunFigures, whose: str, end: str) -> list[Premise]:
 
 
 def its_own_pct(run: RunFigures) -> float | None:
-    """Return the most that the run itself used of a CPU of either end, %; None if unknown.
-
-    If other programs fill a CPU, that is what the tool used and softirq took. If both ends share a
-    machine, it is what the tool used and waited for, or the most softirq of a CPU.
-    """
+    """Return the most that the run itself used of a CPU of either end, %; None if unknown."""
     parts = []
     for end in ("local", "remote"):
         busiest = run.busiest_pct(end)
@@ -123,3 +111,10 @@ def its_own_pct(run: RunFigures) -> float | None:
                 busiest = min(busiest, max(used + waited, softirq))
         parts.append(busiest)
     return max(parts)
+
+
+def room(run: RunFigures) -> list[Premise]:
+    """Return the premise that the run leaves room on each CPU; none if that is unknown."""
+    if not (busiest := its_own_pct(run)):
+        return []
+    return [Premise.below(busiest, ROOM_PCT, f"the busiest CPU was {busiest:.0f} % busy with it")]

@@ -53,10 +53,3 @@ def arrived_as_sent(run: RunFigures) -> list[Premise]:
     short = f"{100 * lost:.0f} % of the datagrams sent were lost behind it"
     own = places.share(run, *places.ON_SENDER) or 0.0
     return [Premise.below(lost * (1 - own), LOST_BEHIND, short)]
-
-
-def reader_pct(run: RunFigures) -> float | None:
-    """Return what the receiving tool used of a CPU and waited for one, %; None if not known."""
-    used = run.process_pct(run.receiver)
-    waited = run.own(f"{run.receiver}_cpu_wait_pct") or 0.0
-    return None if used is None else min(100.0, used + waited)

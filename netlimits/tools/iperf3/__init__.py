@@ -1,9 +1,4 @@
-"""iperf3 (3.12 and later), with a one-off server for each run; `results` parses its JSON.
-
-Options that iperf3 would silently ignore or misread are errors before a run: UDP without a rate
-(1 Mbit/s), a fraction of a second (it runs forever), options of the other protocol, and features
-that the installed build lacks.
-"""
+"""iperf3 (3.12 and later), with a one-off server for each run; `results` parses its JSON."""
 
 from __future__ import annotations
 
@@ -31,20 +26,19 @@ _OPTIONAL = {
 }
 """Feature -> its name in the output of `iperf3 --version`; threads came with 3.16."""
 
+_IN_USAGE = {
+    option: f"--{option.replace('_', '-')}"
+    for option in ("dscp", "fq_rate", "mptcp", "skip_rx_copy", "gsro", "cntl_ka")
+}
+"""Option -> its flag and feature, which the usage text has."""
+
 _NEEDS = {
     "congestion_control": "congestion",
     "zerocopy": "zerocopy",
     "dont_fragment": "dont-fragment",
     "bidirectional": "bidirectional",
-    "dscp": "--dscp",
-    "fq_rate": "--fq-rate",
-    "mptcp": "--mptcp",
-    "skip_rx_copy": "--skip-rx-copy",
-    "gsro": "--gsro",
-    "cntl_ka": "--cntl-ka",
+    **_IN_USAGE,
 }
-_IN_USAGE = ("--dscp", "--fq-rate", "--mptcp", "--skip-rx-copy", "--gsro", "--cntl-ka")
-"""Features that are options of the usage text."""
 
 _ONLY_TCP = ("mss", "nodelay", "congestion_control", "zerocopy", "mptcp")
 
@@ -56,8 +50,8 @@ _FLAGS = {
     "parallel": "-P",
     "congestion_control": "-C",
     "omit": "-O",
-    "fq_rate": "--fq-rate",
-    "dscp": "--dscp",
+    "fq_rate": _IN_USAGE["fq_rate"],
+    "dscp": _IN_USAGE["dscp"],
 }
 _SWITCHES = {
     "reverse": "-R",
@@ -65,16 +59,11 @@ _SWITCHES = {
     "nodelay": "-N",
     "zerocopy": "-Z",
     "dont_fragment": "--dont-fragment",
-    "mptcp": "--mptcp",
-    "skip_rx_copy": "--skip-rx-copy",
-    "gsro": "--gsro",
-    "cntl_ka": "--cntl-ka",
+    **{option: _IN_USAGE[option] for option in ("mptcp", "skip_rx_copy", "gsro", "cntl_ka")},
 }
 
 
 class Iperf3(Tool):
-    """`measure: iperf3:`."""
-
     name = "iperf3"
     server_program = "iperf3"
     port = 5201
@@ -119,13 +108,9 @@ class Iperf3(Tool):
         ),
         gsro=_options.switch("UDP segmentation and GRO offload of both sockets (--gsro)."),
         cntl_ka=_options.switch("TCP keepalive on the control connection (--cntl-ka)."),
-        omit={
-            "type": "integer",
-            "minimum": 0,
-            "maximum": 600,
-            "default": 0,
-            "description": "Seconds before the measured ones that do not count (-O).",
-        },
+        omit=_options.integer(
+            0, 600, "Seconds before the measured ones that do not count (-O).", default=0
+        ),
         interim_seconds=_options.interim(60, "Keep interim results at this interval (-i)."),
     )
 
@@ -145,7 +130,7 @@ class Iperf3(Tool):
             )
         names = {name for name, text in _OPTIONAL.items() if text in version.stdout}
         flags = {"bidirectional": "--bidir", "json-stream": "--json-stream"}
-        flags |= {flag: flag for flag in _IN_USAGE}
+        flags |= {flag: flag for flag in _IN_USAGE.values()}
         names |= {name for name, flag in flags.items() if flag in usage.stdout + usage.stderr}
         return Features(number, frozenset(names))
 
@@ -205,11 +190,7 @@ class Iperf3(Tool):
 
 
 def _server_interval(options: Mapping[str, Any]) -> float:
-    """Return the seconds between the server's interim results.
-
-    One of the results in omitted time may be lost. With twenty of them, if iperf3 allows, that is
-    a twentieth of the omitted time.
-    """
+    """Return the seconds between the server's interim results; one in omitted time may be lost."""
     interval = float(options.get("interim_seconds", 1))
     omit = float(options.get("omit", 0))
     return min(interval, max(0.1, omit / 20)) if omit else interval

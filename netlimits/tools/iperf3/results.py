@@ -1,16 +1,8 @@
 """Parse iperf3's JSON into the figures of a run, or the reason why it must not count.
 
-iperf3 3.12 exits 0 on nearly every error, which it reports in an `error` key; a server that died
-leaves an empty `end`. Its `tcp_mss` only echoes the requested value, so the MSS is read back from
-the congestion windows, which are multiples of it. A rate is bytes over the seconds of the end that
-counted them, and the elapsed time is the receiver's, so that throughput times elapsed time is the
-bytes that arrived. Interim results are the receiver's too: if the client sends, those that its
-server returns at the end (`--get-server-output`), which include the omitted seconds, as CPU time
-does.
-
-UDP loss is the share of sent bytes that did not arrive. The tool's own figure is kept as
-`iperf3_loss_pct`: 3.12 includes the losses of omitted seconds, 3.13 and later count none if the
-server is older, and none counts the datagrams that were lost after the last one to arrive.
+`tcp_mss` only echoes the requested value, so the MSS is read back from the congestion windows,
+which are multiples of it. Rates and interim results are the receiver's (`--get-server-output`).
+Loss is the share of sent bytes that did not arrive; `iperf3_loss_pct` depends on the version.
 """
 
 from __future__ import annotations
@@ -31,10 +23,7 @@ _MOST = 1e18
 
 
 def measurement(completed: Completed, options: Mapping[str, Any], length: float) -> Measurement:
-    """Parse the output of a run of `length` seconds, including omitted ones.
-
-    Raises ToolFailure for a run that must not count.
-    """
+    """Parse the output of a run of `length` seconds, including omitted ones."""
     start, document = _document(completed, options, length)
     _refuse_ignored(options, document)
     udp = options.get("protocol", "tcp") == "udp"
@@ -64,8 +53,6 @@ def measurement(completed: Completed, options: Mapping[str, Any], length: float)
 
 
 class _Flow:
-    """The bytes that were sent and received in one direction."""
-
     def __init__(self, document: Any, udp: bool, sender: str, receiver: str, suffix: str) -> None:
         self.sender, self.receiver, self.suffix = sender, receiver, suffix
         self._sent = _at(document, "end", f"sum_sent{suffix}")
@@ -86,9 +73,8 @@ class _Flow:
     def refuse_nonsense(self) -> None:
         """Raise ToolFailure for a flow in which nothing arrived, or more than was sent."""
         if self._more:
-            raise ToolFailure(
-                f"iperf3 says that {self.received:g} bytes arrived, more than were sent",
-                status="invalid",
+            raise _output.invalid(
+                f"iperf3 says that {self.received:g} bytes arrived, more than were sent"
             )
         if self.received == 0:
             raise _output.no_data(
@@ -99,7 +85,6 @@ class _Flow:
         return int(_number(self._sent, "retransmits"))
 
     def lost(self) -> tuple[float, float, float]:
-        """Return lost datagrams and arrived ones, as the receiver counts them, and jitter in µs."""
         lost = max(0.0, _number(self._got, "lost_packets", least=-_MOST))
         return lost, self.received / self.size, 1000 * _number(self._got, "jitter_ms")
 
@@ -119,10 +104,7 @@ def _work(options: Mapping[str, Any], document: Any, flows: list[_Flow]) -> Work
 
 
 def _omitted(document: Any, suffix: str, sender: str) -> float | None:
-    """Return the bytes/s that arrived in the omitted time, None if unknown.
-
-    The rate is extrapolated, since 3.12 often loses the data of the interval in which it ends.
-    """
+    """Return the bytes/s of the omitted time, whose last interval 3.12 loses; None if unknown."""
     intervals = [
         (_number(sums, "bytes"), _number(sums, "seconds"))
         for sums in _receiving(document, suffix, sender) or ()
@@ -142,14 +124,12 @@ def _receiving(document: Any, suffix: str, sender: str) -> list[dict[str, Any]] 
 
 
 def _directions(options: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Return (sender, receiver, suffix of the JSON keys) of each direction."""
     if options.get("bidirectional"):
         return [("local", "remote", ""), ("remote", "local", "_bidir_reverse")]
     return [("remote", "local", "")] if options.get("reverse") else [("local", "remote", "")]
 
 
 def _udp_figures(flows: list[_Flow]) -> dict[str, Scalar]:
-    """Return the loss over all flows and the highest jitter."""
     sent, received = (sum(getattr(f, which) for f in flows) for which in ("sent", "received"))
     lost, arrived, jitter = zip(*(flow.lost() for flow in flows), strict=True)
     return {
@@ -172,19 +152,14 @@ def _mss(options: Mapping[str, Any], document: Any) -> int:
     for used in (mss - TIMESTAMPS, mss):
         if all(window % used == 0 for window in windows):
             return used
-    raise ToolFailure(
+    raise _output.invalid(
         f"an MSS of {mss} was asked for and another was used (congestion windows are multiples "
-        f"of {math.gcd(*windows)}): is the MTU large enough?",
-        status="invalid",
+        f"of {math.gcd(*windows)}): is the MTU large enough?"
     )
 
 
 def _interim(options: Mapping[str, Any], document: Any, start: float) -> Iterator[dict[str, float]]:
-    """Yield the interim results: rates of arrived data over [ending - interval, ending].
-
-    If the client sends and the server's output is missing, they are the sender's and have its
-    column.
-    """
+    """Yield the interim results: what arrived, else (without the server's output) what was sent."""
     column = "throughput_mbps"
     ways = [_receiving(document, suffix, sender) for sender, _, suffix in _directions(options)]
     if None in ways:
@@ -209,7 +184,6 @@ def _interim(options: Mapping[str, Any], document: Any, start: float) -> Iterato
 def _document(
     completed: Completed, options: Mapping[str, Any], seconds: float
 ) -> tuple[float, dict[str, Any]]:
-    """Return the client's start (0 if unknown) and the parsed JSON. Raises ToolFailure."""
     _output.check_ended(completed, "iperf3", seconds)
     start, stdout = _output.started(completed, options)
     document = None
@@ -228,40 +202,35 @@ def _document(
 
 
 def _no_json(stdout: str, error: ValueError | RecursionError) -> str:
-    """Return the error for output that is not complete JSON."""
     if isinstance(error, json.JSONDecodeError) and (near := one_line(stdout[error.pos :])[:80]):
         return f"iperf3 printed no whole JSON; the first error is at: {near}"
     return f"iperf3 printed no whole JSON; it ends with: {one_line(stdout)[-80:] or 'nothing'}"
 
 
 def _refuse_ignored(options: Mapping[str, Any], document: Any) -> None:
-    """Raise ToolFailure for options that iperf3 silently ignored."""
     ways = 2 if options.get("bidirectional") else 1
     streams = int(options.get("parallel", 1)) * ways
     measured = len(_list(document, "end", "streams"))
     if measured != streams:
-        raise ToolFailure(f"{measured} of {streams} streams were measured", status="invalid")
+        raise _output.invalid(f"{measured} of {streams} streams were measured")
     if "send_size" in options:
         size = _number(document, "start", "test_start", "blksize")
         if size != binary_bytes(options["send_size"]):
-            raise ToolFailure(
-                f"sends of {options['send_size']} were asked for, of {size:g} used",
-                status="invalid",
+            raise _output.invalid(
+                f"sends of {options['send_size']} were asked for, of {size:g} used"
             )
     if "dscp" in options:
         tos = _number(document, "start", "test_start", "tos")
         if tos != options["dscp"] << 2:
-            raise ToolFailure(
-                f"DSCP {options['dscp']} was asked for, and a ToS of {tos:g} used",
-                status="invalid",
+            raise _output.invalid(
+                f"DSCP {options['dscp']} was asked for, and a ToS of {tos:g} used"
             )
     if "congestion_control" in options:
         name = _at(document, "end", "sender_tcp_congestion")
         if name != options["congestion_control"]:
-            raise ToolFailure(
+            raise _output.invalid(
                 f"congestion control {options['congestion_control']} did not take: the sender "
-                f"used {name}",
-                status="invalid",
+                f"used {name}"
             )
 
 

@@ -37,32 +37,8 @@ _COST = (
     "remote_sd",
     "transport_mss",
 )
-DEFAULT_SELECT = (
-    "throughput",
-    "local_send_throughput",
-    "remote_recv_throughput",
-    "local_send_calls",
-    "remote_recv_calls",
-    *_COST,
-)
-RECV_SELECT = (
-    "throughput",
-    "local_recv_throughput",
-    "remote_send_throughput",
-    "local_recv_calls",
-    "remote_send_calls",
-    *_COST,
-)
-RR_SELECT = (
-    "throughput",
-    "min_latency",
-    "mean_latency",
-    "p50_latency",
-    "p90_latency",
-    "p99_latency",
-    "max_latency",
-    "stddev_latency",
-    *_COST,
+_LATENCIES = tuple(
+    f"{part}_latency" for part in ["min", "mean", "p50", "p90", "p99", "max", "stddev"]
 )
 REPEATED = frozenset(("confidence", "iterations"))
 """Options with which netperf measures several times and reports the mean."""
@@ -70,8 +46,16 @@ REPEATED = frozenset(("confidence", "iterations"))
 GUARDS = ("THROUGHPUT", "THROUGHPUT_UNITS", "SD_UNITS", "ELAPSED_TIME", "PROTOCOL")
 """Keys that every run requests, to verify its result."""
 
-TOS = ("LOCAL_SOCKET_TOS", "REMOTE_SOCKET_TOS")
-"""The IP_TOS of both ends' sockets, read back."""
+_OF_OPTIONS = {
+    "mss": ("TRANSPORT_MSS",),
+    "cpu_bind": ("LOCAL_CPU_BIND", "REMOTE_CPU_BIND", "LOCAL_CPU_COUNT", "REMOTE_CPU_COUNT"),
+    "congestion_control": ("LOCAL_CONG_CONTROL", "REMOTE_CONG_CONTROL"),
+    "dscp": ("LOCAL_SOCKET_TOS", "REMOTE_SOCKET_TOS"),
+    "burst": ("BURST_SIZE",),
+    "result_brand": ("RESULT_BRAND",),
+    "confidence": ("THROUGHPUT_CONFID", "CONFIDENCE_INTERVAL"),
+}
+"""Option -> the keys that read it back."""
 
 _OF_CPU = re.compile(r"CPU|_SD$")
 _UNTIMED = re.compile(r"REMOTE_(CPU_(UTIL|PEAK_UTIL|PERCENT_.+)|SD)")
@@ -79,8 +63,6 @@ _UNTIMED = re.compile(r"REMOTE_(CPU_(UTIL|PEAK_UTIL|PERCENT_.+)|SD)")
 
 
 class Netperf(Tool):
-    """`measure: netperf:`."""
-
     name = "netperf"
     server_program = "netserver"
     port = 12865
@@ -215,9 +197,10 @@ class Netperf(Tool):
 
     def _keys(self, options: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the keys to request: the selected ones, and those that verify the result."""
-        usual: tuple[str, ...] = DEFAULT_SELECT if sends(options) else RECV_SELECT
-        if is_rr(options):
-            usual = RR_SELECT
+        sending = sends(options)
+        ends = ("local_send", "remote_recv") if sending else ("local_recv", "remote_send")
+        moved = [f"{end}_{what}" for what in ("throughput", "calls") for end in ends]
+        usual = ("throughput", *(_LATENCIES if is_rr(options) else moved), *_COST)
         selected = [s.upper() for s in options.get("select", usual)]
         if "select" not in options:
             if not options.get("cpu", True):
@@ -225,31 +208,17 @@ class Netperf(Tool):
             elif options.get("test") == "TCP_CRR":
                 selected = [s for s in selected if not _UNTIMED.fullmatch(s)]
         guards = [*GUARDS]
-        if not is_rr(options) and sends(options):
-            guards += ["LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS", "LOCAL_SEND_THROUGHPUT"]
-        elif not is_rr(options):
-            guards += ["LOCAL_RECV_CALLS", "REMOTE_SEND_CALLS", "REMOTE_SEND_THROUGHPUT"]
-        if "mss" in options:
-            guards.append("TRANSPORT_MSS")
-        if "cpu_bind" in options:
-            guards += ["LOCAL_CPU_BIND", "REMOTE_CPU_BIND", "LOCAL_CPU_COUNT", "REMOTE_CPU_COUNT"]
-        if "congestion_control" in options:
-            guards += ["LOCAL_CONG_CONTROL", "REMOTE_CONG_CONTROL"]
-        if "dscp" in options:
-            guards += TOS
-        if "burst" in options:
-            guards.append("BURST_SIZE")
-        if "result_brand" in options:
-            guards.append("RESULT_BRAND")
-        if "confidence" in options:
-            guards += ["THROUGHPUT_CONFID", "CONFIDENCE_INTERVAL"]
+        if not is_rr(options):
+            sender = "LOCAL" if sending else "REMOTE"
+            calls = (f"{end.upper()}_CALLS" for end in ends)
+            guards += [*calls, f"{sender}_SEND_THROUGHPUT"]
+        guards += [key for option, keys in _OF_OPTIONS.items() if option in options for key in keys]
         if REPEATED & options.keys():
             guards.append("CONFIDENCE_ITERATION")
         return tuple(dict.fromkeys([*selected, *guards]))
 
 
 def _unknown(selector: str, features: Features) -> InputError:
-    """Return the error for a selector that the build does not have."""
     alike = (name for name in alternatives(selector) if name.upper() in features.vocabulary)
     near = nearest(selector.upper(), features.vocabulary) or next(alike, "")
     hint = f"; did you mean {near.lower()}?" if near else ""
@@ -258,7 +227,6 @@ def _unknown(selector: str, features: Features) -> InputError:
 
 
 def _specific(options: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the test-specific options, which follow `--`."""
     if options.get("test", "omni") == "omni":
         yield from ("-T", options.get("protocol", "tcp"), "-d", options.get("direction", "send"))
     yield from _commands.flags(options, SPECIFIC)

@@ -55,19 +55,15 @@ SCHEMA: Mapping[str, Any] = {
         "response_size": {**_SIZE, "title": "Bytes per response (-r)"},
         "local_buffer": {**_PAIR, "title": "netperf's socket buffers (-s)"},
         "remote_buffer": {**_PAIR, "title": "netserver's socket buffers (-S)"},
-        "mss": {
-            "type": "integer",
-            "minimum": 1,
-            "maximum": 65535,
-            "description": "TCP maximum segment size to set (-G), timestamps included.",
-        },
-        "data_port": {
-            "type": "integer",
-            "minimum": 1024,
-            "maximum": 65535,
-            "description": "The server's port for data, for a firewall (test-specific -P); else "
-            "another one each run.",
-        },
+        "mss": _options.integer(
+            1, 65535, "TCP maximum segment size to set (-G), timestamps included."
+        ),
+        "data_port": _options.integer(
+            1024,
+            65535,
+            "The server's port for data, for a firewall (test-specific -P); else another one each "
+            "run.",
+        ),
         "nodelay": _options.switch("TCP_NODELAY (-D)"),
         "dscp": _options.dscp("DSCP of both ends' packets (-Y); read back from the sockets."),
         "route": {
@@ -88,12 +84,9 @@ SCHEMA: Mapping[str, Any] = {
             "minimum": 0,
             "description": "Transactions in flight beyond the first (-b), if built in.",
         },
-        "pacing": {
-            "type": "integer",
-            "minimum": 1,
-            "maximum": 2147483647,
-            "description": "SO_MAX_PACING_RATE in bytes/s (-q); needs a build after 2.7.0.",
-        },
+        "pacing": _options.integer(
+            1, 2147483647, "SO_MAX_PACING_RATE in bytes/s (-q); needs a build after 2.7.0."
+        ),
         "result_brand": {
             "type": "string",
             "pattern": r"^[A-Za-z0-9_][A-Za-z0-9_.,:+-]{0,62}$(?!\n)",
@@ -157,7 +150,6 @@ SPECIFIC = {
 
 
 def sends(options: Mapping[str, Any]) -> bool:
-    """Return True if data flows from netperf to netserver."""
     return options.get("direction", "send") == "send" and options.get("test") != "TCP_MAERTS"
 
 

@@ -4,14 +4,72 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from netlimits.errors import OutputError, ToolFailure, one_line
+from netlimits.metrics import selectors
 from netlimits.model import Completed, Flow, Measurement, Scalar, Work
 from netlimits.tools import _output
-from netlimits.tools.netperf.columns import ONE_VERSION, column, number, value
 from netlimits.tools.netperf.options import is_rr, sends
 from netlimits.units.sizes import netperf_bytes
+
+_UNIT_OF_THROUGHPUT = {
+    "10^6bits/s": "throughput_mbps",
+    "Trans/s": "transaction_rate_tps",
+}
+_NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]*)?([eE][+-]?[0-9]{1,2})?")
+_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+_UNIT_OF_SERVICE_DEMAND = {"usec/KB": "us_per_kib", "usec/Tran": "us_per_tran"}
+
+ALWAYS_MEASURED = re.compile(r"(LOCAL|REMOTE)_(CPU_UTIL|CPU_PEAK_UTIL|SD)|THROUGHPUT|ELAPSED_TIME")
+"""Selectors for which -1 means a failed measurement and not `does not apply`."""
+
+ONE_VERSION = "install one version of netperf on both ends: 2.6 and 2.7 misread each other's CPUs"
+"""Advice for impossible CPU figures of the other end."""
+
+
+@lru_cache(maxsize=1024)
+def column(selector: str, throughput_units: str, sd_units: str) -> str:
+    """Return the column for a selector, given the values of THROUGHPUT_UNITS and SD_UNITS."""
+    if selector == "THROUGHPUT":
+        return _unit(_UNIT_OF_THROUGHPUT, throughput_units, selector)
+    if selector in ("LOCAL_SD", "REMOTE_SD"):
+        end = selector.removesuffix("_SD").lower()
+        return f"netperf_{end}_sd_{_unit(_UNIT_OF_SERVICE_DEMAND, sd_units, selector)}"
+    return selectors.column(selector)
+
+
+def value(selector: str, text: str) -> Scalar:
+    """Parse netperf's text into a number, a word, or None if it does not apply (-1)."""
+    if selector == "RESULT_BRAND":
+        return text.removeprefix('"').removesuffix('"')  # netperf adds the quotes
+    if selectors.is_text(selector):
+        return None if text in ("Deprecated", "") else text
+    measured = number(selector, text)
+    if measured == -1:
+        if ALWAYS_MEASURED.fullmatch(selector):
+            raise ToolFailure(f"netperf did not measure {selector} (it says -1)")
+        return None
+    return measured
+
+
+def number(selector: str, text: str) -> int | float:
+    match = _NUMBER.fullmatch(text)
+    if not match:
+        fault = "which has a decimal comma" if _COMMA.fullmatch(text) else "which is not a number"
+        advice = f"; {ONE_VERSION}" if selector.startswith("REMOTE_") and "nan" in text else ""
+        raise OutputError(f"netperf printed {selector}={text[:60]}, {fault}{advice}")
+    return float(text) if match[1] or match[2] else int(text)
+
+
+def _unit(table: dict[str, str], unit: str, selector: str) -> str:
+    if unit not in table:
+        raise OutputError(
+            f"netperf printed {selector} in {unit[:60]!r}; known units: {', '.join(table)}"
+        )
+    return table[unit]
+
 
 SENT = "local_send_throughput_mbps"
 
@@ -24,11 +82,7 @@ def measurement(
     length: float,
     longest: float,
 ) -> Measurement:
-    """Parse the values of the requested selectors.
-
-    `length` is the seconds of one iteration, `longest` those of the most iterations. Raises
-    ToolFailure for a run that must not count.
-    """
+    """Parse the selectors' values; `length` is of one iteration, `longest` of the most."""
     _output.check_ended(completed, "netperf", longest)
     reason = one_line(completed.stderr.strip() or completed.stdout)[:300]
     _output.check_status(completed, "netperf", reason or _SIGNALS.get(completed.status, ""))
@@ -50,10 +104,6 @@ def measurement(
 
 
 def _keys_of(stdout: str, selectors: Sequence[str]) -> dict[str, str]:
-    """Return the values of KEY=value lines; other lines are banners.
-
-    Raises OutputError for a selector without a value or with two, and for a truncated last line.
-    """
     keys: dict[str, str] = {}
     for key, sep, text in (line.partition("=") for line in stdout.splitlines()):
         if not sep or not re.fullmatch(r"[A-Z0-9_\[\]]+", key):
@@ -74,11 +124,7 @@ def _keys_of(stdout: str, selectors: Sequence[str]) -> dict[str, str]:
 
 
 def _interim(keys: Mapping[str, str], options: Mapping[str, Any]) -> Iterator[Mapping[str, float]]:
-    """Yield the interim results: rates over [ending - interval, ending].
-
-    netperf counts the data that it wrote to or read from its own kernel. If it sends, that is not
-    what arrived, so another column is used.
-    """
+    """Yield the interim results; if netperf sends, they are not what arrived."""
     columns = {"10^6bits/s": "throughput_mbps", "Trans/s": "transaction_rate_tps"}
     if sends(options):
         columns["10^6bits/s"] = SENT
@@ -95,7 +141,6 @@ def _interim(keys: Mapping[str, str], options: Mapping[str, Any]) -> Iterator[Ma
 
 
 def _work(options: Mapping[str, Any], keys: Mapping[str, str]) -> Work:
-    """Return all data of all iterations: netperf's rates and times are their means."""
     seconds = float(keys["ELAPSED_TIME"]) * max(1, int(keys.get("CONFIDENCE_ITERATION", 1)))
     rate = float(keys["THROUGHPUT"]) * seconds
     if is_rr(options):
@@ -112,7 +157,6 @@ def _work(options: Mapping[str, Any], keys: Mapping[str, str]) -> Work:
 
 
 def _loss(options: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, Scalar]:
-    """Return `loss_pct` for UDP streams that the client sends."""
     if keys["PROTOCOL"].upper() != "UDP" or is_rr(options) or options.get("direction") == "recv":
         return {}
     sent, arrived = float(keys["LOCAL_SEND_THROUGHPUT"]), float(keys["THROUGHPUT"])
@@ -143,18 +187,13 @@ def refuse_no_data(keys: Mapping[str, str], sending: bool) -> None:
 
 
 def _refuse_stepped_clock(completed: Completed, elapsed: float, seconds: float) -> None:
-    """Raise ToolFailure if netperf's elapsed time is impossible: the host's clock was set.
-
-    It is compared with our monotonic clock, or with the deadline for imported files, whose real
-    duration is unknown.
-    """
+    """Raise ToolFailure if netperf's elapsed time is impossible: the host's clock was set."""
     timed = completed.seconds >= seconds
     longest = completed.seconds * 1.01 + 0.05 if timed else completed.command.deadline
     if not 0 < elapsed <= longest:
-        raise ToolFailure(
+        raise _output.invalid(
             f"netperf says that its {seconds:g} s took {elapsed:g} s, which it did not run: was "
-            "the host's clock set during the run?",
-            status="invalid",
+            "the host's clock set during the run?"
         )
 
 
@@ -174,7 +213,6 @@ def _refuse_other_version(keys: Mapping[str, str]) -> None:
 
 
 def _refuse_ignored(options: Mapping[str, Any], keys: Mapping[str, str]) -> None:
-    """Raise ToolFailure for options that netperf silently ignored."""
     if "mss" in options and keys["PROTOCOL"].upper() == "TCP":
         _output.check_mss(int(options["mss"]), _integer(keys, "TRANSPORT_MSS"))
     if "cpu_bind" in options:
@@ -184,52 +222,45 @@ def _refuse_ignored(options: Mapping[str, Any], keys: Mapping[str, str]) -> None
             # netperf 2.7.0 echoes a CPU that does not exist, so compare with the number of CPUs
             count = _integer(keys, f"{end}_CPU_COUNT")
             if cpu and (keys[f"{end}_CPU_BIND"] != cpu or int(cpu) >= count):
-                raise ToolFailure(
+                raise _output.invalid(
                     f"binding to CPU {cpu} did not take: {end.lower()} has {count} CPUs "
-                    f"({end}_CPU_BIND is {keys[f'{end}_CPU_BIND']})",
-                    status="invalid",
+                    f"({end}_CPU_BIND is {keys[f'{end}_CPU_BIND']})"
                 )
     if "dscp" in options:
         for end in ("LOCAL", "REMOTE"):
             tos = keys[f"{end}_SOCKET_TOS"]
             if _dscp(tos) != options["dscp"]:
-                raise ToolFailure(
-                    f"DSCP {options['dscp']} did not take ({end}_SOCKET_TOS is {tos})",
-                    status="invalid",
+                raise _output.invalid(
+                    f"DSCP {options['dscp']} did not take ({end}_SOCKET_TOS is {tos})"
                 )
     if "congestion_control" in options:
         for end in ("LOCAL", "REMOTE"):
             got_name = keys[f"{end}_CONG_CONTROL"]
             if got_name != options["congestion_control"]:
-                raise ToolFailure(
+                raise _output.invalid(
                     f"congestion control {options['congestion_control']} did not take "
-                    f"({end}_CONG_CONTROL is {got_name})",
-                    status="invalid",
+                    f"({end}_CONG_CONTROL is {got_name})"
                 )
     if "burst" in options and _integer(keys, "BURST_SIZE") != int(options["burst"]):
-        raise ToolFailure(
-            f"a burst of {options['burst']} did not take (BURST_SIZE is {keys['BURST_SIZE']})",
-            status="invalid",
+        raise _output.invalid(
+            f"a burst of {options['burst']} did not take (BURST_SIZE is {keys['BURST_SIZE']})"
         )
     if "confidence" in options:
         width = float(str(options["confidence"]).split(",")[1])
         reached = float(keys["THROUGHPUT_CONFID"])
         if reached > width:
-            raise ToolFailure(
-                f"the confidence interval came out {reached:g} % wide, not {width:g} %",
-                status="invalid",
+            raise _output.invalid(
+                f"the confidence interval came out {reached:g} % wide, not {width:g} %"
             )
 
 
 def _integer(keys: Mapping[str, str], name: str) -> int:
-    """Return an integer of the output. Raises OutputError for other text."""
     if not re.fullmatch("-?[0-9]{1,18}", keys[name]):
         raise OutputError(f"netperf printed {name}={keys[name][:60]}, which is not a whole number")
     return int(keys[name])
 
 
 def _dscp(tos: str) -> int | None:
-    """Return the DSCP of an IP_TOS as netperf prints it: 0x2e in hexadecimal or in decimal."""
     try:
         return int(tos, 0) >> 2
     except ValueError:

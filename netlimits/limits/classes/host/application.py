@@ -31,8 +31,6 @@ measure:
 
 
 class Application:
-    """`application`."""
-
     name = "application"
     title = "The program itself"
     needs = ("app_limited_pct", "busy_pct", "cpu_peak_pct")
@@ -71,11 +69,6 @@ class Application:
 
 
 def _idle(run: RunFigures, limited: float, busy: float, short: str) -> Premise:
-    """Return the premise that the connection waits for its program.
-
-    Nothing is in flight for most of the time, or the samples find nothing to send in a send buffer
-    that has room.
-    """
     used = run.sent("sndbuf_used_pct")
     strength = (100.0 - busy) / (100.0 - BUSY_PCT)
     if used is None:

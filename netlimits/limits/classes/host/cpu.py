@@ -13,8 +13,6 @@ SEND_SIZES = {"sender": [1448, 4096, 16384, 65536], "receiver": [4096, 16384, 65
 
 
 class EndCpu:
-    """`sender-cpu` or `receiver-cpu`."""
-
     needs = cpus.NEEDS
 
     def __init__(self, end: Literal["sender", "receiver"]) -> None:

@@ -11,8 +11,6 @@ QUOTA_PCT = 20.0
 
 
 class CpuQuota:
-    """`cpu-quota`."""
-
     name = "cpu-quota"
     title = "A CPU quota"
     needs = ("process_cpu_pct",)  # a host without a quota has no `throttled_pct`

@@ -20,8 +20,6 @@ measure:
 
 
 class Fragmentation:
-    """`fragmentation`."""
-
     name = "fragmentation"
     title = "IP fragmentation"
     needs = ("ip_frag_creates", "udp_out_datagrams")

@@ -18,8 +18,6 @@ one of them (0.2)."""
 
 
 class HostFull:
-    """`host-full`."""
-
     name = "host-full"
     title = "The CPUs that both ends share"
     needs = ("cpu_pct", "process_cpu_pct")
@@ -52,7 +50,6 @@ class HostFull:
 
 
 def _alike(run: RunFigures) -> list[Premise]:
-    """Return the premise that both ends wait; none if an end's threads were not sampled."""
     waits = [run.own(f"{end}_cpu_wait_pct") for end in ("local", "remote")]
     used = [run.process_pct(end) for end in ("local", "remote")]
     if None in waits or any(not a and not b for a, b in zip(used, waits, strict=True)):

@@ -28,8 +28,6 @@ measure:
 
 
 class LocalShaper:
-    """`local-shaper`."""
-
     name = "local-shaper"
     title = "A shaper on the sender"
     needs = ("qdisc_overlimits", "tx_packets")

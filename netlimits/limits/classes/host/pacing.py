@@ -23,8 +23,6 @@ measure:
 
 
 class Pacing:
-    """`pacing`."""
-
     name = "pacing"
     title = "A pace"
     needs = ()
@@ -32,12 +30,9 @@ class Pacing:
     labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign:
-        """Return a sign from how near the run came to its pace, else to TCP's own pacing rate.
-
-        TCP paces at 1.2 windows a round trip or more, unless a program set a lower rate.
-        """
+        """Return a sign from how near the run came to its pace, else to TCP's own pacing rate."""
         pace, off = run.figure("pace_mbps"), run.figure("pace_off_pct")
-        own, rate = bounds.of_run(run).get("pace"), run.throughput
+        own, rate = bounds.of_mechanism("pace", run), run.throughput
         if pace is None and own and rate:
             text = f"the socket is paced at {mbps(own.mbps)}, and {mbps(rate)} arrived"
             return Sign(

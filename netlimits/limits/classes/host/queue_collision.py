@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
+from netlimits.limits.classes.host.softirq_core import SLOW
 from netlimits.limits.figures import RunFigures
 
 SOFTIRQ_PCT = 80.0
@@ -17,26 +18,14 @@ to 0.82 on machines of two CPUs where spread flows were 1.8 to 2.2 times as fast
 
 
 LABEL = Label(
-    """factors: {mss: [536, 1460], send_size: [16384, 65536]}
+    f"""factors: {{mss: [536, 1460], send_size: [16384, 65536]}}
 settings:
   - roles: [receiver]
-    rss: {equal: 1}
-    offload: {gro: off, rx-gro-hw: {want: off, if_fixed: accept}}
-    switch:
-      verify: [sh, -c, "tc qdisc show dev data0 | grep -c clsact || :"]
-      command:
-        "0": [tc, qdisc, del, dev, data0, clsact]
-        "1":
-          - sh
-          - -c
-          - >-
-            tc qdisc add dev data0 clsact; for n in $(seq 8000); do
-            echo filter add dev data0 ingress protocol ip prio 1 u32
-            match ip protocol 255 0xff match ip dport $n 0xffff flowid 1:1; done | tc -batch -
-      to: "1"
-streams: 4
+    rss: {{equal: 1}}
+    offload: {{gro: off, rx-gro-hw: {{want: off, if_fixed: accept}}}}
+{SLOW}streams: 4
 measure:
-  netperf: {test: TCP_STREAM, seconds: 2, mss: "${mss}", send_size: "${send_size}"}
+  netperf: {{test: TCP_STREAM, seconds: 2, mss: "${{mss}}", send_size: "${{send_size}}"}}
 """,
     lab="--machines --cpus 2",
 )
@@ -47,8 +36,6 @@ measure:
 
 
 class QueueCollision:
-    """`queue-collision`."""
-
     name = "queue-collision"
     title = "One receive queue of several"
     needs = ("cpu_peak_softirq_pct", "nic_interrupts", "nic_interrupts_busiest")
@@ -56,11 +43,7 @@ class QueueCollision:
     labels: tuple[Label, ...] = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the share of the receiver's busiest queue, and how full its CPU is.
-
-        The share is that of interrupts or, because NICs also interrupt for what they send, that of
-        the packets which the busiest CPU processed.
-        """
+        """Return a sign from the share of the receiver's busiest queue, and how full its CPU is."""
         end = run.receiver
         every, most = run.received("nic_interrupts"), run.received("nic_interrupts_busiest")
         softirq, peak = run.received("cpu_peak_softirq_pct"), run.received("cpu_peak_pct")

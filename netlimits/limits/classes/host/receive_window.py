@@ -31,8 +31,6 @@ measure:
 
 
 class ReceiveWindow:
-    """`receive-window`."""
-
     name = "receive-window"
     title = "The receive window"
     needs = ("rwnd_limited_pct", "rtt_us", "min_rtt_us")
@@ -47,20 +45,22 @@ class ReceiveWindow:
             return None
         granted, rate = run.sent("snd_wnd_bytes"), run.throughput
         filled, least = [], LIMITED_PCT
-        bound = bounds.of_run(run).get("receive window")
+        bound = bounds.of_mechanism("receive window", run)
         if bound and rate and AT_BOUND[0] <= rate / bound.mbps <= AT_BOUND[1]:
             least = PACED_PCT
         if granted and rate is not None:
             most = granted * 8 / rtt  # bytes in µs: Mbit/s
             short = f"its window would let {mbps(most)} through, and {mbps(rate)} arrived"
             filled = [Premise.reached(rate / most, OF_WINDOW, short)]
+        if (lost := run.retransmitted) is not None:  # they do not keep the flow below its window
+            short = f"{100 * lost:.2g} % of the segments were lost"
+            filled.append(Premise.below(lost, LOST, short))
         return Sign(
             (
                 *filled,
                 *goal.premises(run),
                 *queues.read_at_once(run),
                 *start.over(run),
-                *_lossless(run),
                 Premise.reached(
                     limited, least, f"the sender waited for it {limited:.0f} % of the time"
                 ),
@@ -75,11 +75,3 @@ class ReceiveWindow:
             f"round trip of {rtt:,.0f} µs that is near its least, {least_rtt:,.0f} µs.",
             {"rwnd_limited_pct": limited, "rtt_us": rtt, "min_rtt_us": least_rtt},
         )
-
-
-def _lossless(run: RunFigures) -> list[Premise]:
-    """Return the premise that losses do not keep the flow below its window; none if not known."""
-    lost = run.retransmitted
-    if lost is None:
-        return []
-    return [Premise.below(lost, LOST, f"{100 * lost:.2g} % of the segments were lost")]

@@ -30,8 +30,6 @@ segments."""
 
 
 class SendBuffer:
-    """`send-buffer`."""
-
     name = "send-buffer"
     title = "The send buffer"
     needs = ("sndbuf_limited_pct",)
@@ -39,11 +37,7 @@ class SendBuffer:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the busy time that waited for send buffer, or from an overfull one.
-
-        The kernel does not count the wait if a buffer holds only a few segments. The sender then
-        has window left but nothing to send, and its socket holds more than the buffer's size.
-        """
+        """Return a sign from the busy time that waited for send buffer, or from an overfull one."""
         limited = run.sent("sndbuf_limited_pct")
         if limited is None:
             return None
@@ -62,7 +56,6 @@ class SendBuffer:
 
 
 def _filled(run: RunFigures) -> list[Premise]:
-    """Return the premise that one send buffer a round trip is not far above throughput."""
     size, rtt, rate = run.sent("sndbuf_bytes"), run.sent("rtt_us"), run.throughput
     if not size or not rtt or not rate:
         return []
@@ -72,7 +65,6 @@ def _filled(run: RunFigures) -> list[Premise]:
 
 
 def _full(run: RunFigures) -> Sign | None:
-    """Return a sign if the buffer holds more than its size, and the window has room."""
     used, short_of_data = run.sent("sndbuf_used_pct"), run.sent("app_limited_pct")
     rate, window = run.throughput, run.window_mbps
     if used is None or short_of_data is None or rate is None or not window:

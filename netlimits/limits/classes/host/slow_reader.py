@@ -36,8 +36,6 @@ measure:
 
 
 class SlowReader:
-    """`slow-reader`."""
-
     name = "slow-reader"
     title = "The receiving program"
     needs = ("rwnd_limited_pct", "recv_q_bytes", "process_cpu_pct")
@@ -53,7 +51,7 @@ class SlowReader:
     def sign(self, run: RunFigures) -> Sign | None:
         """Return a sign from how full of unread data the window is that the sender waits for."""
         limited, unread = run.sent("rwnd_limited_pct"), run.unread
-        wanted = queues.reader_pct(run)
+        wanted = run.wanted_pct(run.receiver)
         if limited is None or unread is None or wanted is None:
             return None
         waiting = run.received("recv_q_bytes") or 0.0

@@ -28,8 +28,6 @@ measure:
 
 
 class SmallSends:
-    """`small-sends`."""
-
     name = "small-sends"
     title = "Small sends"
     needs = ("send_calls", "process_cpu_pct", "mss_bytes")
@@ -37,11 +35,7 @@ class SmallSends:
     labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the bytes of each call against the MSS, and the sending thread's CPU.
-
-        If the tool does not count its calls, the send size that it was told counts; without one,
-        what its segments carry, if that is far less than they could.
-        """
+        """Return a sign from the bytes of a call (or a segment), and the sending thread's CPU."""
         size, per, column = _bytes_per_call(run), "call", "bytes_per_call"
         mss = run.figure("transport_mss_bytes") or run.sent("mss_bytes")
         segment = None if run.udp else run.packet_bytes

@@ -17,12 +17,7 @@ SOFTNET = {
 }
 """Softirq's own counters, with the words for them in the sentence."""
 
-LABEL = Label(
-    """factors: {mss: [536, 1460], send_size: [4096, 16384, 65536, 131072]}
-settings:
-  - roles: [sender]
-    offload: {tso: off, gso: off}
-  - roles: [receiver]
+SLOW = """\
     switch:
       verify: [sh, -c, "tc qdisc show dev data0 | grep -c clsact || :"]
       command:
@@ -35,28 +30,31 @@ settings:
             echo filter add dev data0 ingress protocol ip prio 1 u32
             match ip protocol 255 0xff match ip dport $n 0xffff flowid 1:1; done | tc -batch -
       to: "1"
-streams: 4
+"""
+"""8,000 firewall rules that never match: softirq tries them all for each packet."""
+
+LABEL = Label(
+    f"""factors: {{mss: [536, 1460], send_size: [4096, 16384, 65536, 131072]}}
+settings:
+  - roles: [sender]
+    offload: {{tso: off, gso: off}}
+  - roles: [receiver]
+{SLOW}streams: 4
 measure:
   netperf:
     test: TCP_STREAM
     seconds: 2
     interim_seconds: 0.5
-    mss: "${mss}"
-    send_size: "${send_size}"
+    mss: "${{mss}}"
+    send_size: "${{send_size}}"
     cpu_bind: "0,0"
 """,
     lab="",
 )
-"""8,000 firewall rules that never match: softirq tries them all for each packet.
-
-Between network namespaces softirq runs on the CPU that sent the packet. RPS spreads the four
-streams.
-"""
+"""Between network namespaces softirq runs on the CPU that sent; RPS spreads the streams."""
 
 
 class SoftirqCore:
-    """`softirq-core`."""
-
     name = "softirq-core"
     title = "Softirq on one CPU"
     needs = ("cpu_peak_softirq_pct", *SOFTNET)

@@ -32,8 +32,6 @@ measure:
 
 
 class TooShort:
-    """`too-short`."""
-
     name = "too-short"
     title = "Slow start"
     needs = ("cwnd_segs", "min_rtt_us", "elapsed_s")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures
-from netlimits.limits.premises import queues
 
 SHARE_OF_LOST = 0.8
 LOSS = 0.09
@@ -30,8 +29,6 @@ measure:
 
 
 class UdpReceiveBuffer:
-    """`udp-receive-buffer`."""
-
     name = "udp-receive-buffer"
     title = "The UDP receive buffer"
     needs = ("udp_rcvbuf_errors", "udp_out_datagrams", "udp_in_datagrams", "cpu_peak_pct")
@@ -40,14 +37,12 @@ class UdpReceiveBuffer:
 
     def sign(self, run: RunFigures) -> Sign | None:
         """Return a sign from the lost datagrams that found the buffer full, with CPU left."""
-        errors, peak = run.received("udp_rcvbuf_errors"), _busy_pct(run)
+        errors, peak = run.received("udp_rcvbuf_errors"), run.busiest_pct(run.receiver)
+        if run.one_machine:
+            peak = run.wanted_pct(run.receiver)
         sent, arrived = run.sent("udp_out_datagrams"), run.received("udp_in_datagrams")
-        if None in (errors, sent, arrived, peak) or not run.udp:
+        if errors is None or sent is None or arrived is None or peak is None or not run.udp:
             return None
-        assert errors is not None
-        assert sent is not None
-        assert arrived is not None
-        assert peak is not None
         lost = sent - arrived
         if not sent or lost / sent < LOSS:
             share = f"{100 * max(lost, 0.0) / sent:.2g}" if sent else "none"
@@ -64,8 +59,3 @@ class UdpReceiveBuffer:
             f"The receive buffer of the UDP socket: {text}, while {cpu}.",
             {"udp_rcvbuf_errors": errors, "datagrams_lost": lost, "cpu_peak_pct": peak},
         )
-
-
-def _busy_pct(run: RunFigures) -> float | None:
-    """Return how busy the receiver's busiest CPU was, or on a shared machine its program."""
-    return queues.reader_pct(run) if run.one_machine else run.busiest_pct(run.receiver)

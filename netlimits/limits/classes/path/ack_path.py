@@ -17,8 +17,6 @@ FORWARD = 0.01
 
 
 class AckPath:
-    """`ack-path`."""
-
     name = "ack-path"
     title = "The way back, of acknowledgements"
     needs = ("tx_packets", "rx_packets", "rtt_us", "min_rtt_us")
@@ -28,11 +26,7 @@ class AckPath:
     labels: tuple[Label, ...] = ()
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from lost acknowledgements, if few segments are lost and packets queue.
-
-        Interface counters are compared: protocol counters include traffic that is not on the data
-        link.
-        """
+        """Return a sign from lost acknowledgements, if few segments are lost and packets queue."""
         sent_back, arrived, resent = (
             run.received("tx_packets"),
             run.sent("rx_packets"),

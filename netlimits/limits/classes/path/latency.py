@@ -23,8 +23,6 @@ measure:
 
 
 class Latency:
-    """`latency`."""
-
     name = "latency"
     title = "The round trip"
     needs = ("transaction_rate_tps", "rtt_us", "cpu_peak_pct")

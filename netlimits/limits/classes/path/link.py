@@ -26,8 +26,6 @@ measure:
 
 
 class LinkRate:
-    """`link`."""
-
     name = "link"
     title = "The link"
     needs = ("throughput_mbps", "cpu_peak_pct")

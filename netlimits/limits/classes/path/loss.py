@@ -41,8 +41,6 @@ measure:
 
 
 class Loss:
-    """`loss`."""
-
     name = "loss"
     title = "Loss"
     needs = ("tcp_retrans_segs", "tcp_out_segs", "cwnd_segs", "mss_bytes", "rtt_us")
@@ -71,18 +69,13 @@ class Loss:
             Premise.reached(share, RETRANSMITTED, f"only {text}"),
             Premise.reached(retransmitted, SEGMENTS, f"only {text}"),
         ]
-        for name, what in WAITS.items():
-            if waited := run.sent(name):
-                short = f"the flow waited for {what} {waited:.0f} % of the time"
-                premises.append(Premise.below(waited, WAITED_PCT, short))
+        premises += waits(run)
         short = f"the round trip is {rtt / least_rtt:.1f} times its least: a full queue drops"
         premises.append(Premise.below(rtt / least_rtt, INFLATED, short))
-        if busiest := cpus.its_own_pct(run):  # hosts are idle if losses limit the flow
-            short = f"the busiest CPU was {busiest:.0f} % busy with it"
-            premises.append(Premise.below(busiest, cpus.ROOM_PCT, short))
+        premises += cpus.room(run)  # hosts are idle if losses limit the flow
         short = f"its window would let {mbps(window)} through, and {mbps(rate)} arrived"
         premises.append(Premise.reached(rate / window, NEAR, short))
-        if bound := bounds.of_run(run).get("loss"):
+        if bound := bounds.of_mechanism("loss", run):
             short = f"losses by chance would allow {mbps(bound.mbps)}, and {mbps(rate)} arrived"
             premises.append(Premise.reached(rate / bound.mbps, LEAST, short))
             figures["loss_bound_mbps"] = bound.mbps
@@ -96,3 +89,12 @@ class Loss:
         premises += [*queues.read_at_once(run), *queues.lost_on_path(run)]
         figures["window_mbps"] = window
         return Sign(tuple(premises), f"Loss: {text}.", figures)
+
+
+def waits(run: RunFigures) -> list[Premise]:
+    """Return the premises that the flow does not wait for its program, receiver or buffer."""
+    return [
+        Premise.below(waited, WAITED_PCT, f"the flow waited for {what} {waited:.0f} % of the time")
+        for name, what in WAITS.items()
+        if (waited := run.sent(name))
+    ]

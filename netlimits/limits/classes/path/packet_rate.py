@@ -25,8 +25,6 @@ measure:
 
 
 class PacketRate:
-    """`packet-rate`."""
-
     name = "packet-rate"
     title = "Packets per second"
     needs = ("tcp_out_segs", "udp_in_datagrams", "cpu_peak_pct")
@@ -36,12 +34,7 @@ class PacketRate:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from a cloud's counter of excess packets, or from a fixed packet rate.
-
-        A path limited in bits would show a higher packet rate for smaller packets, so all smaller
-        sizes of the campaign must show the same packet rate (the smallest is compared with the next
-        larger), with CPU left on both ends.
-        """
+        """Return a sign from a cloud's counter of excess packets, or from a fixed packet rate."""
         counted = allowance.sign(run, "pps", "packets")
         if counted and counted.fires:
             return counted

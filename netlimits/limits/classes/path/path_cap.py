@@ -51,8 +51,6 @@ OF_FILE = "a file of runs tells neither the link's rate nor the one that the too
 
 
 class PathCap:
-    """`path-cap`."""
-
     name = "path-cap"
     title = "A cap on the path"
     needs = ("rtt_us", "min_rtt_us", "cpu_peak_pct")
@@ -62,11 +60,7 @@ class PathCap:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from a cloud's counter of excess bandwidth, or a queue on the path.
-
-        The queue shows as an RTT above its minimum, with CPU left on both ends, room on the link if
-        its speed is known, and no other run that got more through the same path.
-        """
+        """Return a sign from a cloud's counter of excess bandwidth, or a queue on the path."""
         counted = allowance.sign(run, "bw", "bandwidth")
         if counted and counted.fires:
             return counted
@@ -116,9 +110,7 @@ class PathCap:
         if overlimits is not None and packets:
             short = f"the sender's own qdisc held packets back {overlimits:,.0f} times"
             premises.append(Premise.below(overlimits / packets, OVERLIMITS_PER_PACKET, short))
-        if run.slowest is not None:
-            short = f"the slowest run had {100 * run.slowest:.0f} % of the fastest"
-            premises.append(Premise.reached(run.slowest, STEADY, short))
+        premises += chance.steady(run, STEADY)
         addition = f"; {OF_FILE}" if run.of_file and not run.goal_mbps else ""
         if run.most_mbps:
             short = (
@@ -145,10 +137,7 @@ def _short_queue(run: RunFigures, inflation: float) -> float:
 
 
 def way_back(run: RunFigures) -> bool:
-    """Return True if the queue may be on the way back: no loss, bunched ACKs, unsteady runs.
-
-    False if segments arrive so close together that a receiver bunches them itself (GRO).
-    """
+    """Return True if the queue may be on the way back: no loss, bunched ACKs, unsteady runs."""
     bunched, rate = run.received("sampled_segments_per_ack"), run.throughput
     size = (run.sent("mss_bytes") or 1448.0) * 8
     return (
@@ -163,7 +152,6 @@ def way_back(run: RunFigures) -> bool:
 
 
 def _way_there(run: RunFigures) -> list[Premise]:
-    """Return the premise that the queue is not on the way back."""
     if not way_back(run):
         return []
     bunched = run.received("sampled_segments_per_ack") or 0.0

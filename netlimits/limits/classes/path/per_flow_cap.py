@@ -18,8 +18,6 @@ WAITED_PCT = 50.0
 
 
 class PerFlowCap:
-    """`per-flow-cap`."""
-
     name = "per-flow-cap"
     title = "A cap on each connection"
     needs = ("connections", "cpu_peak_pct", "rwnd_limited_pct")
@@ -29,11 +27,7 @@ class PerFlowCap:
     labels: tuple[Label, ...] = ()
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the rate of a connection, compared with other numbers of connections.
-
-        If no other number was measured, what looks like a cap on the path may be one on each
-        connection. The sign is then as strong as that of `path-cap`, times UNTOLD.
-        """
+        """Return a sign from the rate of a connection among other numbers of connections."""
         rate, busiest = run.throughput, cpus.its_own_pct(run)
         if not rate or busiest is None or run.udp:
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from netlimits.limits import places
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.classes.path.loss import RETRANSMITTED, WAITED_PCT, WAITS
+from netlimits.limits.classes.path.loss import RETRANSMITTED, waits
 from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import chance, cpus, goal, queues
 
@@ -17,7 +17,7 @@ STILL, QUEUE_US, QUEUE_SEGMENTS = 1.25, 200.0, 5.0
 where round trips are short), or of packets waiting at once. One of them within its limit means no
 queue; policers that hold two packets were seen."""
 STEADY = 0.75
-"""Minimum ratio of a configuration's slowest run to its fastest: all runs have the policed rate."""
+"""Minimum ratio of a configuration's slowest run to its fastest: all runs have the same cap."""
 COUNTED = 0.1
 """Minimum ratio of the drops that a policer on the receiver counts to the segments lost. It counts
 packets of up to 45 segments, because GRO comes before it: 42 packets were 178 segments."""
@@ -48,8 +48,6 @@ measure:
 
 
 class Policer:
-    """`policer`."""
-
     name = "policer"
     title = "A policer"
     needs = ("tcp_retrans_segs", "tcp_out_segs", "rtt_us", "min_rtt_us", "mss_bytes")
@@ -63,11 +61,7 @@ class Policer:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the drops of the receiver's own policer, else from non-random losses.
-
-        Non-random losses come in bursts, or at a higher rate than TCP has with so many random
-        losses, or at a rate steadier than those allow; and nothing queues.
-        """
+        """Return a sign from the drops of the receiver's policer, else from non-random losses."""
         counted = _counted(run)
         if counted and counted.fires:
             return counted
@@ -95,16 +89,7 @@ class Policer:
             *queues.read_at_once(run),
             *queues.lost_on_path(run),
         ]
-        for name, cause in WAITS.items():
-            if waited := run.sent(name):
-                short = f"the flow waited for {cause} {waited:.0f} % of the time"
-                premises.append(Premise.below(waited, WAITED_PCT, short))
-        if busiest := cpus.its_own_pct(run):
-            short = f"the busiest CPU was {busiest:.0f} % busy with it"
-            premises.append(Premise.below(busiest, cpus.ROOM_PCT, short))
-        if run.slowest is not None:
-            short = f"the slowest run had {100 * run.slowest:.0f} % of the fastest"
-            premises.append(Premise.reached(run.slowest, STEADY, short))
+        premises += [*waits(run), *cpus.room(run), *chance.steady(run, STEADY)]
         return Sign(
             tuple(premises),
             f"A policer on the path: {lost} with hardly a packet in a queue, and not by chance: "
@@ -118,7 +103,6 @@ class Policer:
 
 
 def _counted(run: RunFigures) -> Sign | None:
-    """Return a sign from what a policer on the receiver's ingress dropped."""
     drops, lost = run.received("ingress_drops"), places.lost(run)
     if drops is None or not lost:
         return None

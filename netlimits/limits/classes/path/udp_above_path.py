@@ -23,8 +23,6 @@ measure:
 
 
 class UdpAbovePath:
-    """`udp-above-path`."""
-
     name = "udp-above-path"
     title = "Datagrams faster than the path"
     needs = ("udp_out_datagrams", "udp_in_datagrams", "udp_rcvbuf_errors")
