@@ -1,9 +1,7 @@
 """The configurations of an experiment: the combinations of its factors that `exclude` leaves.
 
-No list of objects is kept. A configuration is a number in the product of the axes (a factor, or a
-group of lists that move together; the last axis varies fastest), and those that `exclude` leaves
-are an array of such numbers. Values, identity and CSV cells are assembled on request, from pieces
-that are prepared once for each value of an axis.
+A configuration is a number in the product of the axes (a factor, or lists that move together; the
+last axis varies fastest). Values, identity and CSV cells are assembled on request.
 """
 
 from __future__ import annotations
@@ -37,10 +35,7 @@ class Configuration(NamedTuple):
 
 
 def identity(values: Values) -> str:
-    """Return the first 12 hex digits of the SHA-256 of the values as JSON with sorted keys.
-
-    It does not depend on the order of the keys; 1, 1.0, "1" and true are four values.
-    """
+    """Return the first 12 hex digits of the SHA-256 of the values as JSON with sorted keys."""
     text = json.dumps(dict(values), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -64,13 +59,7 @@ class _Axis:
 
 
 class Configurations:
-    """The configurations of one experiment; `len()` is their number.
-
-    `product` is the number of combinations, and `removed` has how many of the remaining ones each
-    `exclude` removed. `errors` has each `exclude` that removes nothing or everything, and each
-    `include` that exists already. Raises DocumentError for all derived values and conditions that
-    cannot be computed, and for more combinations than LIMIT.
-    """
+    """The configurations of one experiment; `len()` is their number."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
@@ -130,10 +119,7 @@ class Configurations:
         return Configuration(identity(values), values, ",".join(map(cell, values.values())))
 
     def kind(self, number: int, name: str) -> int:
-        """Return a number for all configurations that differ only in the axis that has a name.
-
-        Of an `include` there is none.
-        """
+        """Return a number for all configurations that differ only in the axis that has a name."""
         index = self._alive[number]
         axis = next(axis for axis in self._axes if name in axis.names)
         return index - index // axis.stride % len(axis.rows) * axis.stride
@@ -175,12 +161,7 @@ class Configurations:
                     failed.setdefault(error.key, error)
 
     def _condition(self, number: int, failed: dict[str, DocumentError]) -> Callable[[int], int]:
-        """Return a function from an index of the product to 1 if this `exclude` removes it.
-
-        The condition is computed once for each combination of the axes that it depends on. Where
-        that fails, it is an error only if no `exclude` above removes the configuration; it is
-        kept in `failed`, and the configuration with it.
-        """
+        """Return a function from an index of the product to 1 if this `exclude` removes it."""
         condition = expressions.compile(self.experiment.exclude[number])
         needed = self._needed(condition.names)
         axes = self._axes_of(needed)

@@ -1,10 +1,7 @@
 """A YAML file as plain data that remembers the line of every key: YAML 1.2's core schema.
 
-PyYAML reads the syntax, yamlcore says what a plain scalar means (`on` and `10:30` are text, `010`
-is ten). The tree is built here from PyYAML's events, without recursion and against limits, so
-that no file, however deep, aliased or repeated, costs more than an error with its line and key.
-Refused beside broken syntax: repeated keys, keys that are no text, several documents, tags of
-other schemas, merge keys, aliases of themselves, numbers that are not finite, NUL characters.
+The tree is built from PyYAML's events, without recursion and against limits, so that no file,
+however deep, aliased or repeated, costs more than an error with its line and key.
 """
 
 from __future__ import annotations
@@ -69,10 +66,7 @@ def dotted(key: Sequence[str | int]) -> str:
 
 
 def load(path: Path | str, *, repeated: bool = False) -> Document:
-    """Load the document in a file. Raises DocumentError, also if it cannot be read.
-
-    With `repeated`, repeated keys become errors of the document, to be reported with the others.
-    """
+    """Load the document in a file. Raises DocumentError, also if it cannot be read."""
     path = Path(path)
     try:
         if path.is_dir():

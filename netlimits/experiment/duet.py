@@ -1,13 +1,7 @@
 """A duet: two experiments as one, whose runs are interleaved in the same blocks.
 
-Two finished campaigns are two sessions, and what changed between them is part of every ratio. In
-a duet each block holds every configuration of both sides, shuffled, so that whatever drifts hits
-both alike, and a ratio is taken within blocks. The factor `side` tells them apart; all else in the
-plan, the archive and the analyses is as for any experiment.
-
-The sides may differ in what they set, in the options of their tools, in the programs and in the
-machines. They must have the same roles, tools, factors and repetition, since configurations are
-matched by their factors and compared by the columns that both have.
+Whatever drifts hits both alike. The sides differ in settings, options, programs or machines; they
+have the same roles, tools, factors and repetition, by which configurations are matched.
 """
 
 from __future__ import annotations
@@ -46,11 +40,7 @@ def duet(
     called: tuple[str, str] = SIDES,
     roles: Roles | None = None,
 ) -> Experiment:
-    """Both experiments as the sides of one, the first of which counts for all that is common.
-
-    `roles` are those that other machines play on the second side, under names of their own.
-    Raises DocumentError, in the second file, for what cannot be interleaved.
-    """
+    """Both experiments as the sides of one, the first of which counts for all that is common."""
     _refuse(before, after)
     matched = _values(before).keys() & _values(after).keys()
     if not matched:
@@ -79,10 +69,7 @@ def other_roles(
     others: Mapping[str, Machine],
     side: str,
 ) -> dict[str, str]:
-    """Each role that another machine plays on the second side, and its name there: `after-sender`.
-
-    Raises InputError for a name that is too long.
-    """
+    """Return role -> `after-sender` where another machine plays it on the second side."""
     renamed: dict[str, str] = {}
     for group, members in (experiment.groups or {r: (r,) for r in experiment.roles}).items():
         if any(machines[member] != others[member] for member in members):

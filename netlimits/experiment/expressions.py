@@ -1,9 +1,7 @@
 """The arithmetic that `derive` and `exclude` may use: an allow-list over Python's syntax tree.
 
-A text is parsed by `ast`, every node is looked up in a table of what is allowed, and what is
-found there becomes a closure; nothing is ever handed to `eval`. Length, depth and the size of
-every number and text are bounded, so no expression can hang or fill the memory. Conditions take
-true or false only: in YAML 1.2 `off` is a text, and a text that counted as true would be a trap.
+Nothing is handed to `eval`. Length, depth and the size of every number and text are bounded.
+Conditions take true or false only: in YAML 1.2 `off` is a text, which must not count as true.
 """
 
 from __future__ import annotations
@@ -56,10 +54,7 @@ class Expression:
     _closure: _Closure
 
     def value(self, values: Mapping[str, Scalar]) -> Scalar:
-        """Return the result for these values, which must hold every one of `names`.
-
-        Raises InputError that names the expression and the values it failed on.
-        """
+        """Return the result for these values, which must hold every one of `names`."""
         try:
             result = self._closure(values)
             if type(result) is int:

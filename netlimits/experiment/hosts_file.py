@@ -1,12 +1,10 @@
 """The hosts file: which machine plays which role.
 
-    sender: {ssh: vm1, interface: ens4}
-    receiver: {ssh: vm2, interface: ens4, address: 192.0.2.2}
-    sinks: [{ssh: vm3}, {ssh: vm4}] # a role of several machines: sinks-1, sinks-2
-    hosts: [{ssh: n1, group: rack1}, {ssh: n2, group: rack2}]       # a mesh's
-    ssh_config: lab/ssh_config      # optional, relative to this file; else the user's own
-
-`ssh` is a name that OpenSSH's configuration resolves; `local: true` stands for this machine.
+sender: {ssh: vm1, interface: ens4}
+receiver: {ssh: vm2, interface: ens4, address: 192.0.2.2}
+sinks: [{ssh: vm3}, {ssh: vm4}] # a role of several machines: sinks-1, sinks-2
+hosts: [{ssh: n1, group: rack1}, {ssh: n2, group: rack2}]       # a mesh's
+ssh_config: lab/ssh_config      # optional, relative to this file; else the user's own
 """
 
 from __future__ import annotations
@@ -42,13 +40,7 @@ def machines(
     roles: Iterable[str] | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Machine]:
-    """Return the machine of each role, in the roles' order; other hosts in the file are ignored.
-
-    Without `roles` it is every machine in the file. Where the file names none of the roles, its
-    first machines play them, and `note` gets a sentence that says so.
-
-    Raises DocumentError of all keys and values that cannot be, and roles bound to nothing.
-    """
+    """Return the machine of each role, in the roles' order; other hosts in the file are ignored."""
     document = load(path, repeated=True)
     if not isinstance(document.data, dict):
         raise document.error("is not a hosts file; write `ROLE: {ssh: NAME, interface: NAME}`")

@@ -1,9 +1,6 @@
 """Loads an experiment file: YAML in, `Experiment` out, or all of its errors with their lines.
 
-The text becomes data with lines (document); `--set` changes it (overrides); its shape (validation)
-and its names (semantics) are checked. What depends on configurations, such as an `exclude` that
-removes nothing, is checked where they are built (plan). If a file has errors, the remaining part
-(salvage) is checked further, so that all errors are reported together.
+If a file has errors, what remains of it is checked further, so that all are reported together.
 """
 
 from __future__ import annotations
@@ -27,10 +24,7 @@ from netlimits.model import Experiment
 
 
 def load(path: Path | str, overrides: Sequence[tuple[str, str]] = ()) -> Experiment:
-    """Load an experiment to run, with `--set` overrides as (KEY, VALUE) pairs.
-
-    Raises DocumentError that names file, line (or `--set`) and key, of all that is wrong.
-    """
+    """Load an experiment to run, with `--set` overrides as (KEY, VALUE) pairs."""
     return _checked(document.load(path, repeated=True), overrides, archived=False)
 
 
@@ -40,11 +34,7 @@ def sides(
     other: Path | str | None,
     changes: Sequence[tuple[str, str]],
 ) -> tuple[Experiment, Experiment]:
-    """Return both sides of a duet: the experiment, and another file or the same with `changes`.
-
-    `overrides` apply to both sides. Raises DocumentError for all errors of either; the second
-    side's name `--against`.
-    """
+    """Return both sides of a duet: the experiment, and another file or the same with `changes`."""
     loaded: list[Experiment] = []
     errors: list[DocumentError] = []
     for file, own in ((path, ()), (other or path, tuple(changes))):
@@ -69,20 +59,14 @@ def _against(error: DocumentError, changes: Sequence[tuple[str, str]]) -> Docume
 
 
 def parse(text: str, path: Path | str, overrides: Sequence[tuple[str, str]] = ()) -> Experiment:
-    """Parse an archived experiment's text; `path` names it in errors.
-
-    It may have factors without effect, which are errors only in a file that is to be run.
-    """
+    """Parse an archived experiment's text; `path` names it in errors."""
     return _checked(document.parse(text, path, repeated=True), overrides, archived=True)
 
 
 def examined(
     path: Path | str, overrides: Sequence[tuple[str, str]] = ()
 ) -> tuple[Experiment, list[DocumentError]]:
-    """Return what can be read of a file with errors, and the errors that may cause later ones.
-
-    Raises DocumentError where nothing can.
-    """
+    """Return what can be read of a file with errors, and the errors that may cause later ones."""
     experiment, causes, _ = _read(document.load(path, repeated=True), overrides, archived=False)
     return experiment, causes
 

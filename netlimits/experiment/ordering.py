@@ -21,10 +21,7 @@ Blocks = Callable[[int], "range | array[int]"]
 def rows(
     repeat: Repeat, count: int, blocks: Blocks, flips: int, configurations: int
 ) -> Iterator[Row]:
-    """Return the rows of `count` blocks in the order that the rule and the seed give.
-
-    Coin-flips draw `flips` runs from `configurations`, their number.
-    """
+    """Return the rows of `count` blocks in the order that the rule and the seed give."""
     numbers = range(1, count + 1)
     if repeat.order == "listed":
         return ((block, number) for block in numbers for number in blocks(block))
@@ -50,10 +47,7 @@ def mesh_rows(
     blocks: Blocks,
     round_key: Callable[[int, int], tuple[Any, tuple[str, str]]],
 ) -> Iterator[Row]:
-    """Return the rows of a mesh in rounds within each block, all shuffled, or as listed.
-
-    `round_key` returns what two rows must share to be in one round, and a row's pair of hosts.
-    """
+    """Return the rows of a mesh in rounds within each block, all shuffled, or as listed."""
     numbers = range(1, count + 1)
     draw = None if repeat.order == "listed" else _draw(repeat)
     if repeat.order == "shuffled":

@@ -1,7 +1,4 @@
-"""The experiments that are installed with netlimits, by name.
-
-The files are in `experiments/` of the repository, and in `experiments` of an installed package.
-"""
+"""The experiments that are installed with netlimits, by name."""
 
 from __future__ import annotations
 

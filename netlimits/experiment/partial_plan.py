@@ -1,8 +1,4 @@
-"""The part of an experiment with errors whose packets are certain.
-
-`check` and `plan` report contradictions in a plan (checks.survey.foreseen). For a file with errors
-they report those that do not depend on the errors.
-"""
+"""The part of an experiment with errors whose packets are certain, for the checks of its plan."""
 
 from __future__ import annotations
 
@@ -23,11 +19,7 @@ PACKETS = frozenset(
 
 
 def rest(path: Path, overrides: Sequence[tuple[str, str]]) -> tuple[Plan, bool] | None:
-    """Return the plan that a file with errors still allows, and True if all options are valid.
-
-    Returns None if nothing is certain about its packets: a condition may remove any configuration,
-    or their options, the MTU, the hosts' roles or the IP version are themselves wrong.
-    """
+    """Return the plan that a file with errors still allows, and True if all options are valid."""
     try:
         experiment, errors = load.examined(path, overrides)
         known = [*errors]

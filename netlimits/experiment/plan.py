@@ -1,8 +1,7 @@
 """The plan of an experiment: its ordered runs, as a stream.
 
-The order is an array of the configurations' numbers, and a Run is created when it is read.
-Randomness comes from `random.Random(seed).random()`, whose sequence Python promises to keep in all
-versions, and from our own shuffle: the same file and seed give the same plan on every machine.
+Randomness comes from `random.Random(seed).random()`, whose sequence Python promises to keep, and
+from our own shuffle: the same file and seed give the same plan on every machine.
 """
 
 from __future__ import annotations
@@ -84,11 +83,7 @@ def write_csv(
 
 
 class Plan:
-    """The plan of one experiment; `len()` is its number of runs, including skipped ones.
-
-    `skipped` maps tools to the reason why their runs are left out. Raises DocumentError for all
-    errors in `exclude`, `include` and `repeat`, and then in options too.
-    """
+    """The plan of one experiment; `len()` is its number of runs, including skipped ones."""
 
     def __init__(self, experiment: Experiment, skipped: Mapping[str, str] | None = None) -> None:
         self.experiment = experiment
@@ -143,10 +138,7 @@ class Plan:
     def extended(self, replicates: int, seed: int, chosen: Sequence[int] = ()) -> Plan:
         """Return the plan with `replicates` more runs of each configuration after all others.
 
-        They are ordered by the same rule, with a seed of their own; blocks are numbered on.
-        `chosen` are the numbers of the configurations that get them, counted from 1; empty: all.
-        Raises InputError for coin-flips, for a number that no configuration has, and for more runs
-        than RUN_LIMIT.
+        `chosen` are the numbers of the configurations that get them, from 1; empty: all.
         """
         count = len(self.configurations)
         if wrong := [number for number in chosen if number > count]:
@@ -176,10 +168,7 @@ class Plan:
         return plan
 
     def _with_profiled(self, block: int) -> range | array[int]:
-        """Return the runs of a block: its configurations, then its share of profiled runs.
-
-        Each configuration's profiled runs are spread evenly over the blocks.
-        """
+        """Return the runs of a block: its configurations, then its share of profiled runs."""
         bare, every = self._block(block), len(self.configurations)
         before, now = (n * self._profiled // self._blocks for n in (block - 1, block))
         if before == now:
@@ -193,11 +182,7 @@ class Plan:
         return sum(1 for run in self.runs() if run.profiled and not self.skip(run.values))
 
     def _block(self, block: int) -> range | array[int]:
-        """Return the configurations of a block, each at most once.
-
-        A configuration that runs in fewer blocks than there are is spread evenly over the blocks,
-        so that drift affects it as it affects the others.
-        """
+        """Return the configurations of a block, each spread evenly over blocks against drift."""
         if not self._often:
             return range(len(self.configurations))
         return array(
@@ -210,11 +195,7 @@ class Plan:
         )
 
     def runs(self, first: int = 1) -> Iterator[Run]:
-        """Yield the runs in order, from number `first` on.
-
-        For searches these are the known trials, or, before there are any, the first trial of each.
-        Raises ValueError if the experiment has no seed yet.
-        """
+        """Yield the runs in order, from number `first` on."""
         if self.experiment.searched:
             yield from (r for r in self._trials or self.searches() if r.number >= first)
         else:
@@ -266,11 +247,7 @@ class Plan:
         return Counter(tool for tool in tools if tool in self.skipped)
 
     def write_csv(self, file: IO[str]) -> int:
-        """Write every run as a row, and return the number of rows.
-
-        The last columns, `profiled` and `skip` (why a run is left out), exist only if they are
-        needed.
-        """
+        """Write every run as a row, and return the number of rows."""
         columns = self.configurations.columns
         last = [*(["profiled"] if self._profiled else []), *(["skip"] if self.skipped else [])]
         file.write(",".join(("run", "block", "config", *columns, *last)) + "\n")
@@ -287,11 +264,7 @@ class Plan:
         return len(self)
 
     def seconds(self, groups: Mapping[str, str] | None = None, at_once: int = 0) -> float:
-        """Return the approximate duration of the plan in seconds, from what its tools say of a run.
-
-        For a mesh, `at_once` pairs run at a time, and hosts of a group in `groups` take turns.
-        Raises DocumentError for all errors in options.
-        """
+        """Return the approximate seconds that the plan takes, from what its tools say of a run."""
         raise_all(self._setups.errors())
         if self.experiment.mesh:
             runs = [
@@ -311,10 +284,7 @@ class Plan:
         return total / weight * often
 
     def setup(self, values: Values) -> Setup:
-        """Return the resolved setup of a configuration; equal ones are resolved once.
-
-        Raises DocumentError as `resolution.setup` does.
-        """
+        """Return the resolved setup of a configuration; equal ones are resolved once."""
         setup = self._setups.of(values)
         return pairs.at(setup, values) if self.experiment.mesh else setup
 

@@ -46,11 +46,7 @@ def names(experiment: Experiment) -> tuple[str, ...]:
 
 
 def setup(experiment: Experiment, values: Values) -> Setup:
-    """Resolve a configuration: replace every `${…}` by its value.
-
-    Null removes an option, or a whole setting, which then stays as it was found. Raises
-    DocumentError for all options that cannot take their value.
-    """
+    """Resolve a configuration: replace every `${…}` by its value."""
     experiment = experiment.side_of(values)
     settings, errors = [], []
     for use in experiment.settings:

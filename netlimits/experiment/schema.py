@@ -1,9 +1,6 @@
-"""The JSON Schema of an experiment file.
+"""The JSON Schema of an experiment file; tools and settings bring their own parts.
 
-The parts under `settings:` and `measure:` come from the registries, so that a new tool or setting
-brings its own. `document_schema` is what editors get: there each scalar of those parts may also
-be a text with `${name}`. Checks (violations.py) use the same parts as they stand and skip such
-texts, so that a violation is never hidden behind "or a template".
+`document_schema` is what editors get: there each scalar of those parts may also be a `${name}`.
 """
 
 from __future__ import annotations

@@ -38,12 +38,8 @@ class Setups:
     def errors(self, stays: Callable[[int], bool] | None = None) -> list[DocumentError]:
         """Return the errors in options, each for the first configuration that shows it.
 
-        The options of every configuration are held against their tool and settings; of plans
-        beyond SAMPLE configurations, as many, spread evenly. An option that not all values of a
-        factor suit is an error for each that does not: each may be a mistake of its own.
-
-        `stays` says of a configuration's number whether it is sure to be one: then only errors
-        that such a one shows count, or that every configuration does.
+        With `stays`, only errors count that a configuration shows for whose number it is true, or
+        that every configuration shows.
         """
         faults: dict[str, dict[str, DocumentError]] = {}
         often: Counter[str] = Counter()
@@ -79,10 +75,7 @@ class Setups:
         return match is not None and match[1] not in self.experiment.derive
 
     def _never_set(self) -> Iterator[DocumentError]:
-        """Yield an error for each condition of settings that no configuration fulfils.
-
-        Not of a duet, whose sides were looked at one by one.
-        """
+        """Yield an error for each condition of settings that no configuration fulfils."""
         if len(self.sample()) < len(self.configurations) or self.experiment.sides:
             return
         waiting = {use.entry: use for use in self.experiment.settings if use.when}

@@ -1,7 +1,6 @@
 """`${name}` in the options of settings and tools: looked up, never computed.
 
-A text that is nothing but `${name}` becomes the value itself, with its type; inside a longer
-text the value is written as YAML would write it. An option that comes to null is left out.
+A text that is nothing but `${name}` becomes the value itself, with its type.
 """
 
 from __future__ import annotations
@@ -54,11 +53,7 @@ def leaves(options: Any, key: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
 
 
 def resolve(options: Any, values: Values) -> Any:
-    """Return the options with every `${name}` replaced; names must have been checked before.
-
-    An option whose `${name}` is null is left out, and so is one with nothing left in it: it is
-    `left_out` of a mapping, and None where it stands alone.
-    """
+    """Return the options with every `${name}` replaced, without those that came to null."""
     if isinstance(options, dict):
         each = {name: (inner, resolve(inner, values)) for name, inner in options.items()}
         return {name: value for name, (inner, value) in each.items() if not left_out(inner, value)}

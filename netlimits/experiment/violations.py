@@ -1,8 +1,4 @@
-"""Violations of a JSON Schema as sentences, each with its key.
-
-jsonschema finds them; its own messages use the terms of JSON Schema. If a schema has alternatives,
-the kind of the written value decides which one was meant.
-"""
+"""Violations of a JSON Schema as sentences in netlimits' words, each with its key."""
 
 from __future__ import annotations
 

@@ -1,10 +1,7 @@
 """flent's data files (`.flent.gz`): each series as interim results, and what its metadata states.
 
-A series keeps its name under `flent_…`, with its unit. The means that netperf computed over the
-whole test (`MEAN_VALUE`) are of what arrived: those of the TCP uploads are the throughput to the
-server, those of the downloads the throughput from it. Latency is that of flent's ping, over all of
-its packets where the raw values are there. Series that flent computes of others (sum, avg, totals)
-are left out of sums.
+`MEAN_VALUE` is netperf's mean of what arrived. Series that flent computes of others are left out
+of sums.
 """
 
 from __future__ import annotations

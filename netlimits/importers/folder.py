@@ -1,10 +1,7 @@
 """Write a results folder from files, as `run` would leave it, as far as the files can tell.
 
-The folder is built next to its final place and renamed when complete, so an interrupted import
-leaves nothing behind. The files are kept in raw/imported, where `reparse` reads them again. A file
-that cannot be parsed is reported, and the others are imported; a folder stands for the files in it
-and below it, except hidden ones. Files that are added to a folder of
-imported results are one event of the journal each, with all that campaign.json would say of them.
+The folder is built next to its final place and renamed when complete. The files are kept in
+raw/imported, where `reparse` reads them again. Files that cannot be parsed are reported.
 """
 
 from __future__ import annotations
@@ -38,22 +35,11 @@ MOST_FILES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """The result of an import.
-
-    Attributes:
-        path: The results folder.
-        files: The imported files.
-        refused: (file, reason) of the others.
-        outcomes: Status -> number of runs.
-        reasons: Reason -> number of runs that are not ok for it.
-        written: Paths of the tables.
-        offered: The pattern for `--name` that the files' names suggest, or "".
-        places: Reason -> `file:line` of the runs that are not ok for it.
-    """
+    """The result of an import: runs by status and by reason, with `file:line` of those not ok."""
 
     path: Path
     files: Sequence[ImportedFile]
-    refused: Sequence[tuple[str, str]]
+    refused: Sequence[tuple[str, str]]  # (file, reason)
     outcomes: Mapping[str, int]
     reasons: Mapping[str, int]
     written: Sequence[Path] = field(default=())
@@ -71,15 +57,7 @@ class _Read:
 
 
 def import_files(paths: Sequence[Path], out: Path, given: Given | None = None) -> ImportReport:
-    """Parse files and write their runs to the results folder `out`, or add them to it.
-
-    A folder of imported results keeps what it has. Without a file that can be parsed nothing is
-    written, and `files` of the report is empty.
-
-    Raises:
-        ArchiveError: `out` holds something else, or cannot be written.
-        InputError: The pattern of names is invalid.
-    """
+    """Parse files and write their runs to the results folder `out`, or add them to it."""
     given = given or Given()
     before = _existing(out)
     if before is not None and not given.name:
@@ -161,14 +139,7 @@ def _read(path: Path, name: str, given: Given, known: Sequence[ImportedFile]) ->
 
 
 def reparse(imported: Logbook) -> tuple[int, int]:
-    """Parse the kept files again; the journal must be locked.
-
-    Returns:
-        How many runs were read, and how many of them changed.
-
-    Raises:
-        ArchiveError: A kept file is corrupted, or contains another number of runs than before.
-    """
+    """Parse the kept files again, the journal locked; return the runs read and those changed."""
     about = imported.imported
     assert about is not None
     events = (event for event in imported.archive.events() if event["event"] == "imported")
@@ -313,11 +284,7 @@ def _rows(
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:
-    """Return the files that paths name, with those in folders and below them in order.
-
-    Raises:
-        DataError: There are more than MOST_FILES.
-    """
+    """Return the files that paths name, with those in folders and below them in order."""
     files: list[Path] = []
     for path in paths:
         if not path.is_dir():

@@ -1,21 +1,8 @@
-"""iperf3's `-J` documents of a client or a server, versions 3.0 to 3.21, and `--json-stream`.
+"""iperf3's `-J` documents of a client or a server, 3.0 to 3.21, and `--json-stream` (3.17).
 
-Throughput is what arrived, each rate is bytes over the seconds of the end that counted them, and
-CPU is that of one process, 100 being one core, in columns that say so. "Local" is the client's end
-in both. What a version or a system does not print is missing and no failure: retransmits where
-there is no tcp_info (macOS, BSD, Windows), and what arrived of UDP before 3.12, which follows from
-`end.sum`: the sent bytes, less the share of lost datagrams. From a server's document only its own
-side is read: for what the client sent it prints zeros, and for the client's CPU that of the
-previous client (observed in 3.12). Interim results are of the end that the document is of; those
-that arrived come from the server's output, if the client asked for it.
-
-`--json-stream` (3.17 and later) prints one event a line, which are joined into such a document:
-
-    {"event":"start","data":{…}}     {"event":"interval","data":{…}}     {"event":"end","data":{…}}
-
-Between them stand `error`, with a text as data, and `server_output_json` or `_text`, which come
-from the other end. With `--json-stream-full-output` the events are followed by the whole document
-of the same run.
+"Local" is the client's end in both. CPU is that of one process, 100 being one core. What a version
+or system does not print is missing and no failure. A server's document prints zeros for what the
+client sent, and the previous client's CPU, so only its own side is read.
 """
 
 from __future__ import annotations
@@ -54,11 +41,7 @@ def recognizes(document: Mapping[str, Any]) -> bool:
 
 
 def read(source: SourceText, documents: Sequence[JsonDocument]) -> list[ImportedRun]:
-    """Return a run for each document.
-
-    Raises:
-        DataError: An event is not of iperf3, or no document is of a run.
-    """
+    """Return a run for each document."""
     runs = [
         _run(line, document)
         for line, document in _joined(source, documents)
@@ -317,11 +300,7 @@ def _refuse(
 
 
 def _mss(document: Mapping[str, Any], test: Mapping[str, Any]) -> int | None:
-    """Return the MSS in use, None if it is unknown.
-
-    `tcp_mss` only echoes the requested one; congestion windows are multiples of the one in use,
-    from which timestamps take 12 bytes.
-    """
+    """Return the MSS in use, of which windows are multiples; `tcp_mss` echoes the request."""
     start = _part(document, "start")
     default, requested = start.get("tcp_mss_default"), start.get("tcp_mss")
     if is_count(default) and default > 0:

@@ -1,10 +1,6 @@
 """iperf3's text output of a client or a server, 3.0 to 3.21, with every -f, -P, -u, -R and --bidir.
 
-A run begins where a client connects or a server accepts, and counts if its summary was printed: the
-lines that end in `sender` and `receiver`, and of UDP before 3.7 one line without either, in which
-bytes and rate are the sender's and the loss is the receiver's. Figures have the digits that iperf3
-printed, three of most; -V adds CPU, MSS, block size and the start. The sum of parallel streams is
-the line [SUM].
+UDP before 3.7 has a summary of one line: bytes and rate are the sender's, the loss the receiver's.
 """
 
 from __future__ import annotations
@@ -359,10 +355,7 @@ def _flow(run: _Run, results: Sequence[_Result], sender: str, receiver: str, udp
 
 
 def _unlabelled(run: _Run, line: _Result, sender: str, receiver: str) -> Parts:
-    """Return the data of UDP before 3.7, whose line has the sender's rate and the receiver's loss.
-
-    A server's has no rate at all: its interim results have what arrived.
-    """
+    """Return the data of UDP before 3.7; a server's line has no rate, its interim results have."""
     if not line.datagrams:
         raise ToolFailure("iperf3 printed a summary without sender and receiver")
     jitter, lost, packets = line.datagrams

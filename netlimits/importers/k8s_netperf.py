@@ -1,7 +1,6 @@
-"""k8s-netperf's documents: one for each profile, the mean of several samples.
+"""k8s-netperf's documents: one for each profile, the mean of `aggregated_runs` samples.
 
-`aggregated_runs` says of how many. What `latency` is depends on the driver: netperf's is the 99th
-percentile, of others it stands under `k8s_netperf_latency_us`.
+netperf's `latency` is the 99th percentile, that of other drivers is `k8s_netperf_latency_us`.
 """
 
 from __future__ import annotations

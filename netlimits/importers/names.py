@@ -23,11 +23,7 @@ _FIELDS = re.compile(r"([/_,;=+ -]|\.(?=[A-Za-z]))")
 
 @dataclass(frozen=True)
 class NamePattern:
-    """A pattern of paths, such as `bbr_buf{buffer}/{delay}ms_{replicate}.json`.
-
-    `{factor}` is a text without `/`, `*` any text without `/` that is ignored. The pattern is
-    compared with as many of a path's last parts as it has itself.
-    """
+    """A pattern of paths, such as `bbr_buf{buffer}/{delay}ms_{replicate}.json`."""
 
     text: str
 
@@ -74,10 +70,7 @@ class NamePattern:
 
 
 def guess(paths: Sequence[str]) -> NamePattern | None:
-    """Return a pattern that matches all paths, with a factor for each field that differs.
-
-    None if the names have no common form, or differ in the number of a repetition only.
-    """
+    """Return a pattern that matches all paths, with a factor for each field that differs."""
     if len(paths) < 2:
         return None
     split = [PurePath(path).parts for path in paths]

@@ -1,8 +1,6 @@
 """neper's `key=value` output of a client or a server of tcp_rr, tcp_stream and similar programs.
 
-Which end it is follows from `client`, what was sent from the keys that only some programs print.
-Throughput is the receiver's rate, which the ends exchange: `remote_throughput` of a client that
-sends. Of a file with several runs, each begins with its first option.
+Throughput is the receiver's rate, which the ends exchange.
 """
 
 from __future__ import annotations

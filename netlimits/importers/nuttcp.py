@@ -1,9 +1,6 @@
 """nuttcp's text output: the brief line, interim results, `-v`, and both with `-fparse`.
 
-The brief line has what arrived, the CPU of the transmitter and the receiver, and no direction:
-which of them was the client follows from `-v` only, where the client's own part comes first. So
-CPU stands under `nuttcp_sender_process_cpu_pct` and `nuttcp_receiver_…` without `-v`. A megabyte
-is 2²⁰ bytes and a Mbit/s is 10⁶.
+Which end was the client follows from `-v` only. A megabyte is 2²⁰ bytes and a Mbit/s is 10⁶.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 """PerfKitBenchmarker's results: its JSON lines, one sample each.
 
-The samples of one test of a run that have the same labels are one of our runs; a metric that comes
-again begins the next. Throughput, transaction rates and latencies stand under our columns, other
-samples under `perfkit_…` with their unit. Of the labels those that describe the machines and the
-test are factors.
+Samples of one test with the same labels are one run; a metric that comes again begins the next.
 """
 
 from __future__ import annotations

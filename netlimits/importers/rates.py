@@ -21,11 +21,7 @@ def amount(number: str, letter: str) -> float:
 
 
 def bytes_in(amounts: Sequence[str], rates: Sequence[str], seconds: float) -> float:
-    """Return the bytes over `seconds`: by the rate, or by the amount if that has more digits.
-
-    `seconds` are rounded, in iperf 2 to 0.1, so an amount is used only for a rate of less than
-    DIGITS digits.
-    """
+    """Return bytes by the rate, for `seconds` are rounded, or by an amount with more digits."""
     if _digits(rates[0]) >= min(DIGITS, _digits(amounts[0])):
         return rate_mbps(*rates) * 1e6 / 8 * seconds
     return amount(*amounts)

@@ -1,8 +1,6 @@
 """sockperf's output: ping-pong, under-load and throughput.
 
-Without --full-rtt sockperf prints half of each round trip as "Latency". The columns of latency are
-round trips, as netperf's, so they are twice that; what sockperf printed stands beside them as
-`sockperf_latency_us`. Its MBps and Mbps are of 2²⁰.
+Without --full-rtt "Latency" is half of a round trip. MBps and Mbps are of 2²⁰.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """From the bytes and seconds that each end of a test counted to figures and interim results.
 
-A rate is bytes over the seconds of the end that counted them. Where the receiver's count is
-missing, throughput is missing: what was sent need not have arrived.
+Where the receiver's count is missing, throughput is missing: what was sent need not have arrived.
 """
 
 from __future__ import annotations
@@ -22,29 +21,16 @@ _APART = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The data of one direction; None is unknown.
+    """The bytes, seconds and losses of one direction; None is unknown."""
 
-    Attributes:
-        sender: "local" (the client's end) or "remote".
-        receiver: The other end.
-        sent: Bytes that the sender counted.
-        sent_s: The seconds in which it did.
-        arrived: Bytes that the receiver counted.
-        arrived_s: The seconds in which it did.
-        retransmits: TCP's segments that were sent again.
-        loss_pct: Lost datagrams, where the receiver counts them and not the bytes.
-        jitter_us: Jitter of datagrams.
-        datagrams: True for UDP.
-    """
-
-    sender: str
+    sender: str  # "local" (the client's end) or "remote"
     receiver: str
     sent: float | None = None
     sent_s: float | None = None
     arrived: float | None = None
     arrived_s: float | None = None
     retransmits: float | None = None
-    loss_pct: float | None = None
+    loss_pct: float | None = None  # where the receiver counts datagrams and not bytes
     jitter_us: float | None = None
     datagrams: bool = False
 
@@ -87,16 +73,7 @@ def mbps(count: float | None, seconds: float | None) -> float | None:
 
 
 def figures_of(flows: Sequence[Parts], tool: str, *, whole: bool = True) -> dict[str, Scalar]:
-    """Return the figures of a run's directions.
-
-    Args:
-        flows: The directions.
-        tool: Prefix of the tool's own figures.
-        whole: False if a direction is missing; then there is no throughput of the run.
-
-    Raises:
-        ToolFailure: There is no figure.
-    """
+    """Return the figures of a run's directions."""
     figures: dict[str, Scalar] = {}
     rates = [flow.recv_mbps for flow in flows]
     if whole and None not in rates:
@@ -132,28 +109,15 @@ def _of_datagrams(flows: Sequence[Parts]) -> Iterator[tuple[str, Scalar]]:
 
 @dataclass(frozen=True, slots=True)
 class InterimResult:
-    """An interim result of one end in one direction.
+    """An interim result of one end in one direction."""
 
-    Attributes:
-        place: Its number among those of the end, by which those of both ends are matched.
-        end: The end that counted, "local" or "remote".
-        way: "send" if the end sent the data, else "recv".
-        ending_s: Seconds since the start.
-        seconds: Its length.
-        count: Bytes.
-        stream: The stream's number from 1, 0 for all streams together.
-        retransmits: TCP's segments that were sent again.
-        rtt_us: TCP's round-trip time.
-        cwnd_bytes: TCP's congestion window.
-    """
-
-    place: int
-    end: str
-    way: str
+    place: int  # its number, by which the results of both ends are matched
+    end: str  # that counted: "local" or "remote"
+    way: str  # "send" or "recv"
     ending_s: float
     seconds: float
     count: float
-    stream: int = 0
+    stream: int = 0  # from 1; 0 for all together
     retransmits: float | None = None
     rtt_us: float | None = None
     cwnd_bytes: float | None = None
@@ -176,13 +140,7 @@ class InterimResult:
 def rows(
     timelines: Sequence[Sequence[InterimResult]], origin: float, *, whole: bool
 ) -> Iterator[Mapping[str, float]]:
-    """Yield a row for each interim result, with the figures of both ends and directions.
-
-    Args:
-        timelines: The interim results of an end in a direction, each in the order of time.
-        origin: The start, seconds since 1970.
-        whole: True if data went one way only, so that what arrived is the throughput.
-    """
+    """Yield the rows of both ends and directions; `whole`: what arrived is the throughput."""
     merged: dict[tuple[int, int, str], dict[str, float]] = {}
     for timeline in sorted(timelines, key=lambda each: each[0].way if each else ""):
         for each in timeline:  # those of receivers come first, since "recv" < "send"

@@ -1,9 +1,7 @@
 """uperf's output: the run statistics, the total, and the raw statistics of `-R`.
 
-The master's row is what the client's end handled and the other's what the other end did, both ways
-together: a profile that only writes has what arrived in the latter. Without these rows throughput
-is that of the total. Bytes are printed by 1024, bits by 1000. `timestamp_ms:` lines are counts
-since the start, whose differences are interim results.
+The master's row is what the client's end handled, the other's what the other end did, which of a
+profile that only writes has arrived. Bytes are printed by 1024, bits by 1000.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Dispatch: decides which runs of a mesh begin while others run, with no host in two at once.
 
-It starts nothing and reads no clock, so threads and workers on other machines can use it alike.
-Runs follow the order of their rounds (`rounds`). A free host waits for the partner of its next run
-as long as `waiting` allows, and then takes another run. Hosts with the most work left come first,
-those of the busiest group before all others.
+Runs follow the order of their rounds. A free host waits for the partner of its next run as long as
+`waiting` allows, and then takes another one. Hosts with the most work left come first.
 """
 
 from __future__ import annotations
@@ -39,10 +37,8 @@ away."""
 class Dispatch:
     """Decides which of the `jobs` may begin, in their order as far as hosts are free.
 
-    A host is in one job at a time, a group (`groups` maps hosts to groups) in one, and at most
-    `at_once` jobs run (0: no limit). Times are seconds of any clock. Jobs are numbered from 0 and
-    read only as far as hosts need a choice, so memory does not grow with their number. `workload`
-    has the sums of all jobs; without it they are listed beforehand.
+    A host and a group are in one job at a time; at most `at_once` jobs run (0: no limit). Times are
+    seconds of any clock. Jobs are read as far as hosts need a choice, which bounds the memory.
     """
 
     def __init__(
@@ -118,10 +114,7 @@ class Dispatch:
     def over(
         self, number: int, now: float, away: Collection[str] = (), *, repeat: bool = False
     ) -> None:
-        """Note that a job has ended: its hosts are free, except those that are `away` until `back`.
-
-        With `repeat` the job is to be carried out again, before all others of its hosts.
-        """
+        """Note that a job has ended; `repeat` puts it before all others of its hosts."""
         began = self._begun.pop(number)
         for place in self._places(number):
             self._busy.pop(place, None)
@@ -190,10 +183,7 @@ class Dispatch:
         return tuple(self._queues)
 
     def _read(self) -> None:
-        """Read on, until each host that is there has enough to choose from.
-
-        Not when so many jobs wait already for hosts that are slow, or away.
-        """
+        """Read on, until each host that is there has enough to choose from."""
         while self._short and not self._is_full:
             host = next(iter(self._short))
             if self._is_short(host):
@@ -268,11 +258,7 @@ class Dispatch:
             self._left[place] -= self.jobs[number].seconds
 
     def _wait(self, host: str, now: float) -> float:
-        """Return the approximate seconds until the next job of a free host can begin.
-
-        Who is late already may be as late again. A partner that is free itself and has another job
-        before that one is busy with it first.
-        """
+        """Return the approximate seconds until the next job of a free host can begin."""
         number = self._queues[host][0]
         waits = [self._until(place, now) for place in self._places(number)]
         for other in self.jobs[number].hosts:
@@ -286,11 +272,7 @@ class Dispatch:
         return abs(self._busy.get(place, now) - now)
 
     def _overtake(self, host: str, late: frozenset[str], now: float) -> tuple[int, ...]:
-        """Begin a later job of a host with a partner that would wait as well, if there is one.
-
-        Of several that whose other host has most left to do; where jobs of two groups are what
-        takes longest, one of these.
-        """
+        """Begin a later job of a host with a partner that would wait as well, if there is one."""
         best: tuple[tuple[bool, tuple[float, float], int], int] | None = None
         for number in itertools.islice(self._queues[host], self._look):
             hosts = self.jobs[number].hosts

@@ -1,10 +1,6 @@
 """A mesh: many hosts, of which two measure at a time, in `roles: {hosts: 40, pairs: all}`.
 
-The pair is what varies: `sender` and `receiver` are factors like any other, whose values are the
-hosts' names, and each run's tool has its client on the first and its server on the second. Under
-`settings:`, `trace:` and `profile:` they stand for the two of each run, and `hosts` for both.
-
-Of all pairs each is there once, and so that every host is sender and receiver about equally often.
+`sender` and `receiver` are factors, whose values are the hosts' names.
 """
 
 from __future__ import annotations
@@ -155,11 +151,7 @@ def ordered(
     key: Callable[[R], tuple[Any, tuple[str, str]]],
     draw: rounds.Draw | None,
 ) -> Iterator[R]:
-    """Return the configurations of a block in rounds, which are shuffled with `draw`.
-
-    `key` returns what the rows of one round share, and the row's pair. A round has pairs of one
-    kind of configuration, which take the same time.
-    """
+    """Return the configurations of a block in rounds, which are shuffled with `draw`."""
     kinds: dict[Any, list[tuple[R, tuple[str, str]]]] = {}
     for row in rows:
         kind, pair = key(row)

@@ -1,8 +1,4 @@
-"""The search for the highest load within bounds: its options, and the verdict on a trial.
-
-`read` builds a `Search` from an experiment's options, `judged` decides whether a trial was within
-its bounds, and `controller` asks FD.io's MLRsearch for the next load.
-"""
+"""The search for the highest load within bounds: its options, and the verdict on a trial."""
 
 from __future__ import annotations
 
@@ -55,10 +51,8 @@ def judged(
 ) -> dict[str, Scalar]:
     """Return the columns that say whether a trial was within bounds, and what it missed most.
 
-    `asked_mbps` is the rate of user data that the tool was asked to send, or None. It has to
-    arrive, since otherwise a queue grows and a longer trial would lose data. The shortfall may be
-    half the search's width, the permitted loss, and LATE. A tool's own loss (iperf3's) counts only
-    gaps; the rest of the difference are datagrams in flight when the receiver stopped.
+    What was asked for (`asked_mbps`) has to arrive; otherwise a queue grows and a longer trial
+    would lose data. iperf3's own loss counts only gaps; the rest was in flight at the end.
     """
     missed, why = max(_misses(search, asked_mbps, figures), default=(0.0, ""))
     return {

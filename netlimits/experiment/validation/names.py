@@ -1,8 +1,4 @@
-"""The names that an experiment defines, and everything in it that refers to one.
-
-Factors, zipped factors and derived values share one set of names, with which expressions and
-`${…}` are checked.
-"""
+"""The names that an experiment defines, and everything in it that refers to one."""
 
 from __future__ import annotations
 

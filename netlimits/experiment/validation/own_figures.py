@@ -1,7 +1,6 @@
 """Errors for tools' own figures that cannot exist: of a tool not used, or of several clients.
 
-A client's own CPU figure covers its whole host while it ran, so those of several clients cannot be
-added. The figures without a tool's name are measured by netlimits, whatever the tool.
+A client's own CPU figure covers its whole host, so those of several clients cannot be added.
 """
 
 from __future__ import annotations
@@ -16,13 +15,7 @@ from netlimits.tools import OWN
 
 
 def refuse(metric: Metric, name: str, data: Mapping[str, Any]) -> None:
-    """Raise InputError for a figure that no run of the experiment can have, naming the right one.
-
-    Args:
-        metric: The metric of `name`.
-        name: What the file calls it, such as netperf's local_cpu_util.
-        data: The experiment's data.
-    """
+    """Raise InputError for a figure that no run of the experiment can have."""
     prefix = next((own for own in OWN if metric.name.startswith(own)), "")
     if not prefix:
         return

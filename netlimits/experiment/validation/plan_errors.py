@@ -1,14 +1,7 @@
 """Errors in the plan of an experiment that has other errors: only those that are certain.
 
 Each known error makes part of the plan unknown, and nothing that depends on that part is reported:
-
-- A value that is wrong, repeated, or written where a list should be: the factor's other values are
-  known, but there may be more.
-- A factor or derived value with any other error, or an undefined name: it is unknown, as are the
-  derived values, conditions and options that need it.
-- An unknown condition: it may remove any configuration unless the rest of the condition keeps it
-  (`_may_remove`). So an error in options is certain only if a configuration that is kept shows it,
-  or if every configuration does.
+not on a factor with another error, nor on a configuration that an unknown condition may remove.
 """
 
 from __future__ import annotations
@@ -65,16 +58,12 @@ def left(experiment: Experiment, known: Iterable[DocumentError]) -> Remains | No
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """The experiment without the parts that the `cuts` concern.
-
-    `partial` are names of which some values are missing, `broken` the numbers of unknown
-    conditions, and `conditions` the texts of all conditions.
-    """
+    """The experiment without the parts that the `cuts` concern."""
 
     experiment: Experiment
     cuts: Sequence[KeyPath]
-    partial: frozenset[str]
-    broken: frozenset[int]
+    partial: frozenset[str]  # names of which some values are missing
+    broken: frozenset[int]  # numbers of unknown conditions
     conditions: Mapping[int, str]
 
     def later_errors(self, configurations: Configurations) -> list[DocumentError]:
@@ -130,10 +119,7 @@ def _remains(
     *,
     whole: bool = True,
 ) -> Remains:
-    """Return the part of the experiment that the cuts leave; `unsure` names count as unknown.
-
-    With `whole` false it may include configurations that a condition removes.
-    """
+    """Return the part of the experiment that the cuts leave; `unsure` names count as unknown."""
     sections = schema.structure()["properties"]
     lists: list[tuple[Lists, list[KeyPath]]] = [
         *(({name: values}, _FACTORS) for name, values in experiment.factors.items()),
@@ -261,12 +247,7 @@ def _names(text: str) -> frozenset[str]:
 
 
 def _may_remove(text: str, values: Mapping[str, Scalar]) -> bool:
-    """Return True if a condition may hold for a configuration once its errors are corrected.
-
-    In `sent == 64 and tso == 'on'` the name `sent` is undefined, but whatever was meant, only
-    configurations with `tso` on can be removed. So each operand of an `and` that can be computed
-    counts, and any other may hold or not.
-    """
+    """Return True if a condition may hold for a configuration once its errors are corrected."""
     return all(_may_hold(part, values) for part in _parts(text))
 
 

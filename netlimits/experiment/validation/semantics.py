@@ -1,9 +1,4 @@
-"""Builds an Experiment from data of valid shape, checking what its names refer to.
-
-A schema cannot express that lists have the same length, that a name in `${…}` exists, that
-expressions can be computed or that a role is bound. `Reader` checks these in the order of the
-file's keys.
-"""
+"""Builds an Experiment from data of valid shape, checking what its names refer to."""
 
 from __future__ import annotations
 
@@ -30,11 +25,7 @@ Groups = Mapping[str, tuple[str, ...]]
 
 
 class Reader:
-    """Builds an Experiment from data of valid shape, checking what its names refer to.
-
-    Every error is collected in `names.errors`, so that all are reported together. Parts of invalid
-    shape were removed from the data, but the names that they define are known.
-    """
+    """Builds an Experiment from data of valid shape, checking what its names refer to."""
 
     def __init__(self, salvaged: Salvage, where: Source, text: str) -> None:
         self.salvaged = salvaged

@@ -1,8 +1,7 @@
 """iperf 2's text output, 2.0 to 2.2, of clients and servers, with enhanced reports (-e).
 
-A line that begins at 0 and ends last is the whole run's, the others are interim results; without
-such a line the run was interrupted. Tests of both directions at once (-d, --full-duplex) are one
-run; those of one direction after the other (-r) are two.
+A line that begins at 0 and ends last is the whole run's. Both directions at once (-d,
+--full-duplex) are one run, one after the other (-r) two.
 """
 
 from __future__ import annotations

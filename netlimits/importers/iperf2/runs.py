@@ -1,8 +1,7 @@
 """The figures of an iperf 2 run, from its lines.
 
-A TCP client knows what it sent and not what arrived, so its rate is `local_send_throughput_mbps`; a
-server's is the throughput, and so is what a client's server report says of UDP. The sum of parallel
-streams is the line [SUM], or the sum of the streams.
+A TCP client knows what it sent and not what arrived, so only a server's rate is the throughput, and
+what a client's server report says of UDP.
 """
 
 from __future__ import annotations
@@ -21,25 +20,15 @@ _ENOUGH = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A line of figures.
-
-    Attributes:
-        stream: The stream's name, "SUM" for all of them.
-        start: Seconds since the start.
-        end: Seconds since the start.
-        count: Bytes, by the rate.
-        reported: True if the server reported it to a client.
-        datagrams: Jitter in µs, lost datagrams and datagrams.
-        tcp: Retransmits, congestion window in bytes and RTT in µs.
-    """
+    """A line of figures."""
 
     stream: str
     start: float
     end: float
     count: float
     reported: bool = False
-    datagrams: tuple[float, float, float] | None = None
-    tcp: tuple[float, float | None, float | None] | None = None
+    datagrams: tuple[float, float, float] | None = None  # jitter in µs, lost, all
+    tcp: tuple[float, float | None, float | None] | None = None  # retransmits, window, RTT in µs
 
     @property
     def seconds(self) -> float:
@@ -49,24 +38,7 @@ class Result:
 
 @dataclass(slots=True)
 class Iperf2Run:
-    """A run while its lines are read.
-
-    Attributes:
-        line: The last line, from 1.
-        server: True if a server printed it.
-        protocol: "tcp", "udp" or "" if unknown.
-        reverse: True if the server sent.
-        values: Factors.
-        streams: The streams' names.
-        back: Those of them on which the server sent, in a test of both directions.
-        full: True if each stream had both directions (--full-duplex).
-        listens: The port on which a client waits for the server (-d, -r), or "".
-        answers: True if a server connects back to its client (-d).
-        peer: The other end's address.
-        results: The lines of figures.
-        error: iperf's error.
-        started: Seconds since 1970.
-    """
+    """A run while its lines are read."""
 
     line: int
     server: bool
@@ -74,10 +46,10 @@ class Iperf2Run:
     reverse: bool = False
     values: dict[str, Scalar] = field(default_factory=dict)
     streams: list[str] = field(default_factory=list)
-    back: set[str] = field(default_factory=set)
-    full: bool = False
-    listens: str = ""
-    answers: bool = False
+    back: set[str] = field(default_factory=set)  # streams on which the server sent
+    full: bool = False  # --full-duplex
+    listens: str = ""  # port on which a client waits for the server (-d, -r)
+    answers: bool = False  # a server that connects back (-d)
     peer: str = ""
     results: list[Result] = field(default_factory=list)
     error: str = ""
@@ -89,11 +61,7 @@ class Iperf2Run:
         return self.full or bool(self.back and set(self.streams) - self.back)
 
     def ways(self) -> Sequence[Iperf2Run]:
-        """Return the run of each direction, the client's first; sums of both are left out.
-
-        Raises:
-            ToolFailure: The lines do not say which direction they are of.
-        """
+        """Return the run of each direction, the client's first; sums of both are left out."""
         if not self.both:
             return [self]
         if not self.back:

@@ -1,9 +1,4 @@
-"""netperf's header for each output selector, in `-o` and `-O` output.
-
-Taken from netperf 2.7.0, one selector at a time (`netperf -t omni -- -O SELECTOR`); its newest
-source has the same list of selectors. `-O` prints the four lines of a header above one another,
-`-o` prints the non-empty ones on one line.
-"""
+"""netperf's header for each output selector, from 2.7.0 (`netperf -t omni -- -O SELECTOR`)."""
 
 from __future__ import annotations
 

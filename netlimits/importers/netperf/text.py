@@ -1,10 +1,7 @@
 """netperf's text output in any form: `-k`, `-o`, `-O` and the classic tables.
 
-A file may contain many runs, with a banner and header before each, before the first only (`-P 0`
-in a loop), or nowhere. It is read line by line; a banner or header holds until the next one. A
-banner or header without figures is a failed run, with netperf's messages as the reason. Of a
-terminal's transcript, prompts and other programs' lines are skipped. A line that looks like a row
-and does not fit its header is an error: it is safer to reject the file than to read half of it.
+A banner or header holds until the next one; without figures it is a failed run. A line that looks
+like a row and does not fit its header is an error: better to reject a file than to read half of it.
 """
 
 from __future__ import annotations
@@ -103,11 +100,7 @@ def _is_netperfs(line: str, block: Sequence[str]) -> bool:
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
-    """Return the runs of a file of netperf's output, in their order.
-
-    Raises:
-        DataError: A line is not netperf's; the message names it.
-    """
+    """Return the runs of a file of netperf's output, in their order."""
     return _Reading(source, given).whole()
 
 

@@ -18,11 +18,7 @@ def claims(source: SourceText) -> bool:
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
-    """Return the run.
-
-    Raises:
-        DataError: The file is not complete XML, or declares entities.
-    """
+    """Return the run."""
     values, last = _values(source)
     root = _ROOT.match(source.text)
     assert root is not None

@@ -1,8 +1,7 @@
 """The run of an end's results, whatever form ntttcp wrote them in.
 
-The receiver's file has what arrived, the sender's what was sent. Under Windows `cpu` is that of the
-whole machine; under Linux `cpu` and `cpu busy (all)` are ntttcp's own, in per cent of one CPU, and
-the machine's is what is neither idle nor iowait. `mbps` is 10⁶ bit/s everywhere.
+Linux' `cpu` and `cpu busy (all)` are ntttcp's own, in per cent of one CPU; Windows' `cpu` is that
+of the whole machine. `mbps` is 10⁶ bit/s everywhere.
 """
 
 from __future__ import annotations
