@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -61,6 +60,7 @@ NAMED = 2
 @click.option(
     "--limit",
     type=click.IntRange(1, 2**20),
+    default=64,
     metavar="MIB",
     help="Maximum size of a file in MiB, also decompressed; 64 if left out.",
 )
@@ -71,7 +71,7 @@ def import_(
     columns: str | None,
     given: tuple[str, ...],
     name: str,
-    limit: int | None,
+    limit: int,
     as_json: bool,
 ) -> None:
     """Make a results folder, of the kind that `run` makes, of files that you already have.
@@ -106,7 +106,7 @@ def import_(
 
     folder = out or _default_path()
     refuse_folder(folder)
-    stated = replace(_given(columns, given), name=name, limit=limit and limit << 20)
+    stated = replace(_given(columns, given), name=name, limit=limit << 20)
     report = import_files(files, folder, stated)
     for _, reason in report.refused:
         echo(f"netlimits: left out: {reason}", err=True)
@@ -138,10 +138,10 @@ def _say(report: ImportReport) -> None:
                 f"  {source['file']}: {rows} with an empty field for a "
                 "selector that netperf did not know; removed, so that the values match the header"
             )
-    if report.offered:
+    if len(report.files) > 1 and not any("values" in source for source in report.files):
         echo(
-            "runs of different files count as replicates; to make factors of what differs in the "
-            f"names of the files, add --name {shlex.quote(report.offered)}"
+            "runs of different files count as replicates; --name makes factors of what differs in "
+            "their names"
         )
     for path in report.written:
         echo(str(path))
@@ -195,7 +195,6 @@ def _as_json(report: ImportReport) -> dict[str, Any]:
         "files": [*report.files],
         "refused": [{"file": name, "reason": reason} for name, reason in report.refused],
         "written": [str(path) for path in report.written],
-        "name": report.offered or None,
     }
 
 

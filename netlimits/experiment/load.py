@@ -63,14 +63,6 @@ def parse(text: str, path: Path | str, overrides: Sequence[tuple[str, str]] = ()
     return _checked(document.parse(text, path, repeated=True), overrides, archived=True)
 
 
-def examined(
-    path: Path | str, overrides: Sequence[tuple[str, str]] = ()
-) -> tuple[Experiment, list[DocumentError]]:
-    """Return what can be read of a file with errors, and the errors that may cause later ones."""
-    experiment, causes, _ = _read(document.load(path, repeated=True), overrides, archived=False)
-    return experiment, causes
-
-
 def _checked(read: Document, changes: Sequence[tuple[str, str]], *, archived: bool) -> Experiment:
     experiment, causes, errors = _read(read, changes, archived=archived)
     if errors:

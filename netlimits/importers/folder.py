@@ -13,7 +13,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from netlimits.archive.logbook import Logbook
 from netlimits.errors import ArchiveError, ArchiveUnwritable, DataError, one_line
 from netlimits.experiment.configurations import identity
 from netlimits.importers import names
-from netlimits.importers.base import FACTORS, Given, ImportedRun, clean, too_large
+from netlimits.importers.base import FACTORS, FILE_LIMIT, Given, ImportedRun, clean, too_large
 from netlimits.model import STATUSES, Scalar
 from netlimits.model.named_file import read_at_most
 
@@ -42,9 +42,8 @@ class ImportReport:
     refused: Sequence[tuple[str, str]]  # (file, reason)
     outcomes: Mapping[str, int]
     reasons: Mapping[str, int]
-    written: Sequence[Path] = field(default=())
-    offered: str = ""
-    places: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    written: Sequence[Path]
+    places: Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +86,8 @@ def import_files(paths: Sequence[Path], out: Path, given: Given | None = None) -
     written: tuple[Path, ...] = ()
     if read:
         written = _build(out, read, given) if before is None else _add(before, read, given)
-    offered = None
-    if not given.name:
-        offered = names.guess([str(file.path.absolute()) for file in read])
     abouts = [file.about for file in read]
-    return ImportReport(
-        out, abouts, refused, outcomes, reasons, written, offered.text if offered else "", places
-    )
+    return ImportReport(out, abouts, refused, outcomes, reasons, written, places)
 
 
 def _existing(out: Path) -> Logbook | None:
@@ -111,7 +105,7 @@ def _existing(out: Path) -> Logbook | None:
 
 def _read(path: Path, name: str, given: Given, known: Sequence[ImportedFile]) -> _Read:
     """Parse a file. Raises DataError, also if one of the `known` files has the same content."""
-    data = _bytes(path, name, given.bytes_limit)
+    data = _bytes(path, name, given.limit)
     digest = hashlib.sha256(data).hexdigest()
     if twin := next((file["file"] for file in known if file["sha256"] == digest), None):
         raise DataError(f"{name}: has the same content as {twin}; its runs would count twice")
@@ -174,7 +168,7 @@ def _given(part: Mapping[str, Any]) -> Given:
         part["selectors"],
         part["factors_given"],
         part.get("name", ""),
-        part.get("limit"),
+        part.get("limit") or FILE_LIMIT,
     )
 
 

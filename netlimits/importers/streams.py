@@ -5,7 +5,8 @@ Where the receiver's count is missing, throughput is missing: what was sent need
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from netlimits.errors import ToolFailure
@@ -33,6 +34,8 @@ class Parts:
     loss_pct: float | None = None  # where the receiver counts datagrams and not bytes
     jitter_us: float | None = None
     datagrams: bool = False
+    lost: float | None = None  # of `packets` datagrams
+    packets: float | None = None
 
     @property
     def elapsed(self) -> float | None:
@@ -70,6 +73,13 @@ class Parts:
 def mbps(count: float | None, seconds: float | None) -> float | None:
     """Return a rate in Mbit/s, None without a count or seconds."""
     return count * 8 / 1e6 / seconds if count is not None and seconds else None
+
+
+def lost_pct(lost: float | None, packets: float | None) -> float | None:
+    """Return lost datagrams in percent, None without a plausible count."""
+    if lost is None or not packets or lost > packets:
+        return None
+    return 100 * max(0.0, lost) / packets
 
 
 def figures_of(flows: Sequence[Parts], tool: str, *, whole: bool = True) -> dict[str, Scalar]:
@@ -135,6 +145,70 @@ class InterimResult:
         ):
             if value is not None:
                 yield f"{self.end}_{name}", value
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of figures as iperf and iperf3 print it, of a stream or of all ("SUM")."""
+
+    stream: str
+    start: float
+    end: float
+    count: float
+    datagrams: tuple[float, float, float] | None = None  # jitter in µs, lost, all
+    tcp: tuple[float, float | None, float | None] | None = None  # retransmits, window, RTT in µs
+
+    @property
+    def seconds(self) -> float:
+        return self.end - self.start
+
+
+def flow(
+    sender: str, receiver: str, sent: Line | None, got: Line | None, *, udp: bool = False
+) -> Parts:
+    """Return the data of a direction, as the lines of its sender and receiver have it."""
+    jitter, *counted = got.datagrams if got and got.datagrams else (None, None, None)
+    return Parts(
+        sender,
+        receiver,
+        sent=sent.count or None if sent else None,
+        sent_s=sent.seconds if sent else None,
+        arrived=got.count if got else None,
+        arrived_s=got.seconds if got else None,
+        retransmits=sent.tcp[0] if sent and sent.tcp and not udp else None,
+        loss_pct=lost_pct(*counted),
+        jitter_us=jitter,
+        datagrams=udp,
+    )
+
+
+def timeline(
+    lines: Iterable[Line], end: str, *, sends: bool, udp: bool = False
+) -> list[InterimResult]:
+    """Return the interim results of an end in a direction."""
+    lines = [line for line in lines if line.seconds > 0]
+    ids = list(dict.fromkeys(line.stream for line in lines if line.stream != "SUM"))
+    places: Counter[str] = Counter()
+    results = []
+    for line in lines:
+        several = len(ids) > 1 and line.stream != "SUM"
+        retransmits, window, rtt = (sends and not udp and line.tcp) or (None, None, None)
+        results.append(
+            InterimResult(
+                places[line.stream],
+                end,
+                "send" if sends else "recv",
+                line.end,
+                line.seconds,
+                line.count,
+                stream=ids.index(line.stream) + 1 if several else 0,
+                retransmits=retransmits,
+                rtt_us=rtt,
+                cwnd_bytes=window,
+            )
+        )
+        places[line.stream] += 1
+    return results
 
 
 def rows(

@@ -49,13 +49,6 @@ def errors(experiment: Experiment, known: Iterable[DocumentError]) -> list[Docum
         return certain + [error for error in more.of_what_stays() if error.steps not in keys]
 
 
-def left(experiment: Experiment, known: Iterable[DocumentError]) -> Remains | None:
-    """Return the part of a plan that the known errors leave, or None if a condition may cut it."""
-    places = [error.steps for error in known if error.steps]
-    rest = _remains(experiment, places)
-    return None if rest.broken or rest.partial else rest
-
-
 @dataclass(frozen=True, slots=True)
 class Remains:
     """The experiment without the parts that the `cuts` concern."""

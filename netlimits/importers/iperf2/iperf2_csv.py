@@ -160,7 +160,7 @@ def _result(match: re.Match[str], names: list[str]) -> Result:
     start, end = float(match["start"]), float(match["end"])
     # the rate has more digits than times of one decimal
     count = max(0.0, float(match["speed"])) / 8 * (end - start)
-    return Result(stream, start, end, count, False, datagrams, tcp)
+    return Result(stream, start, end, count, datagrams, tcp)
 
 
 def _connection(match: re.Match[str]) -> str:

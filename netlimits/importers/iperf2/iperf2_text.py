@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from netlimits.importers.base import LINE_LIMIT, Given, ImportedRun, SourceText, clean
+from netlimits.importers.base import Given, ImportedRun, SourceText, clean
 from netlimits.importers.iperf2.runs import Iperf2Run, Result, finished, whole_lines
 from netlimits.importers.rates import AMOUNT, RATE, amount, bytes_in
 from netlimits.model import Scalar
@@ -45,10 +45,9 @@ _ERROR = re.compile(
 
 def claims(source: SourceText) -> bool:
     """Return True if a line is iperf 2's: where a test begins, or a result."""
-    lines = [line.strip() for line in source.lines if len(line) <= LINE_LIMIT]
     return any(
         _CLIENT.fullmatch(line) or _SERVER.fullmatch(line) or _LINE.fullmatch(line)
-        for line in lines
+        for _, line in source.stripped()
     )
 
 
@@ -61,8 +60,7 @@ def _runs(source: SourceText) -> Iterator[Iperf2Run]:
     run: Iperf2Run | None = None
     protocol, listens, serving, facts = "", "", False, dict[str, Scalar]()
     reported = ""
-    for number, line in enumerate(source.lines, 1):
-        line = line[:LINE_LIMIT].strip()
+    for number, line in source.stripped():
         if banner := _SERVER.fullmatch(line):
             if run is not None:
                 yield run
@@ -147,4 +145,4 @@ def _result(match: re.Match[str], reported: bool) -> Result:
     datagrams = (1000 * max(0.0, float(of[1])), float(of[2]), float(of[3])) if of else None
     count = bytes_in(match.group(4, 5), match.group(6, 7, 8), end - start)
     name = "SUM" if match["id"].startswith(("SUM", "FD")) else match["id"]
-    return Result(name, start, end, count, reported, datagrams, tcp)
+    return Result(name, start, end, count, datagrams, tcp, reported)

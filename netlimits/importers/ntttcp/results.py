@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from netlimits.errors import ToolFailure
-from netlimits.importers.base import ImportedRun, clean
+from netlimits.importers.base import ImportedRun, arrived, failed
 from netlimits.model import Scalar
 
 _NUMBER = re.compile(r"-?\d{1,20}(\.\d{1,12})?")
@@ -40,8 +40,7 @@ def run_of(values: Values, *, sender: bool, line: int) -> ImportedRun:
     try:
         figures = _figures(values, end)
     except ToolFailure as error:
-        status = "invalid" if error.status == "invalid" else "failed"
-        return ImportedRun(line, status, clean(str(error)), factors)  # type: ignore[arg-type]
+        return failed(line, error, factors)
     return ImportedRun(line, "ok", "", factors, figures)
 
 
@@ -70,12 +69,8 @@ def _factors(values: Values, end: str) -> dict[str, Scalar]:
 
 
 def _figures(values: Values, end: str) -> dict[str, Scalar]:
-    rate = _number(values, "throughput", "mbps")
+    rate = arrived(_number(values, "throughput", "mbps"), "ntttcp")
     seconds = _number(values, "realtime", "s")
-    if rate is None:
-        raise ToolFailure("ntttcp wrote no throughput: the run was interrupted")
-    if rate <= 0:
-        raise ToolFailure("throughput is 0: no data arrived; is the data path open?")
     receiver = end == "remote"
     figures: dict[str, Scalar] = {f"{end}_{'recv' if receiver else 'send'}_throughput_mbps": rate}
     if receiver:
