@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from netlimits.errors import DocumentError, InputError
-from netlimits.experiment import resolution
+from netlimits.experiment import resolution, templates
 from netlimits.experiment.around_schema import PROFILE
 from netlimits.experiment.configurations import Configuration, Configurations, cell, identity
 from netlimits.experiment.schema import ROLE
@@ -50,7 +50,8 @@ def duet(
     every = {**before.factors}
     for name, values in after.factors.items():
         if name in every:
-            every[name] = _united(every[name], values)
+            both = (*every[name], *values)  # 1, 1.0, "1" and true are four values
+            every[name] = tuple({repr(value): value for value in both}.values())
     return dataclasses.replace(
         before,
         roles=tuple(dict.fromkeys((*before.roles, *after.roles))),
@@ -211,11 +212,6 @@ def _rebound(experiment: Experiment, roles: Roles) -> Experiment:
     )
 
 
-def _united(values: tuple[Scalar, ...], others: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
-    """Return the values of both, each once; 1, 1.0, "1" and true are four."""
-    return tuple({repr(value): value for value in (*values, *others)}.values())
-
-
 def _listed(parts: object) -> str:
     if isinstance(parts, list):
         return ", ".join(map(str, parts))
@@ -226,7 +222,7 @@ def _listed(parts: object) -> str:
 
 
 def _words(values: tuple[Scalar, ...]) -> str:
-    return ", ".join("null" if value is None else str(value) for value in values)
+    return ", ".join(map(templates.written, values))
 
 
 def _error(side: Experiment, problem: str, *key: str) -> DocumentError:

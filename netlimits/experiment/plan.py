@@ -20,7 +20,7 @@ from typing import IO, Any
 from netlimits.errors import DocumentError, InputError, raise_all
 from netlimits.experiment import ordering, resolution, search
 from netlimits.experiment.around_schema import PROFILE, PROFILED_RUNS
-from netlimits.experiment.configurations import Configuration, Configurations, cell, identity
+from netlimits.experiment.configurations import Configurations, cell
 from netlimits.experiment.duet import Interleaved
 from netlimits.experiment.mesh import dispatch, pairs, rounds, workload
 from netlimits.experiment.setups import RUN_LIMIT, Setups, replicates
@@ -36,16 +36,6 @@ TRIALS = 8
 _KEPT = 10_000
 """Configurations up to which they are kept rather than made anew for each replicate."""
 
-__all__ = [
-    "Configuration",
-    "Plan",
-    "configurations",
-    "identity",
-    "runs",
-    "seeded",
-    "write_csv",
-]
-
 
 def seeded(experiment: Experiment) -> Experiment:
     """Return the experiment with its own seed, or with a new one noted among its overrides."""
@@ -59,26 +49,8 @@ def seeded(experiment: Experiment) -> Experiment:
     )
 
 
-def _alike(places: range | array[int], _: int) -> range | array[int]:
-    """Return the configurations of blocks that are all alike."""
+def _same(places: range | array[int], _: int) -> range | array[int]:
     return places
-
-
-def configurations(experiment: Experiment) -> Iterator[Configuration]:
-    """Every configuration, in the file's order. Raises DocumentError as Plan does."""
-    return iter(Plan(experiment).configurations)
-
-
-def runs(experiment: Experiment) -> Iterator[Run]:
-    """Every run, in its order. Raises DocumentError as Plan does, ValueError without a seed."""
-    return Plan(experiment).runs()
-
-
-def write_csv(
-    experiment: Experiment, file: IO[str], skipped: Mapping[str, str] | None = None
-) -> int:
-    """Write the plan as CSV (columns run, block, config, then the values); how many runs."""
-    return Plan(experiment, skipped).write_csv(file)
 
 
 class Plan:
@@ -316,7 +288,7 @@ class Plan:
         before = self._blocks
         for added, chosen in self._added:
             places = array("I", chosen) if chosen else range(len(self.configurations))
-            for block, number in self._ordered(added, added.replicates, partial(_alike, places)):
+            for block, number in self._ordered(added, added.replicates, partial(_same, places)):
                 yield (1 if added.order == "shuffled" else before + block), number
             before += added.replicates
 

@@ -134,16 +134,14 @@ def _around(parts: Mapping[str, Any], values: Values) -> Around:
         pace=Pace(**pace) if pace else None,
         family=parts.get("family"),
         trace=Trace(**{**trace, "roles": tuple(trace["roles"])}) if trace else None,
-        bulk=_bulk(bulk) if bulk and bulk["streams"] else None,
+        bulk=Bulk(**{**bulk, "dscp": tuple(bulk.get("dscp", ()))})
+        if bulk and bulk["streams"]
+        else None,
         search=search.read(sought, int(values[sought["of"]] or 0)) if sought else None,
         profile=Profiling(**{**profile, "roles": tuple(profile.get("roles", ()))})
         if profile
         else None,
     )
-
-
-def _bulk(bulk: Mapping[str, Any]) -> Bulk:
-    return Bulk(**{**bulk, "dscp": tuple(bulk.get("dscp", ()))})
 
 
 def _hold(

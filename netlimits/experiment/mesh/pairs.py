@@ -6,14 +6,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
-from netlimits.experiment.mesh import rounds
 from netlimits.model import Mesh, Setup, Values
-
-R = TypeVar("R", bound=Hashable)
 
 HOSTS = "hosts"
 """The key of a mesh in `roles:`, and in a hosts file the list of its machines."""
@@ -144,21 +141,3 @@ def everywhere(setup: Setup, of: Mesh) -> Setup:
         around = replace(around, profile=profile)
     settings = tuple(replace(use, roles=every(use.roles)) for use in setup.settings)
     return replace(setup, settings=settings, around=around)
-
-
-def ordered(
-    rows: Iterable[R],
-    key: Callable[[R], tuple[Any, tuple[str, str]]],
-    draw: rounds.Draw | None,
-) -> Iterator[R]:
-    """Return the configurations of a block in rounds, which are shuffled with `draw`."""
-    kinds: dict[Any, list[tuple[R, tuple[str, str]]]] = {}
-    for row in rows:
-        kind, pair = key(row)
-        kinds.setdefault(kind, []).append((row, pair))
-    parted = [
-        tuple(members[place][0] for place in chosen)
-        for members in kinds.values()
-        for chosen in rounds.matchings([pair for _, pair in members], draw)
-    ]
-    return itertools.chain.from_iterable(rounds.shuffled(parted, draw))
