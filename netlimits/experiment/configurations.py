@@ -7,6 +7,7 @@ last axis varies fastest). Values, identity and CSV cells are assembled on reque
 from __future__ import annotations
 
 import bisect
+import functools
 import hashlib
 import json
 import math
@@ -18,11 +19,11 @@ from typing import Any, NamedTuple
 
 from netlimits.errors import DocumentError, InputError, raise_all
 from netlimits.experiment import expressions, resolution
-from netlimits.experiment.expressions import Expression
 from netlimits.model import Experiment, Scalar, Values, cells
 
 LIMIT = 10_000_000
-_FAILED = 2
+_KEPT = 2**16
+"""Outcomes of a condition that are kept."""
 _QUOTED = frozenset(',"\r\n')
 
 
@@ -76,7 +77,6 @@ class Configurations:
             for name, text in experiment.derive.items()
         )
         self._sorted = _picker(self.columns)
-        self._computed: frozenset[str] = frozenset()
         self.errors: list[DocumentError] = []
         self._alive, self.removed = self._expand()
         self._included = tuple(self._include())
@@ -127,9 +127,9 @@ class Configurations:
     def _expand(self) -> tuple[array[int], tuple[int, ...]]:
         """Return the indices that no `exclude` removes, and how many each `exclude` removed."""
         failed: dict[str, DocumentError] = {}
-        conditions = [self._condition(n, failed) for n in range(len(self.experiment.exclude))]
         self._compute_derived(failed)
         raise_all(list(failed.values()))
+        conditions = [self._condition(n, failed) for n in range(len(self.experiment.exclude))]
         if not conditions:
             return array("I", range(self.product)), ()
         counts = [0] * len(conditions)
@@ -148,62 +148,37 @@ class Configurations:
     def _compute_derived(self, failed: dict[str, DocumentError]) -> None:
         """Compute each derived value for all that it depends on, so that none fails later."""
         for name, _, _ in self._derive:
-            if name not in self._computed:
-                needed = self._needed([name])
-                try:
-                    for values in self._product(self._axes_of(needed), 0, {}):
-                        self._compute(values, needed)
-                except DocumentError as error:
-                    failed.setdefault(error.key, error)
+            needed = self._needed([name])
+            try:
+                for values in self._product(self._axes_of(needed), 0, {}):
+                    self._compute(values, needed)
+            except DocumentError as error:
+                failed.setdefault(error.key, error)
 
-    def _condition(self, number: int, failed: dict[str, DocumentError]) -> Callable[[int], int]:
-        """Return a function from an index of the product to 1 if this `exclude` removes it."""
+    def _condition(self, number: int, failed: dict[str, DocumentError]) -> Callable[[int], bool]:
+        """Return a function that returns True for an index of the product that `exclude` removes.
+
+        A condition that cannot be computed is kept in `failed`, and the configuration with it: it
+        is no error where an `exclude` above removes the configuration.
+        """
         condition = expressions.compile(self.experiment.exclude[number])
         needed = self._needed(condition.names)
-        axes = self._axes_of(needed)
-        self._computed |= needed
+        axes = [(axis.stride, len(axis.rows), axis.rows) for axis in self._axes_of(needed)]
 
-        def outcome(values: dict[str, Any]) -> int:
+        @functools.lru_cache(_KEPT)
+        def holds(*places: int) -> bool:
+            values: dict[str, Any] = {}
+            for place, (_, _, rows) in zip(places, axes, strict=True):
+                values.update(rows[place].values)
             self._compute(values, needed)
             try:
                 return condition.holds(values)
-            except InputError:
-                return _FAILED
-
-        try:
-            outcomes = bytearray(map(outcome, self._product(axes, 0, {})))
-        except DocumentError as error:
-            failed.setdefault(error.key, error)
-            return lambda _: False
-        places = []
-        inner = len(outcomes)
-        for axis in axes:
-            inner //= len(axis.rows)
-            places.append((axis.stride, len(axis.rows), inner))
-
-        def removes(index: int) -> int:
-            place = 0
-            for stride, length, inner in places:
-                place += index // stride % length * inner
-            if outcomes[place] == _FAILED:
-                error = self._failure(condition, number, index)
-                failed.setdefault(error.key, error)
+            except InputError as error:
+                failure = self._where.error(str(error), "exclude", number)
+                failed.setdefault(failure.key, failure)
                 return False
-            return outcomes[place]
 
-        return removes
-
-    def _failure(self, condition: Expression, number: int, index: int) -> DocumentError:
-        """Return the error of an `exclude` that cannot be computed for an index of the product."""
-        values: dict[str, Any] = {}
-        for axis in self._axes:
-            values.update(axis.rows[index // axis.stride % len(axis.rows)].values)
-        self._compute(values, self._needed(condition.names))
-        try:
-            condition.holds(values)
-        except InputError as error:
-            return self._where.error(str(error), "exclude", number)
-        raise AssertionError("it failed before")
+        return lambda index: holds(*[index // stride % length for stride, length, _ in axes])
 
     def _needed(self, names: Iterable[str]) -> frozenset[str]:
         """Return the names, and every name that derived values among them need."""

@@ -56,38 +56,33 @@ class Expression:
     def value(self, values: Mapping[str, Scalar]) -> Scalar:
         """Return the result for these values, which must hold every one of `names`."""
         try:
-            result = self._closure(values)
-            if type(result) is int:
-                if -_FAST < result < _FAST or result.bit_length() <= BIT_LIMIT:
-                    return result
-            elif type(result) is not float or math.isfinite(result):
-                return result  # type: ignore[no-any-return]  # an expression over Scalars is one
+            result: Scalar = self._closure(values)
+            if type(result) is float and not math.isfinite(result):
+                raise OverflowError
+            if type(result) is int and result.bit_length() > BIT_LIMIT:
+                raise OverflowError
+            return result
         except _ComputeError as error:
-            self._fail(str(error), values)
+            problem = str(error)
         except ZeroDivisionError:
-            self._fail("divides by zero", values)
+            problem = "divides by zero"
         except OverflowError:
-            pass
+            problem = "is too large a number"
         except RecursionError:
-            self._fail("is nested too deeply", values)
-        return self._fail("is too large a number", values)
+            problem = "is nested too deeply"
+        return self._fail(problem, values)
 
     def holds(self, values: Mapping[str, Scalar]) -> bool:
         """Return the result as a condition. Raises InputError when it is neither true nor false."""
         result = self.value(values)
-        if result is True:
-            return True
-        if result is False:
-            return False
+        if isinstance(result, bool):
+            return result
         return self._fail(f"is {shown(result)}, not true or false; compare it", values)
 
     def _fail(self, problem: str, values: Mapping[str, Scalar]) -> NoReturn:
         named = ", ".join(f"{name} = {shown(values[name])}" for name in sorted(self.names))
         where = f" for {named}" if named else ""
         raise InputError(f"{quoted(self.text)} {problem}{where}")
-
-
-_FAST = 1 << 62
 
 
 class _ComputeError(Exception):
