@@ -7,7 +7,7 @@ or DOCUMENTS, and outputs under tests/captures. `folder` writes a results folder
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from netlimits.errors import DataError
@@ -141,14 +141,9 @@ def _unknown(source: SourceText) -> DataError:
         )
     if text.is_row(line.strip()):
         return DataError(f"{source.name}:{at}: {text.rows_alone(line.strip())}")
-    names = ", ".join(_names())
+    formats = [*(each.name for each in DOCUMENTS), *(each.name for each in TEXTS)]
+    names = ", ".join(dict.fromkeys(name.split()[0] for name in formats))
     return DataError(
         f"{source.name}:{at}: is not output of a tool that netlimits reads ({names}): "
         f"{base.clean(line.strip())[:60]!r}"
     )
-
-
-def _names() -> Iterator[str]:
-    """Yield the names of the tools."""
-    names = [each.name for each in DOCUMENTS] + [each.name for each in TEXTS]
-    yield from dict.fromkeys(name.split()[0] for name in names)

@@ -14,7 +14,6 @@ from typing import Any
 from netlimits.errors import ToolFailure
 from netlimits.importers import iperf3_events
 from netlimits.importers.base import (
-    SHORT,
     ImportedRun,
     SourceText,
     clean,
@@ -25,20 +24,24 @@ from netlimits.importers.base import (
     part,
 )
 from netlimits.importers.documents import JsonDocument
-from netlimits.importers.streams import InterimResult, Parts, figures_of, rows
+from netlimits.importers.streams import (
+    InterimResult,
+    Parts,
+    figures_of,
+    process_cpu,
+    refuse_short,
+    rows,
+)
 from netlimits.model import Scalar
 
 SERVER_ENDED = "interrupt - the server has terminated"
 """Start of the error in a server's document when the server is stopped. It belongs to no run."""
 
-LEAST_MSS = 88
-TIMESTAMPS = 12
-"""Bytes of TCP timestamps in a segment."""
+LEAST_MSS, TIMESTAMPS = 88, 12
 
 Way = tuple[str, str, str]
 """Sender, receiver, and the suffix of the keys of a direction."""
 BACK = "_bidir_reverse"
-"""Suffix of the keys of what a server sends in a test of both directions."""
 
 
 def recognizes(document: Mapping[str, Any]) -> bool:
@@ -111,9 +114,8 @@ def _factors(of: _Document) -> dict[str, Scalar]:
     if isinstance(test.get("protocol"), str):
         values["protocol"] = clean(test["protocol"]).lower()
     if test:
-        values["direction"] = "recv" if of.reverse else "send"
-        if len(of.ways) > 1:
-            values["direction"] = "bidir"
+        one_way = "recv" if of.reverse else "send"
+        values["direction"] = "bidir" if len(of.ways) > 1 else one_way
     names = {"send_size": "blksize", "streams": "num_streams"}
     values |= {name: test[key] for name, key in names.items() if is_count(test.get(key))}
     target = test.get("target_bitrate")
@@ -141,13 +143,11 @@ def _figures(of: _Document) -> dict[str, Scalar]:
     if not of.udp and not of.server and (mss := _mss(of)):
         figures["transport_mss_bytes"] = mss
     cpu = part(of.end, "cpu_utilization_percent")
-    ends = {"local": "host_total", "remote": "remote_total"}
-    for end, key in {"remote": "host_total"}.items() if of.server else ends.items():
-        if is_number(used := cpu.get(key)):
-            if used < 0:
-                raise ToolFailure(f"{key} is {used:g} % CPU, less than 0", status="invalid")
-            figures[f"iperf3_{end}_process_cpu_pct"] = float(used)
-    return figures
+    used, other = (
+        float(each) if is_number(each := cpu.get(key)) else None
+        for key in ("host_total", "remote_total")
+    )
+    return figures | dict(process_cpu(used, other, server=of.server))
 
 
 def _flow(of: _Document, way: Way) -> Parts:
@@ -177,7 +177,7 @@ def _flow(of: _Document, way: Way) -> Parts:
         arrived=_number(got, "bytes"),
         arrived_s=_number(got, "seconds"),
         retransmits=None if of.udp else _number(sent, "retransmits"),
-        jitter_us=_jitter(got) if of.udp else None,
+        jitter_us=_number(got, "jitter_ms", factor=1e3) if of.udp else None,
         datagrams=of.udp,
         lost=lost,
         packets=packets,
@@ -204,7 +204,7 @@ def _before_312(total: Mapping[str, Any], way: Way) -> Parts:
         sent_s=sent * 8 / rate if sent and rate else seconds,
         arrived=arrived,
         arrived_s=seconds,
-        jitter_us=_jitter(total),
+        jitter_us=_number(total, "jitter_ms", factor=1e3),
         datagrams=True,
         lost=lost,
         packets=packets,
@@ -232,18 +232,15 @@ def _refuse(of: _Document, flows: Sequence[Parts]) -> None:
     """Raise ToolFailure for a run without data, or that ended early, or of which streams lack."""
     for flow in flows:
         flow.refuse_nonsense()
-    duration, seconds = of.test.get("duration"), flows[0].elapsed
-    limited = any(of.test.get(key) for key in ("bytes", "blocks"))
-    early = is_number(duration) and seconds is not None and seconds < SHORT * duration
-    if early and not limited:
-        raise ToolFailure(f"the run ended after {seconds:g} s of {duration:g} s", status="invalid")
+    duration = of.test.get("duration")
+    if is_number(duration) and not any(of.test.get(key) for key in ("bytes", "blocks")):
+        refuse_short(flows[0].elapsed, duration)
     streams, measured = of.test.get("num_streams"), of.end.get("streams")
     if not of.server and is_count(streams) and streams and isinstance(measured, list):
         expected = streams * len(flows)
         if len(measured) not in (expected, streams):
-            raise ToolFailure(
-                f"{len(measured)} of {expected} streams were measured", status="invalid"
-            )
+            problem = f"{len(measured)} of {expected} streams were measured"
+            raise ToolFailure(problem, status="invalid")
 
 
 def _mss(of: _Document) -> int | None:
@@ -284,55 +281,45 @@ def _of_connections(of: _Document) -> Iterator[tuple[str, Scalar]]:
 def _interim(of: _Document, started: float) -> Iterator[Mapping[str, float]]:
     """Yield the interim results of all streams together, then of each if there are several."""
     omit = of.test.get("omit")
-    timelines = [
-        [
-            result
-            for place, interval in enumerate(entries(of.of(end), "intervals"))
-            for result in _intervals(interval, way, end, len(of.ways), place)
-        ]
-        for way in of.ways
-        for end in way[:2]
-    ]
+    timelines = [list(_timeline(of, way, end)) for way in of.ways for end in way[:2]]
     origin = started + (omit if is_number(omit) else 0.0)
     yield from rows(timelines, origin, whole=len(of.ways) == 1)
 
 
-def _intervals(
-    interval: Mapping[str, Any], way: Way, end: str, ways: int, place: int
-) -> Iterator[InterimResult]:
-    """Yield an end's interim result of a direction, and those of its streams."""
+def _timeline(of: _Document, way: Way, end: str) -> Iterator[InterimResult]:
+    """Yield an end's interim results of a direction, each with those of its streams."""
     sends = end == way[0]
-    total = part(interval, f"sum{way[2]}")
-    streams = [
-        stream
-        for stream in entries(interval, "streams")
-        if ways == 1 or (stream.get("sender") is not False) == sends
-    ]
-    if total.get("omitted") is True or not streams:
-        return
-    if not total and len(streams) == 1:
-        total = streams[0]
-    for number, each in enumerate([total, *(streams if len(streams) > 1 else ())]):
-        count, seconds, ending = (each.get(key) for key in ("bytes", "seconds", "end"))
-        if not (is_number(count) and is_number(seconds) and is_number(ending)):
+    for place, interval in enumerate(entries(of.of(end), "intervals")):
+        streams = [
+            stream
+            for stream in entries(interval, "streams")
+            if len(of.ways) == 1 or (stream.get("sender") is not False) == sends
+        ]
+        total = part(interval, f"sum{way[2]}")
+        if total.get("omitted") is True or not streams:
             continue
-        # the first interval after omitted ones claims to begin in them, but counts none of them
-        seconds = min(seconds, ending)
-        if seconds <= 0 or count < 0:
-            continue
-        mine = streams if not number else [each]
-        yield InterimResult(
-            place,
-            end,
-            "send" if sends else "recv",
-            float(ending),
-            float(seconds),
-            float(count),
-            stream=number,
-            retransmits=_sum(mine, "retransmits") if sends else None,
-            rtt_us=_mean(mine, "rtt") if sends else None,
-            cwnd_bytes=_mean(mine, "snd_cwnd") if sends else None,
-        )
+        every = [total, *streams] if total or len(streams) > 1 else streams
+        for number, each in enumerate(every if len(streams) > 1 else every[:1]):
+            count, seconds, ending = (each.get(key) for key in ("bytes", "seconds", "end"))
+            if not (is_number(count) and is_number(seconds) and is_number(ending)):
+                continue
+            # the first interval after omitted ones claims to begin in them, but counts none of them
+            seconds = min(seconds, ending)
+            if seconds <= 0 or count < 0:
+                continue
+            mine = [each] if number else streams
+            yield InterimResult(
+                place,
+                end,
+                "send" if sends else "recv",
+                float(ending),
+                float(seconds),
+                float(count),
+                stream=number,
+                retransmits=_sum(mine, "retransmits") if sends else None,
+                rtt_us=_mean(mine, "rtt") if sends else None,
+                cwnd_bytes=_mean(mine, "snd_cwnd") if sends else None,
+            )
 
 
 def _sum(streams: Sequence[Mapping[str, Any]], key: str) -> float | None:
@@ -345,22 +332,18 @@ def _mean(streams: Sequence[Mapping[str, Any]], key: str) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _number(of: Mapping[str, Any], key: str, least: float | None = 0.0) -> float | None:
+def _number(
+    of: Mapping[str, Any], key: str, least: float | None = 0.0, factor: float = 1.0
+) -> float | None:
     """Return a figure, None where it is missing. Raises ToolFailure for one that cannot be."""
     entry = of.get(key)
     if entry is None:
         return None
     if not is_number(entry) or (least is not None and entry < least):
         raise ToolFailure(f"iperf3 says {key} is {clean(str(entry))[:60]!r}, which cannot be")
-    return float(entry)
+    return float(entry) * factor
 
 
 def _losses(of: Mapping[str, Any]) -> tuple[float | None, float | None]:
     """Return the lost datagrams, which may be less than 0, and all datagrams."""
     return _number(of, "lost_packets", least=None), _number(of, "packets", least=None)
-
-
-def _jitter(of: Mapping[str, Any]) -> float | None:
-    """Return the jitter in µs."""
-    jitter = _number(of, "jitter_ms")
-    return None if jitter is None else 1000 * jitter

@@ -13,9 +13,19 @@ from statistics import fmean
 from typing import Any
 
 from netlimits.errors import ToolFailure
-from netlimits.importers.base import SHORT, Given, ImportedRun, SourceText, clean, failed
+from netlimits.importers.base import Given, ImportedRun, SourceText, clean, failed
 from netlimits.importers.rates import AMOUNT, RATE, amount, bytes_in
-from netlimits.importers.streams import Line, Parts, figures_of, flow, lost_pct, rows, timeline
+from netlimits.importers.streams import (
+    Line,
+    Parts,
+    figures_of,
+    flow,
+    lost_pct,
+    process_cpu,
+    refuse_short,
+    rows,
+    timeline,
+)
 from netlimits.model import Scalar
 
 _LINE = re.compile(
@@ -113,8 +123,7 @@ def claims(source: SourceText) -> bool:
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
     """Return a run for each test; one without a summary was interrupted."""
-    runs = [_finished(run) for run in _runs(source)]
-    return [run for run in runs if run is not None]
+    return [run for each in _runs(source) if (run := _finished(each)) is not None]
 
 
 def _runs(source: SourceText) -> list[_Run]:
@@ -211,20 +220,15 @@ def _udp(run: _Run) -> bool:
 
 
 def _ways(run: _Run) -> list[tuple[str, str, str]]:
-    """Return sender, receiver and role of the client's lines, of each direction."""
-    roles = {result.role for result in run.results}
-    if roles >= {"TX", "RX"}:
-        return [("local", "remote", "TX"), ("remote", "local", "RX")]
+    """Return sender, receiver and the lines' role of each direction."""
+    if {result.role for result in run.results} >= {"TX", "RX"}:
+        first, second = ("RX", "TX") if run.server else ("TX", "RX")
+        return [("local", "remote", first), ("remote", "local", second)]
     reverse = run.reverse
     if run.server:  # it sends where its lines count retransmits, or only it reports as a sender
         parties = {result.party for result in run.summary if result.count > 0}
         reverse = parties == {"sender"} or "Retr" in run.header
     return [("remote", "local", "")] if reverse else [("local", "remote", "")]
-
-
-def _as_server(role: str) -> str:
-    """Return what a server calls a client's role: its TX is what the client receives."""
-    return {"TX": "RX", "RX": "TX"}.get(role, role)
 
 
 def _factors(run: _Run) -> dict[str, Scalar]:
@@ -272,7 +276,6 @@ def _figures(run: _Run) -> dict[str, Scalar]:
     udp, ways = _udp(run), _ways(run)
     flows, whole = [], True
     for sender, receiver, role in ways:
-        role = _as_server(role) if run.server else role
         of_way = [result for result in run.summary if result.role == role]
         data = _flow(run, of_way, sender, receiver, udp)
         if run.server and sender == "remote" and len(ways) > 1:
@@ -280,37 +283,27 @@ def _figures(run: _Run) -> dict[str, Scalar]:
             continue
         data.refuse_nonsense()
         flows.append(data)
-    seconds = flows[0].elapsed or 0.0
-    if run.test and run.test[5] and seconds < SHORT * float(run.test[5]):
-        raise ToolFailure(f"the run ended after {seconds:g} s of {run.test[5]} s", status="invalid")
+    if run.test and run.test[5]:
+        refuse_short(flows[0].elapsed or 0.0, float(run.test[5]))
     figures = figures_of(flows, "iperf3", whole=whole)
     if cpu := run.facts.get("cpu"):
-        for end, text in zip(("local", "remote"), (cpu[2], cpu[3]), strict=True):
-            used = float(text)
-            if used < 0:
-                raise ToolFailure(f"{end} CPU is {text} %, less than 0", status="invalid")
-            if not run.server:
-                figures[f"iperf3_{end}_process_cpu_pct"] = used
-            elif end == "local":
-                figures["iperf3_remote_process_cpu_pct"] = used
+        figures |= process_cpu(float(cpu[2]), float(cpu[3]), server=run.server)
     windows = [
         result.tcp[1]
         for result in run.intervals
         if result.tcp and result.tcp[1] and result.stream != "SUM"
     ]
-    sender = ways[0][0]
-    if windows and not udp and (sender == "local") != run.server and len(ways) == 1:
-        figures[f"{sender}_cwnd_bytes"] = fmean(windows)
+    if windows and not udp and (ways[0][0] == "local") != run.server and len(ways) == 1:
+        figures[f"{ways[0][0]}_cwnd_bytes"] = fmean(windows)
     return figures
 
 
 def _flow(run: _Run, results: Sequence[_Result], sender: str, receiver: str, udp: bool) -> Parts:
     """Return the data of a direction, as the lines of its sender and receiver have it."""
-    by_party = {
-        party: _total([result for result in results if result.party == party])
+    sent, got, either = (
+        _total([result for result in results if result.party == party])
         for party in ("sender", "receiver", "")
-    }
-    sent, got, either = by_party["sender"], by_party["receiver"], by_party[""]
+    )
     own = "remote" if run.server else "local"
     if run.server:  # what the other end counted is printed as 0
         sent, got = (sent, None) if sender == own else (None, got)
@@ -351,7 +344,6 @@ def _interim(run: _Run, origin: float) -> Iterator[Mapping[str, float]]:
     own = "remote" if run.server else "local"
     timelines = []
     for sender, _, role in ways:
-        mine = _as_server(role) if run.server else role
-        results = [result for result in run.intervals if result.role == mine]
+        results = [result for result in run.intervals if result.role == role]
         timelines.append(timeline(results, own, sends=own == sender, udp=_udp(run)))
     yield from rows(timelines, origin, whole=len(ways) == 1)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from netlimits.errors import ToolFailure
+from netlimits.importers.base import SHORT
 from netlimits.model import Scalar
 
 _MORE, _WAITING = 1.1, 2**20
@@ -73,6 +74,24 @@ class Parts:
 def mbps(count: float | None, seconds: float | None) -> float | None:
     """Return a rate in Mbit/s, None without a count or seconds."""
     return count * 8 / 1e6 / seconds if count is not None and seconds else None
+
+
+def refuse_short(seconds: float | None, planned: float) -> None:
+    """Raise ToolFailure for a run that ended early."""
+    if seconds is not None and seconds < SHORT * planned:
+        raise ToolFailure(f"the run ended after {seconds:g} s of {planned:g} s", status="invalid")
+
+
+def process_cpu(
+    local: float | None, remote: float | None, *, server: bool
+) -> Iterator[tuple[str, float]]:
+    """Yield iperf3's CPU of both ends, as the client knows it, or of a server alone."""
+    ends = {"remote": local} if server else {"local": local, "remote": remote}
+    for end, used in ends.items():
+        if used is not None:
+            if used < 0:
+                raise ToolFailure(f"{end} CPU is {used:g} %, less than 0", status="invalid")
+            yield f"iperf3_{end}_process_cpu_pct", used
 
 
 def lost_pct(lost: float | None, packets: float | None) -> float | None:

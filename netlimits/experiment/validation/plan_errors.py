@@ -6,6 +6,7 @@ not on a factor with another error, nor on a configuration that an unknown condi
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
@@ -198,15 +199,13 @@ def _options(
 
 def _lookups(text: str) -> frozenset[str]:
     """Return the names that a text looks up, or an impossible name if it cannot be parsed."""
-    try:
+    with contextlib.suppress(InputError):
         return frozenset(templates.names(text))
-    except InputError:
-        return frozenset([""])
+    return frozenset([""])
 
 
 def _names(text: str) -> frozenset[str]:
     """Return the names in a condition, or an impossible name if it cannot be parsed."""
-    try:
+    with contextlib.suppress(InputError):
         return expressions.compile(text).names
-    except InputError:
-        return frozenset([""])
+    return frozenset([""])

@@ -247,22 +247,19 @@ class Reader:
             roles = self.players(entry["roles"], groups, "settings", number, "roles")
             if entry.keys() <= {"roles", schema.WHEN}:
                 self.names.fault("sets nothing on its roles", "settings", number)
-            when = self.condition(entry, number)
+            key: KeyPath = ("settings", number, schema.WHEN)
+            condition = None
+            if schema.WHEN in entry:
+                condition = self.names.expression(entry[schema.WHEN], key, self.names.known)
             for name, options in entry.items():
                 if name in ("roles", schema.WHEN):
                     continue
                 key = ("settings", number, name)
                 self.names.lookups(options, key)
                 line = self.where.line(key) or 0
-                yield SettingUse(name, roles, options, line, number, when)
-
-    def condition(self, entry: Mapping[str, Any], number: int) -> str:
-        """Return the `when` of an entry of settings; "" without one."""
-        if schema.WHEN not in entry:
-            return ""
-        key = ("settings", number, schema.WHEN)
-        expression = self.names.expression(entry[schema.WHEN], key, self.names.known)
-        return expression.text if expression else ""
+                yield SettingUse(
+                    name, roles, options, line, number, condition.text if condition else ""
+                )
 
     def measure(self, given: Lists) -> dict[str, Mapping[str, Any]]:
         """Return the tools and their options; a factor `tool` must choose among all of them."""
@@ -306,9 +303,9 @@ class Reader:
         for tool in dict.fromkeys(chosen):
             if tool not in tools:
                 near = did_you_mean(str(tool), tools)
-                self.names.fault(
-                    f"no tool under measure is called {shown(tool)}{near}", *self.tool_key()
-                )
+                listed = "tool" in self.data.get("factors", {})
+                key = ("factors", "tool") if listed else ("zip",)
+                self.names.fault(f"no tool under measure is called {shown(tool)}{near}", *key)
         if tools.keys() >= {*chosen}:
             self.unchosen = tuple(name for name in tools if name not in chosen)
         return {name: options for name, options in tools.items() if name not in self.unchosen}
@@ -324,12 +321,6 @@ class Reader:
         """Yield the keys of all errors so far."""
         yield from self.salvaged.cuts
         yield from (error.steps for error in self.names.errors)
-
-    def tool_key(self) -> KeyPath:
-        """Return the key of the factor `tool`."""
-        if "tool" in self.data.get("factors", {}):
-            return ("factors", "tool")
-        return ("zip",)
 
     def repeat(self) -> Repeat:
         """Return the replicates or runs, the order and the seed."""
