@@ -20,7 +20,6 @@ PROFILE, PROFILED_RUNS = "profile", 2
 def _block(
     title: str, description: str, required: Sequence[str] = (), **properties: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Return the schema of a key that holds options."""
     return {
         "title": title,
         "description": description,
@@ -32,7 +31,6 @@ def _block(
 
 
 def _whole(description: str, least: int, most: int, default: int | None = None) -> dict[str, Any]:
-    """Return the schema of a whole number."""
     bounds = {"description": description, "type": "integer", "minimum": least, "maximum": most}
     return bounds if default is None else {**bounds, "default": default}
 

@@ -60,8 +60,6 @@ class _Axis:
 
 
 class Configurations:
-    """The configurations of one experiment; `len()` is their number."""
-
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
         self.columns = resolution.names(experiment)
@@ -82,15 +80,12 @@ class Configurations:
         self._included = tuple(self._include())
 
     def __len__(self) -> int:
-        """How many configurations there are."""
         return len(self._alive) + len(self._included)
 
     def __iter__(self) -> Iterator[Configuration]:
-        """Every configuration, in the file's order, included ones last."""
         return map(self.configuration, range(len(self)))
 
     def configuration(self, number: int) -> Configuration:
-        """Return the configuration of a number from 0."""
         if number >= len(self._alive):
             return self._included[number - len(self._alive)]
         index = self._alive[number]
@@ -146,7 +141,6 @@ class Configurations:
         return alive, tuple(counts)
 
     def _compute_derived(self, failed: dict[str, DocumentError]) -> None:
-        """Compute each derived value for all that it depends on, so that none fails later."""
         for name, _, _ in self._derive:
             needed = self._needed([name])
             try:
@@ -189,7 +183,6 @@ class Configurations:
         return frozenset(needed)
 
     def _axes_of(self, names: Iterable[str]) -> tuple[_Axis, ...]:
-        """Return the axes that the names depend on."""
         needed = self._needed(names)
         return tuple(axis for axis in self._axes if not needed.isdisjoint(axis.names))
 
@@ -258,7 +251,6 @@ class Configurations:
 
 
 def _axes(experiment: Experiment) -> tuple[_Axis, ...]:
-    """Factors, then groups, each with its rows."""
     groups: list[Mapping[str, tuple[Scalar, ...]]] = [
         *({name: values} for name, values in experiment.factors.items()),
         *experiment.zips,

@@ -56,7 +56,6 @@ class Document:
         return self.lines.get(path, 1)
 
     def error(self, problem: str, *key: str | int) -> DocumentError:
-        """Return the error that names this file, the key's line and the key."""
         return DocumentError(problem, path=self.path, line=self.line(key), key=dotted(key))
 
 
@@ -141,8 +140,6 @@ def _plain(node: _Node, here: KeyPath, lines: dict[KeyPath, int]) -> Data:
 
 
 class _Builder:
-    """Builds nodes from PyYAML's events, for one document."""
-
     def __init__(self, path: Path) -> None:
         self.path = path
         self.root: _Node | None = None
@@ -154,7 +151,6 @@ class _Builder:
         self.documents = 0
 
     def build(self, text: str) -> _Node | None:
-        """Return the root node, None for a text without any. Raises DocumentError."""
         try:
             loader = CoreLoader(text)
             for event in _events(loader):
@@ -174,7 +170,6 @@ class _Builder:
         return self.root
 
     def error(self, problem: str, line: int, *more: str | int) -> DocumentError:
-        """Return an error at a line, under the keys that are open there."""
         key = [
             node.waiting if node.kind is dict else len(node.items) - (node is not self.open[-1])
             for node in self.open
@@ -184,7 +179,6 @@ class _Builder:
         return DocumentError(problem, path=self.path, line=line, key=key_text, steps=tuple(path))
 
     def take(self, event: Any, loader: Any) -> None:
-        """Add one event to the tree."""
         line = event.start_mark.line + 1 if event.start_mark else 1
         if isinstance(event, yaml.DocumentStartEvent):
             self.documents += 1
@@ -210,13 +204,11 @@ class _Builder:
             self.close()
 
     def anchored(self, node: _Node, event: Any) -> _Node:
-        """Return the node, remembered under its anchor if it has one."""
         if event.anchor:
             self.anchors[event.anchor] = node
         return node
 
     def scalar(self, event: Any, loader: Any, line: int) -> _Node:
-        """Return the scalar's value by the core schema."""
         tag = "tag:yaml.org,2002:str" if event.tag == "!" else event.tag
         if tag is None:
             tag = loader.resolve(ScalarNode, event.value, event.implicit)
@@ -261,7 +253,6 @@ class _Builder:
                 parent.waiting = None
 
     def key(self, node: _Node, line: int, parent: _Node, event: Any) -> str:
-        """Return the node as a key of `parent`, its line noted."""
         if node.kind is not str:
             raise self.error("a key must be text, not a list or a mapping", line)
         if not isinstance(node.value, str):
@@ -278,7 +269,6 @@ class _Builder:
         return node.value
 
     def close(self) -> None:
-        """Finish the innermost open collection."""
         node = self.open.pop()
         node.closed = True
         children = node.items.values()

@@ -88,8 +88,6 @@ def other_roles(
 
 
 class Interleaved:
-    """The configurations of both sides, as `Configurations` has those of one experiment."""
-
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
         self.columns = resolution.names(experiment)
@@ -99,15 +97,12 @@ class Interleaved:
         self.errors = [error for part in self.parts.values() for error in part.errors]
 
     def __len__(self) -> int:
-        """How many configurations there are on both sides."""
         return sum(map(len, self.parts.values()))
 
     def __iter__(self) -> Iterator[Configuration]:
-        """Yield every configuration, the first side's before the second's."""
         return map(self.configuration, range(len(self)))
 
     def configuration(self, number: int) -> Configuration:
-        """Return the configuration of a number from 0."""
         (first, ours), (second, theirs) = self.parts.items()
         before = number < len(ours)
         side, part = (first, ours) if before else (second, theirs)
@@ -117,7 +112,6 @@ class Interleaved:
 
 
 def on_both_sides(experiment: Experiment) -> tuple[int, list[int]]:
-    """Return the number of configurations on both sides, and on each side."""
     each = [_values(side) for side in experiment.sides.values()]
     common = set.intersection(*(set(values) for values in each))
     return len(common), [len(values) for values in each]
@@ -192,8 +186,6 @@ def _unmatched(before: Experiment, after: Experiment) -> str:
 
 
 def _rebound(experiment: Experiment, roles: Roles) -> Experiment:
-    """Return the experiment with other names for its roles."""
-
     def named(members: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(roles.get(member, member) for member in members)
 

@@ -129,8 +129,6 @@ def shown(value: Any) -> str:
 
 
 class _Compiler:
-    """Nodes into closures; collects the names on the way."""
-
     def __init__(self, text: str) -> None:
         self.text = text
         self.names: set[str] = set()
@@ -141,7 +139,6 @@ class _Compiler:
         raise InputError(f"{quoted(self.text)} at column {column}: {what}; {hint}")
 
     def closure(self, node: ast.AST, depth: int) -> _Closure:
-        """Return the closure of any allowed node. Raises InputError for another one."""
         if depth > DEPTH_LIMIT:
             raise InputError(f"{quoted(self.text)} is nested more than {DEPTH_LIMIT} deep")
         rule = _RULES.get(type(node))
@@ -249,7 +246,6 @@ class _Compiler:
         return compute
 
     def several(self, node: ast.AST, depth: int) -> _Closure:
-        """Return the list behind `in`."""
         if not isinstance(node, (ast.List, ast.Tuple)):
             self.refuse(node, "`in` needs a list", "write in [1, 2]")
         items = [self.closure(item, depth) for item in node.elts]

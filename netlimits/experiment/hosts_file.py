@@ -114,7 +114,6 @@ def _ssh_config(document: Document, errors: list[DocumentError]) -> Path | None:
 def _written(
     document: Document, config: Path | None, errors: list[DocumentError]
 ) -> Iterator[Machine]:
-    """Yield every valid machine in the file, and add the errors of the others to `errors`."""
     for role, entry in document.data.items():
         if role == _CONFIG:
             continue
@@ -138,7 +137,6 @@ def members_of(role: str, count: int) -> tuple[str, ...]:
 
 
 def _machine(role: str, entry: Mapping[str, Any], config: Path | None) -> Machine:
-    """Return the machine of one role, of an entry without faults."""
     ssh, address = entry.get("ssh"), entry.get("address")
     return Machine(
         role,
@@ -151,7 +149,6 @@ def _machine(role: str, entry: Mapping[str, Any], config: Path | None) -> Machin
 
 
 def _faults(entry: Any) -> Iterator[tuple[str, ...]]:
-    """Yield the faults of one machine's entry: a sentence, and the key that it is about."""
     if not isinstance(entry, dict):
         yield ("must be `{ssh: NAME, …}` or `{local: true, …}`",)
         return

@@ -48,7 +48,6 @@ def sides(
 
 
 def _against(error: DocumentError, changes: Sequence[tuple[str, str]]) -> DocumentError:
-    """Return the error, with the name of the option that it comes from."""
     key, colon, rest = error.key.partition(": ")
     if not any(key == f"--set {text}" for text, _ in changes):
         return error
@@ -71,7 +70,6 @@ def _checked(read: Document, changes: Sequence[tuple[str, str]], *, archived: bo
 
 
 def _entries(data: Mapping[str, Any]) -> list[Any]:
-    """Return the values of a file's keys, except `ssh_config`."""
     return [part for name, part in data.items() if name != "ssh_config"] or [None]
 
 
@@ -82,7 +80,6 @@ def _causes(errors: Sequence[DocumentError]) -> list[DocumentError]:
 
 
 def _may_use_names(error: DocumentError) -> bool:
-    """Return True for an unknown key that may have been meant to use a factor."""
     return error.problem.startswith(UNKNOWN) and error.steps[:1] not in (("repeat",), ("report",))
 
 

@@ -48,7 +48,6 @@ class Source:
         return ""
 
     def error(self, problem: str, *key: str | int) -> DocumentError:
-        """Return the error that names file, line and key, or file and `--set`."""
         named = dotted(key)
         text = self.override(key)
         if text:

@@ -147,7 +147,6 @@ class Plan:
         return array("I", itertools.chain(bare, [*range(every, 2 * every)] * (now - before)))
 
     def profiled_runs(self) -> int:
-        """Return how many of the runs that are not left out record a profile."""
         if not self._profiled or not self.skipped:
             return self._profiled * len(self.configurations)
         return sum(1 for run in self.runs() if run.profiled and not self.skip(run.values))
@@ -166,7 +165,6 @@ class Plan:
         )
 
     def runs(self, first: int = 1) -> Iterator[Run]:
-        """Yield the runs in order, from number `first` on."""
         if self.experiment.searched:
             yield from (r for r in self._trials or self.searches() if r.number >= first)
         else:
@@ -184,7 +182,6 @@ class Plan:
             )
 
     def with_trials(self, trials: Iterable[Run]) -> Plan:
-        """Return the same plan with the trials that its searches have so far."""
         plan = copy.copy(self)
         plan._trials = tuple(trials)
         return plan
@@ -196,7 +193,6 @@ class Plan:
         return [dataclasses.replace(run, number=number) for number, run in enumerate(runs, 1)]
 
     def trial(self, of_search: Run, load: int, number: int) -> Run:
-        """Return the run of a search at a load."""
         derived = self.experiment.derived
         given = {name: v for name, v in of_search.values.items() if name not in derived}
         given[self.experiment.searched] = load
@@ -205,20 +201,17 @@ class Plan:
         return Run(number, of_search.block, config, values)
 
     def skip(self, values: Values) -> str:
-        """Return why a configuration's runs are left out, or ""."""
         if not self.skipped:
             return ""
         return self.skipped.get(resolution.tool_of(self.experiment, values), "")
 
     def left_out(self) -> Counter[str]:
-        """Return the number of runs left out for each tool."""
         if not self.skipped:
             return Counter()
         tools = (resolution.tool_of(self.experiment, run.values) for run in self.runs())
         return Counter(tool for tool in tools if tool in self.skipped)
 
     def write_csv(self, file: IO[str]) -> int:
-        """Write every run as a row, and return the number of rows."""
         columns = self.configurations.columns
         last = [*(["profiled"] if self._profiled else []), *(["skip"] if self.skipped else [])]
         file.write(",".join(("run", "block", "config", *columns, *last)) + "\n")
@@ -260,7 +253,6 @@ class Plan:
         return pairs.at(setup, values) if self.experiment.mesh else setup
 
     def setups(self) -> Iterator[Setup]:
-        """Yield each distinct setup of the plan, without tools that are left out."""
         seen = set()
         for number in range(len(self.configurations)):
             setup = self._setups.of(self._configuration(number).values)
@@ -276,14 +268,12 @@ class Plan:
         return plan
 
     def among(self, hosts: Collection[str]) -> Plan:
-        """Return the plan restricted to these hosts of its mesh."""
         plan = copy.copy(self)
         of = self.experiment.mesh
         plan.experiment = dataclasses.replace(self.experiment, mesh=of and of.among(hosts))
         return plan
 
     def _order(self) -> Iterator[tuple[int, int]]:
-        """(block, number of the configuration) of every run."""
         yield from self._ordered(self.experiment.repeat, self._blocks, self._with_profiled)
         before = self._blocks
         for added, chosen in self._added:
@@ -307,13 +297,11 @@ class Plan:
         return (block, self.configurations.kind(number, Mesh.SENDER)), pair  # type: ignore[union-attr]
 
     def round_count(self) -> int:
-        """Return the number of rounds in the first block of a mesh."""
         block = itertools.takewhile(lambda run: run.block == 1, self.runs())
         pairs = ((run.values[Mesh.SENDER], run.values[Mesh.RECEIVER]) for run in block)
         return max(rounds.numbered(pairs), default=0)
 
     def jobs(self, runs: Iterable[Run]) -> Iterator[workload.Job]:
-        """Yield the runs of a mesh as its dispatch sees them; a stream."""
         for run in runs:
             setup = self._setups.of(run.values)
             seconds = tool(setup.tool).seconds(setup.options) + setup.around.beyond + OVERHEAD

@@ -35,18 +35,15 @@ LEAST_INTERIM = 0.1
 
 
 def source(experiment: Experiment) -> Source:
-    """Where the experiment's keys come from, to name in an error found later."""
     return Source(experiment.path, experiment.lines, experiment.overrides)
 
 
 def names(experiment: Experiment) -> tuple[str, ...]:
-    """Return the columns of a plan in order: factors, zipped factors and derived values."""
     zipped = [name for group in experiment.zips for name in group]
     return (*experiment.factors, *zipped, *experiment.derive)
 
 
 def setup(experiment: Experiment, values: Values) -> Setup:
-    """Resolve a configuration: replace every `${…}` by its value."""
     experiment = experiment.side_of(values)
     settings, errors = [], []
     for use in experiment.settings:
@@ -117,7 +114,6 @@ def _condition(text: str) -> Expression:
 
 
 def tool_of(experiment: Experiment, values: Values) -> str:
-    """Return the tool that a configuration measures with."""
     return str(values["tool"]) if "tool" in values else next(iter(experiment.measure), "")
 
 
@@ -152,7 +148,6 @@ def _hold(
     part: Mapping[str, Any],
     values: Values,
 ) -> list[DocumentError]:
-    """Return the errors of resolved options that their schema does not allow."""
     errors = []
     for fault in faults(options, part, skip_templates=False):
         written: Any = unresolved

@@ -32,7 +32,6 @@ class Setups:
         self._resolved: dict[tuple[str, ...], Setup] = {}
 
     def of(self, values: Values) -> Setup:
-        """Return the resolved setup of a configuration. Raises DocumentError."""
         key = tuple(repr(values.get(name)) for name in self._looked_up)
         if key not in self._resolved:
             self._resolved[key] = resolution.setup(self.experiment, values)

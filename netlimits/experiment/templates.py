@@ -73,7 +73,6 @@ def left_out(options: Any, resolved: Any) -> bool:
 
 
 def written(value: Scalar) -> str:
-    """Return a value as YAML writes it."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -82,5 +81,4 @@ def written(value: Scalar) -> str:
 
 
 def used(options: Any) -> frozenset[str]:
-    """Return every name that the options look up."""
     return frozenset(name for _, text in leaves(options) for name in names(text))

@@ -111,7 +111,6 @@ def read(name: str, data: bytes, given: Given | None = None) -> tuple[str, list[
 
 
 def _of_documents(source: SourceText) -> tuple[list[str], list[ImportedRun]]:
-    """Return the formats of the JSON in a file, and its runs."""
     known = [
         (format_, inner)
         for document in source.documents
@@ -131,7 +130,6 @@ def _format(value: Mapping[str, Any]) -> DocumentFormat | None:
 
 
 def _unknown(source: SourceText) -> DataError:
-    """Return the error for a file of no known format."""
     at, line = next((n, line) for n, line in enumerate(source.lines, 1) if line.strip())
     if source.documents:
         of = source.documents[0]

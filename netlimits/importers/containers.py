@@ -77,7 +77,6 @@ def _compressed(data: bytes) -> tuple[str, Callable[[bytes], _Stream]] | None:
 
 
 def _archive(data: bytes) -> str:
-    """Return the kind of an archive, "" for another file."""
     if data[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
         return "tar"
     return next((kind for magic, kind in _ARCHIVES.items() if data.startswith(magic)), "")

@@ -44,7 +44,6 @@ MOST_SERIES = 2000
 
 
 def recognizes(document: Mapping[str, Any]) -> bool:
-    """Return True for a data file."""
     return (
         isinstance(document.get("results"), dict)
         and isinstance(document.get("x_values"), list)
@@ -53,7 +52,6 @@ def recognizes(document: Mapping[str, Any]) -> bool:
 
 
 def read(source: SourceText, documents: Sequence[JsonDocument]) -> list[ImportedRun]:
-    """Return a run for each data file."""
     return [_run(source, *document) for document in documents]
 
 
@@ -108,7 +106,6 @@ def _factors(
 
 
 def _facts(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Scalar]]:
-    """Yield what the metadata says of hosts, as texts."""
     for key, column in _FACTS.items():
         value = metadata.get(key)
         if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():

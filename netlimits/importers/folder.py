@@ -48,8 +48,6 @@ class ImportReport:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A file that was parsed: what campaign.json says of it, where it is, its runs."""
-
     about: ImportedFile
     path: Path
     runs: list[ImportedRun]
@@ -91,7 +89,6 @@ def import_files(paths: Sequence[Path], out: Path, given: Given | None = None) -
 
 
 def _existing(out: Path) -> Logbook | None:
-    """Return the imported results in a folder, None for a new or an empty one."""
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return None
     if out.is_dir() and (out / "campaign.json").exists():
@@ -162,7 +159,6 @@ def reparse(imported: Logbook) -> tuple[int, int]:
 
 
 def _given(part: Mapping[str, Any]) -> Given:
-    """Return what the user stated when the files were imported."""
     return Given(
         tuple(part["columns"]),
         part["selectors"],
@@ -256,7 +252,6 @@ def _sources(read: Sequence[_Read], given: Given) -> ImportedFiles:
 def _rows(
     file: ImportedFile, runs: Sequence[ImportedRun], given: Given, first: int
 ) -> list[dict[str, Any]]:
-    """Return the journal's rows for the runs of one file, numbered from `first`."""
     rows = []
     for number, run in enumerate(runs, first):
         values = {**given.factors, **file.get("values", {}), **run.values}
@@ -293,7 +288,6 @@ def _files(paths: Sequence[Path]) -> list[Path]:
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
-    """Return the files' names for tables: the path's last part, or the whole path if ambiguous."""
     count = Counter(path.name for path in paths)
     return [clean(path.name if count[path.name] == 1 else str(path)) for path in paths]
 
@@ -309,5 +303,4 @@ def _bytes(path: Path, name: str, limit: int) -> bytes:
 
 
 def _safe(name: str) -> str:
-    """Return a safe file name: no separators, no control codes, no leading dot."""
     return re.sub(r"[^A-Za-z0-9._-]", "_", name)[-80:].lstrip(".") or "file"

@@ -45,7 +45,6 @@ BACK = "_bidir_reverse"
 
 
 def recognizes(document: Mapping[str, Any]) -> bool:
-    """Return True for a document of a run, and for an event of a stream."""
     if "event" in document and "data" in document:
         return True
     ended = "end" in document or "intervals" in document
@@ -53,7 +52,6 @@ def recognizes(document: Mapping[str, Any]) -> bool:
 
 
 def read(source: SourceText, documents: Sequence[JsonDocument]) -> list[ImportedRun]:
-    """Return a run for each document."""
     runs = [
         _run(line, _Document(document))
         for line, document in iperf3_events.joined(source, documents)
@@ -81,7 +79,6 @@ class _Document:
             self.ways = [("remote", "local", "")]
 
     def of(self, end: str) -> Mapping[str, Any]:
-        """Return an end's own document, {} where it is unknown."""
         own = "remote" if self.server else "local"
         return self.whole if end == own else part(self.whole, "server_output_json")
 
@@ -105,7 +102,6 @@ def _run(line: int, of: _Document) -> ImportedRun:
 
 
 def _factors(of: _Document) -> dict[str, Scalar]:
-    """Return the factors that the document states."""
     test = of.test
     values: dict[str, Scalar] = {
         "tool": "iperf3",
@@ -131,7 +127,6 @@ def _factors(of: _Document) -> dict[str, Scalar]:
 
 
 def _figures(of: _Document) -> dict[str, Scalar]:
-    """Return the figures of a client, or those that a server measured itself."""
     flows = [_flow(of, way) for way in of.ways]
     if of.server:
         flows = [_of_server(flows[0])]
@@ -151,7 +146,6 @@ def _figures(of: _Document) -> dict[str, Scalar]:
 
 
 def _flow(of: _Document, way: Way) -> Parts:
-    """Return the data of a direction."""
     sender, receiver, suffix = way
     sent, got = (part(of.end, f"sum_{which}{suffix}") for which in ("sent", "received"))
     total = part(of.end, f"sum{suffix}")
@@ -212,7 +206,6 @@ def _before_312(total: Mapping[str, Any], way: Way) -> Parts:
 
 
 def _of_server(of: Parts) -> Parts:
-    """Return what a server knows: what arrived there, or what it sent."""
     if of.sender == "remote":
         return replace(of, arrived=None, arrived_s=None, jitter_us=None)
     loss = _own_loss([of]) if of.datagrams else None

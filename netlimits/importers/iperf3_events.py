@@ -46,6 +46,5 @@ def joined(
 
 
 def _cookie(document: Mapping[str, Any]) -> str:
-    """Return the cookie that identifies a run, "" if the document has none."""
     cookie = part(document, "start").get("cookie")
     return cookie if isinstance(cookie, str) else ""

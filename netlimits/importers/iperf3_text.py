@@ -77,8 +77,6 @@ class _Result(Line):
 
 @dataclass(slots=True)
 class _Run:
-    """A run while its lines are read."""
-
     line: int
     server: bool
     reverse: bool = False
@@ -100,13 +98,11 @@ class _Run:
 
     @property
     def intervals(self) -> list[_Result]:
-        """The interim results."""
         summary = self.summary
         return [r for r in self.results if not r.party and all(r is not s for s in summary)]
 
 
 def claims(source: SourceText) -> bool:
-    """Return True if a line is iperf3's: where a test begins, an error, or `sender`/`receiver`."""
     return any(
         _CLIENT.fullmatch(line)
         or _SERVER.fullmatch(line)
@@ -156,7 +152,6 @@ def _runs(source: SourceText) -> list[_Run]:
 
 
 def _add(run: _Run, line: str, header: re.Match[str] | None) -> None:
-    """Add a line to a run."""
     if header:
         run.header = run.header or header[1]
     elif _RULE.fullmatch(line):
@@ -265,7 +260,6 @@ def _started(run: _Run) -> float | None:
 
 
 def _total(results: Sequence[_Result]) -> _Result | None:
-    """Return the sum of the streams, or the only stream."""
     sums = [result for result in results if result.stream == "SUM"]
     if len(sums) == 1:
         return sums[0]
@@ -299,7 +293,6 @@ def _figures(run: _Run) -> dict[str, Scalar]:
 
 
 def _flow(run: _Run, results: Sequence[_Result], sender: str, receiver: str, udp: bool) -> Parts:
-    """Return the data of a direction, as the lines of its sender and receiver have it."""
     sent, got, either = (
         _total([result for result in results if result.party == party])
         for party in ("sender", "receiver", "")

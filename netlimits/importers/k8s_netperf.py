@@ -35,13 +35,11 @@ _MBPS = {"mb/s": 1.0, "mbps": 1.0, "mbits/s": 1.0, "gb/s": 1e3}
 
 
 def recognizes(document: Mapping[str, Any]) -> bool:
-    """Return True for a result of a profile."""
     needed = ("profile", "driver", "throughput", "tputMetric")
     return all(key in document for key in needed) and is_number(document["throughput"])
 
 
 def read(source: SourceText, documents: Sequence[JsonDocument]) -> list[ImportedRun]:
-    """Return a run for each profile."""
     return [_run(*document) for document in documents]
 
 

@@ -27,7 +27,6 @@ class NamePattern:
 
     @property
     def factors(self) -> tuple[str, ...]:
-        """Names of the factors, in the pattern's order."""
         names = (match[1] for match in _PLACEHOLDER.finditer(self.text))
         return tuple(name for name in names if name not in (REPLICATE, ""))
 
@@ -48,7 +47,6 @@ class NamePattern:
             raise InputError(f"--name {self.text}: write {{FACTOR}} where names differ")
 
     def values(self, path: str) -> dict[str, Scalar] | None:
-        """Return factor -> value, None for a path that does not match."""
         parts = self.text.strip("/").split("/")
         last = "/".join(PurePath(path).parts[-len(parts) :])
         match = self._expression.fullmatch(last)

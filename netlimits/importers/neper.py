@@ -38,12 +38,10 @@ class _Run:
 
 
 def claims(source: SourceText) -> bool:
-    """Return True if all of neper's own keys are there."""
     return {pair[1] for _, line in source.stripped() if (pair := _PAIR.fullmatch(line))} >= _OWN
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
-    """Return a run for each block of options and figures."""
     return [_finished(run) for run in _runs(source)]
 
 

@@ -33,8 +33,6 @@ _LETTERS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 
 @dataclass(slots=True)
 class _Side:
-    """The verbose output of one end."""
-
     values: dict[str, str] = field(default_factory=dict)
 
     def number(self, *keys: str) -> float | None:
@@ -62,7 +60,6 @@ class _Run:
 
 
 def claims(source: SourceText) -> bool:
-    """Return True if a line is nuttcp's result, or begins with its name."""
     return any(
         (
             (match := _LINE.fullmatch(line))
@@ -78,7 +75,6 @@ def claims(source: SourceText) -> bool:
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
-    """Return a run for each final result."""
     return [_finished(run) for run in _runs(source)]
 
 
@@ -168,7 +164,6 @@ def _finished(run: _Run) -> ImportedRun:
 
 
 def _of_brief(run: _Run, values: dict[str, Scalar]) -> dict[str, Scalar]:
-    """Return what the brief line says."""
     assert run.brief is not None
     seconds, rate, rest = run.brief
     drops = _DROPS.search(rest)

@@ -60,7 +60,6 @@ _LABEL = re.compile(r"\|([^|:]{1,80}):([^|]{0,300})\|")
 
 
 def recognizes(document: Mapping[str, Any]) -> bool:
-    """Return True for a sample."""
     return (
         isinstance(document.get("metric"), str)
         and is_number(document.get("value"))
@@ -70,7 +69,6 @@ def recognizes(document: Mapping[str, Any]) -> bool:
 
 
 def read(source: SourceText, documents: Sequence[JsonDocument]) -> list[ImportedRun]:
-    """Return a run for each group of samples."""
     groups: dict[tuple[Any, ...], list[dict[str, JsonDocument]]] = {}
     for document in documents:
         sample = document.value
@@ -116,7 +114,6 @@ def _run(samples: Mapping[str, JsonDocument]) -> ImportedRun | None:
 
 
 def _figure(metric: str, value: float, unit: str) -> tuple[str, float]:
-    """Return the column of a sample and its value there."""
     unit = unit.lower().strip()
     if _RATE.fullmatch(metric) and unit in _MBPS:
         return "throughput_mbps", value * _MBPS[unit]

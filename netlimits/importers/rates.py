@@ -16,7 +16,6 @@ _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
 def amount(number: str, letter: str) -> float:
-    """Return bytes."""
     return float(number) * 1024.0 ** _POWERS[letter]
 
 
@@ -28,12 +27,10 @@ def bytes_in(amounts: Sequence[str], rates: Sequence[str], seconds: float) -> fl
 
 
 def _digits(number: str) -> int:
-    """Return the number of significant digits."""
     return len(number.replace(".", "").lstrip("0"))
 
 
 def rate_mbps(number: str, letter: str, of: str) -> float:
-    """Return Mbit/s."""
     if of == "bits":
         return float(number) * 1000.0 ** _POWERS[letter] / 1e6
     return float(number) * 1024.0 ** _POWERS[letter] * 8 / 1e6

@@ -46,12 +46,10 @@ class _Run:
 
 
 def claims(source: SourceText) -> bool:
-    """Return True if a line is sockperf's."""
     return any(_OWN.fullmatch(line) for _, line in source.stripped())
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
-    """Return a run for each test of a client."""
     return [_finished(run) for run in _runs(source)]
 
 
@@ -113,7 +111,6 @@ def _finished(run: _Run) -> ImportedRun:
 
 
 def _of_stream(run: _Run) -> dict[str, Scalar]:
-    """Return what the sender of a throughput test sent."""
     figures: dict[str, Scalar] = {"local_send_throughput_mbps": run.mbps}
     if run.seconds:
         figures["elapsed_s"] = run.seconds

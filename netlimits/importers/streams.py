@@ -40,17 +40,14 @@ class Parts:
 
     @property
     def elapsed(self) -> float | None:
-        """Seconds of the receiver's count, else of the sender's."""
         return self.arrived_s or self.sent_s
 
     @property
     def send_mbps(self) -> float | None:
-        """The rate of what was sent."""
         return mbps(self.sent, self.sent_s)
 
     @property
     def recv_mbps(self) -> float | None:
-        """The rate of what arrived."""
         return mbps(self.arrived, self.arrived_s)
 
     def refuse_nonsense(self) -> None:
@@ -72,12 +69,10 @@ class Parts:
 
 
 def mbps(count: float | None, seconds: float | None) -> float | None:
-    """Return a rate in Mbit/s, None without a count or seconds."""
     return count * 8 / 1e6 / seconds if count is not None and seconds else None
 
 
 def refuse_short(seconds: float | None, planned: float) -> None:
-    """Raise ToolFailure for a run that ended early."""
     if seconds is not None and seconds < SHORT * planned:
         raise ToolFailure(f"the run ended after {seconds:g} s of {planned:g} s", status="invalid")
 
@@ -102,7 +97,6 @@ def lost_pct(lost: float | None, packets: float | None) -> float | None:
 
 
 def figures_of(flows: Sequence[Parts], tool: str, *, whole: bool = True) -> dict[str, Scalar]:
-    """Return the figures of a run's directions."""
     figures: dict[str, Scalar] = {}
     rates = [flow.recv_mbps for flow in flows]
     if whole and None not in rates:
@@ -138,8 +132,6 @@ def _of_datagrams(flows: Sequence[Parts]) -> Iterator[tuple[str, Scalar]]:
 
 @dataclass(frozen=True, slots=True)
 class InterimResult:
-    """An interim result of one end in one direction."""
-
     place: int  # its number, by which the results of both ends are matched
     end: str  # that counted: "local" or "remote"
     way: str  # "send" or "recv"
@@ -185,7 +177,6 @@ class Line:
 def flow(
     sender: str, receiver: str, sent: Line | None, got: Line | None, *, udp: bool = False
 ) -> Parts:
-    """Return the data of a direction, as the lines of its sender and receiver have it."""
     jitter, *counted = got.datagrams if got and got.datagrams else (None, None, None)
     return Parts(
         sender,
@@ -204,7 +195,6 @@ def flow(
 def timeline(
     lines: Iterable[Line], end: str, *, sends: bool, udp: bool = False
 ) -> list[InterimResult]:
-    """Return the interim results of an end in a direction."""
     lines = [line for line in lines if line.seconds > 0]
     ids = list(dict.fromkeys(line.stream for line in lines if line.stream != "SUM"))
     places: Counter[str] = Counter()

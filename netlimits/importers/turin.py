@@ -30,7 +30,6 @@ def claims(source: SourceText) -> bool:
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
-    """Return a row for each aggregate."""
     rows = []
     for number, line in enumerate(source.lines, 1):
         if not line.strip():

@@ -46,12 +46,10 @@ class _Run:
 
 
 def claims(source: SourceText) -> bool:
-    """Return True if a line names a profile, or is of the raw statistics."""
     return any(_START.fullmatch(line) or _RAW.fullmatch(line) for _, line in source.stripped())
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
-    """Return a run for each profile that was run."""
     return [_finished(run) for run in _runs(source)]
 
 

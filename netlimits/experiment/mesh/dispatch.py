@@ -71,7 +71,6 @@ class Dispatch:
         self._short = set(self._queues)  # may have too few in their queues
 
     def ready(self, now: float) -> list[int]:
-        """Return the numbers of the jobs that begin now."""
         self._read()
         begun: list[int] = []
         for number in self._next_in_order():
@@ -87,22 +86,18 @@ class Dispatch:
         return begun
 
     def _left_of(self, host: str) -> tuple[float, float]:
-        """Return the seconds of work left for a host's group, and for the host."""
         return self._left.get(self._group[host], 0.0), self._left[host]
 
     def _able(self, hosts: Iterable[str]) -> Iterator[str]:
-        """Return the hosts that have work left and whose group is free."""
         return (h for h in hosts if self._queues[h] and self._group[h] not in self._busy)
 
     def _next_in_order(self) -> list[int]:
-        """Return the first jobs of the free hosts that changed since the last call."""
         limited = self._load.groups or self._most < self._load.count
         looked_at = self._free if limited else self._touched & self._free
         self._touched = set()
         return sorted({self._queues[host][0] for host in self._able(looked_at)})
 
     def _late(self, now: float) -> frozenset[str]:
-        """Return the free hosts that are not to wait for their next partners."""
         patience = self._order.patience()
         if patience < 0:
             return frozenset(self._able(self._free))
@@ -132,7 +127,6 @@ class Dispatch:
             self._order.breaks()
 
     def hold(self, host: str) -> None:
-        """Set a host aside for now; its partners take others."""
         if host not in self._queues or host in self._parked:
             return
         self._order.breaks()
@@ -174,12 +168,10 @@ class Dispatch:
         }
 
     def __len__(self) -> int:
-        """Return the number of jobs in progress."""
         return len(self._begun)
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The hosts that jobs are left for, or were."""
         return tuple(self._queues)
 
     def _read(self) -> None:
@@ -225,7 +217,6 @@ class Dispatch:
             self._touched.add(host)
 
     def _unqueue(self, number: int) -> None:
-        """Take a job out of its hosts' queues, where it is in them."""
         for host in self.jobs[number].hosts:
             with suppress(KeyError, ValueError):  # the host is gone, or away
                 self._queues[host].remove(number)
@@ -240,7 +231,6 @@ class Dispatch:
         return self._load.places(self.jobs[number])
 
     def _begin(self, number: int, now: float) -> tuple[int, ...]:
-        """Begin a job, if all its places are free."""
         places = self._places(number)
         if not self._busy.keys().isdisjoint(places):
             return ()
@@ -252,7 +242,6 @@ class Dispatch:
         return (number,)
 
     def _forget(self, number: int) -> None:
-        """Remove a job from its hosts' queues and from their remaining work."""
         self._unqueue(number)
         for place in self._places(number):
             self._left[place] -= self.jobs[number].seconds

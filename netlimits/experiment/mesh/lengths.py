@@ -27,7 +27,6 @@ class Lengths:
         self._compared, self._variance = 0, 0.0
 
     def add(self, planned: float, took: float) -> None:
-        """Note that a run has ended."""
         self.count += 1
         kind, ratio = _kind(planned), took / max(planned, LEAST)
         before, mean = self._ratios.get(kind, (0, ratio))
@@ -40,7 +39,6 @@ class Lengths:
             self._variance += (square - self._variance) / min(self._compared, self._runs)
 
     def expected(self, planned: float) -> float:
-        """Return the approximate duration of a run, from those of its kind or the nearest kind."""
         kind = _kind(planned)
         if not self._ratios:
             return planned

@@ -59,7 +59,6 @@ BOTH: Mapping[str, tuple[str, ...]] = {
 
 
 def names(count: int) -> tuple[str, ...]:
-    """Return the hosts' names: hosts-1, hosts-2."""
     return tuple(f"{HOSTS}-{number}" for number in range(1, count + 1))
 
 

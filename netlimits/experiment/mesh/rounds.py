@@ -87,7 +87,6 @@ def _coloured(pairs: Sequence[tuple[Hashable, Hashable]], order: Iterable[int]) 
 def _common(
     of: Mapping[Hashable, Mapping[int, int]], a: Hashable, b: Hashable, count: int
 ) -> int | None:
-    """Return the first round that both hosts have free."""
     return next((r for r in range(count) if r not in of[a] and r not in of[b]), None)
 
 

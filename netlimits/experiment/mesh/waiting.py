@@ -58,7 +58,6 @@ class RoundOrder:
         self._alike = alike / (1 + hosts % 2)
 
     def breaks(self) -> None:
-        """There are no whole rounds any more."""
         self._in_rounds = False
 
     def patience(self) -> float:
@@ -71,7 +70,6 @@ class RoundOrder:
 
     @property
     def _is_uneven(self) -> bool:
-        """Return True if lengths differ too much, by planned and observed differences."""
         alike = self._alike if self._in_rounds else self._alike / 2
         turned_out = self.lengths.spread if self.lengths.count >= FIRST else 0.0
         return math.hypot(self._load.spread, turned_out) > max(alike, ALL_ALIKE)

@@ -38,7 +38,6 @@ class Workload:
             self._add([job for _, job in together])
 
     def _add(self, jobs: list[Job]) -> None:
-        """Add the jobs of a round."""
         seconds = sum(job.seconds for job in jobs)
         if mean := seconds / len(jobs):
             self._squares += sum((job.seconds / mean - 1) ** 2 for job in jobs)
@@ -58,7 +57,6 @@ class Workload:
                 self._ends[place] = end
 
     def places(self, job: Job) -> tuple[Hashable, ...]:
-        """Return the hosts of a job, and the groups that it goes through."""
         through = {self.group(host) for host in job.hosts} - {None} if self.groups else ()
         return (*job.hosts, *through) if through else job.hosts
 

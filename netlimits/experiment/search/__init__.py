@@ -23,12 +23,10 @@ LATE = 0.01
 
 
 def limits(options: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the lowest and the highest load of a search."""
     return _load(options["from"]), _load(options["to"])
 
 
 def read(options: Mapping[str, Any], load: int) -> Search:
-    """Return the search that an experiment's options describe, at one load."""
     low, high = limits(options)
     return Search(
         of=options["of"],
@@ -104,7 +102,6 @@ def _figure(figures: Mapping[str, Scalar], column: str) -> float | None:
 
 
 def _load(written: int | str) -> int:
-    """Return a load as a number: 1000000, "1000K" and "1M" are equal."""
     text = str(written).lower()
     number = text.rstrip("kmg")
     return round(float(number) * 1000.0 ** ("kmg".find(text[len(number) :] or "-") + 1))

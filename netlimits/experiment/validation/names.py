@@ -28,8 +28,6 @@ RESERVED = (
 
 
 class Names:
-    """Names defined so far, and those that refer to nothing; every fault is kept in `errors`."""
-
     def __init__(self, where: Source, salvaged: Salvage) -> None:
         self.where = where
         self.salvaged = salvaged
@@ -41,11 +39,9 @@ class Names:
         """Names that refer to nothing: slips of the pen for one of the known, perhaps."""
 
     def fault(self, problem: str, *key: str | int) -> None:
-        """Keep an error at a key."""
         self.errors.append(self.where.error(problem, *key))
 
     def define(self, name: str, key: KeyPath) -> None:
-        """Add the name of a factor or derived value."""
         if (
             name in expressions.FUNCTIONS
             or name in expressions.CONSTANTS
@@ -72,7 +68,6 @@ class Names:
     def no_factor(
         self, name: str, known: Iterable[str], *key: str | int, written: str = ""
     ) -> None:
-        """Keep the error that a name refers to nothing."""
         self.unknown.append(name)
         if self.may_be(name):
             return
@@ -130,7 +125,6 @@ class Names:
 
 
 def refuse_own(metric: Metric, name: str, data: Mapping[str, Any]) -> None:
-    """Raise InputError for a figure that no run of the experiment can have."""
     prefix = next((own for own in OWN if metric.name.startswith(own)), "")
     if not prefix:
         return

@@ -56,7 +56,6 @@ class Remains:
     broken: frozenset[int]  # numbers of unknown conditions
 
     def later_errors(self, configurations: Configurations) -> list[DocumentError]:
-        """Return the errors of a plan that can be expanded."""
         wrong = [*configurations.errors]
         if self.broken and sum(configurations.removed) == configurations.product:
             wrong = []  # which condition is the last to remove something, nobody knows

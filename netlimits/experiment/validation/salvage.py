@@ -51,7 +51,6 @@ def follows(error: DocumentError, cuts: Iterable[KeyPath]) -> bool:
 
 
 def words(data: Any) -> Iterator[str]:
-    """Every name in the keys and texts of some data."""
     if isinstance(data, dict):
         for key, inner in data.items():
             yield from words(key)
@@ -94,7 +93,6 @@ def renamed(
 
 
 def _under(mapping: Mapping[str, Any], name: str, meant: str) -> dict[str, Any]:
-    """Return a mapping with one key under another name, at its place."""
     return {meant if key == name else key: part for key, part in mapping.items()}
 
 
@@ -111,7 +109,6 @@ def _moved(where: Source, place: KeyPath, new: KeyPath) -> Source:
 def salvage(
     data: Mapping[str, Any], errors: Iterable[DocumentError], lost: Iterable[Any] = ()
 ) -> Salvage:
-    """Return the data without the parts at fault; `lost` is what else the file contained."""
     left: dict[str, Any] = copy.deepcopy(dict(data))
     sections = schema.structure()["properties"]
     cuts = tuple(dict.fromkeys(error.steps for error in errors if error.steps))
@@ -152,7 +149,6 @@ def _may_bring_names(part: Any) -> bool:
 
 
 def _at(data: Any, cut: KeyPath) -> Any:
-    """Return the value at a key, or None."""
     try:
         for step in cut:
             data = data[step]

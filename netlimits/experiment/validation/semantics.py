@@ -42,7 +42,6 @@ class Reader:
             self.names.known += [sought["of"]]
 
     def experiment(self) -> Experiment:
-        """Return the experiment; not to be used where `names.errors` has any."""
         factors = {
             name: self.values(values, ("factors", name))
             for name, values in self.data.get("factors", {}).items()
@@ -83,7 +82,6 @@ class Reader:
         )
 
     def pairs(self) -> Iterator[Lists]:
-        """Yield the pairs of a mesh, as lists that move together."""
         if not self.mesh:
             return
         for problem, *key in pairs.faults(self.data["roles"]):
@@ -125,13 +123,11 @@ class Reader:
         return {options["of"]: (low, high)}
 
     def values(self, values: list[Scalar], key: KeyPath) -> tuple[Scalar, ...]:
-        """Return a factor's values, and report repeated ones."""
         self.names.define(str(key[-1]), key)
         self.names.once(values, key)
         return tuple(values)
 
     def zips(self) -> Iterator[Lists]:
-        """Yield each group of lists that move together."""
         block = self.data.get("zip", [])
         numbered = isinstance(block, list)
         for number, group in enumerate(block if numbered else [block]):
@@ -158,7 +154,6 @@ class Reader:
             yield {name: tuple(values) for name, values in group.items()}
 
     def derive(self) -> dict[str, str]:
-        """Return the derived values in an order that can be computed."""
         block: dict[str, Any] = self.data.get("derive", {})
         for name in block:
             self.names.define(name, ("derive", name))
@@ -181,13 +176,11 @@ class Reader:
         return {name: formulas[name].text for name in order}
 
     def exclude(self) -> Iterator[str]:
-        """Yield the conditions, in the file's order."""
         for number, written in enumerate(self.data.get("exclude", [])):
             expression = self.names.expression(written, ("exclude", number), self.names.known)
             yield expression.text if expression else templates.written(written)
 
     def include(self, given: Lists) -> Iterator[Values]:
-        """Yield each included configuration, with every factor in the order of the factors."""
         for number, row in enumerate(self.data.get("include", [])):
             key: KeyPath = ("include", number)
             for name in row:
@@ -201,7 +194,6 @@ class Reader:
             yield {name: row[name] for name in given if name in row}
 
     def groups(self) -> dict[str, tuple[str, ...]]:
-        """Each role and those who play it: itself, or `sinks-1`, `sinks-2` of `sinks: 2`."""
         groups: dict[str, tuple[str, ...]] = {}
         for number, entry in enumerate(self.data.get("roles", schema.ROLES)):
             ((role, count),) = entry.items() if isinstance(entry, dict) else ((entry, None),)
@@ -242,7 +234,6 @@ class Reader:
         return parts
 
     def settings(self, groups: Groups) -> Iterator[SettingUse]:
-        """Yield the settings in the file's order."""
         for number, entry in enumerate(self.data.get("settings", [])):
             roles = self.players(entry["roles"], groups, "settings", number, "roles")
             if entry.keys() <= {"roles", schema.WHEN}:
@@ -262,7 +253,6 @@ class Reader:
                 )
 
     def measure(self, given: Lists) -> dict[str, Mapping[str, Any]]:
-        """Return the tools and their options; a factor `tool` must choose among all of them."""
         tools: dict[str, Mapping[str, Any]] = self.data.get("measure", {})
         for name, options in tools.items():
             self.names.lookups(options, ("measure", name))
@@ -323,7 +313,6 @@ class Reader:
         yield from (error.steps for error in self.names.errors)
 
     def repeat(self) -> Repeat:
-        """Return the replicates or runs, the order and the seed."""
         block: dict[str, Any] = self.data.get("repeat", {})
         order = block.get("order", "blocked")
         if order == "coin-flips" and self.mesh:
@@ -353,6 +342,5 @@ class Reader:
         return Repeat(replicates, order, block.get("seed"))
 
     def report(self, given: Lists) -> Iterator[Mapping[str, Any]]:
-        """Return the entries of the report, whose metrics and factors exist."""
         overridden = {name.partition(".")[2] for name, _ in self.where.overrides}
         return report_entries.entries(self.data, self.names, self.sure(given), overridden)

@@ -39,7 +39,6 @@ def claims(source: SourceText) -> bool:
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
-    """Return a run for each test."""
     runs: list[Iperf2Run] = []
     names: list[str] = []
     seen: dict[str, float] = {}

@@ -44,7 +44,6 @@ _ERROR = re.compile(
 
 
 def claims(source: SourceText) -> bool:
-    """Return True if a line is iperf 2's: where a test begins, or a result."""
     return any(
         _CLIENT.fullmatch(line) or _SERVER.fullmatch(line) or _LINE.fullmatch(line)
         for _, line in source.stripped()
@@ -52,7 +51,6 @@ def claims(source: SourceText) -> bool:
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
-    """Return a run for each test of a client, and for each test of a server's client."""
     return [finished(run) for run in _runs(source) if run.streams or run.results or run.error]
 
 
@@ -109,7 +107,6 @@ def _runs(source: SourceText) -> Iterator[Iperf2Run]:
 
 
 def _connect(run: Iperf2Run, connected: re.Match[str], listens: str) -> None:
-    """Add a stream to a run, and its direction."""
     stream, about = connected["id"], connected["about"]
     run.streams.append(stream)
     run.peer = connected["peer"]

@@ -27,8 +27,6 @@ class Result(Line):
 
 @dataclass(slots=True)
 class Iperf2Run:
-    """A run while its lines are read."""
-
     line: int
     server: bool
     protocol: str = ""
@@ -46,7 +44,6 @@ class Iperf2Run:
 
     @property
     def both(self) -> bool:
-        """True if data went both ways at once."""
         return self.full or bool(self.back and set(self.streams) - self.back)
 
     def ways(self) -> Sequence[Iperf2Run]:
@@ -66,7 +63,6 @@ class Iperf2Run:
 
 
 def whole_lines(results: Sequence[Result], *, reported: bool = False) -> dict[str, Result]:
-    """Return the line of the whole run of each stream that has one."""
     own = [result for result in results if result.reported == reported]
     whole: dict[str, Result] = {}
     for name in dict.fromkeys(result.stream for result in own):
@@ -79,7 +75,6 @@ def whole_lines(results: Sequence[Result], *, reported: bool = False) -> dict[st
 
 
 def _sum(whole: Mapping[str, Result]) -> Result | None:
-    """Return the result of all streams."""
     streams = {name: result for name, result in whole.items() if name != "SUM"}
     longest = max((result.end for result in streams.values()), default=0.0)
     if "SUM" in whole and whole["SUM"].end >= _ENOUGH * longest:  # 2.1.8 may sum too early
@@ -105,7 +100,6 @@ def _sum(whole: Mapping[str, Result]) -> Result | None:
 
 
 def finished(run: Iperf2Run) -> ImportedRun:
-    """Return the run of what was read of it."""
     values = _factors(run)
     flows, connections, timelines = [], dict[str, Scalar](), []
     try:

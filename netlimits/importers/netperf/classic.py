@@ -14,8 +14,6 @@ Row = tuple[str | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A classic table."""
-
     rows: tuple[Row, ...]  # selectors; None is a value that is not kept
     units: Mapping[str, str]
     protocol: str = ""

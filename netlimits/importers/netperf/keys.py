@@ -14,8 +14,6 @@ from netlimits.importers.netperf.runs import RATE, UNIT, Interim
 
 
 class Pair(NamedTuple):
-    """A KEY=text and its line."""
-
     key: str
     text: str
     line: int
@@ -27,7 +25,6 @@ class Keyed(NamedTuple):
 
 
 def split(pairs: Sequence[Pair]) -> list[Keyed]:
-    """Return the runs in the order of their pairs."""
     length = _period([pair.key for pair in pairs])
     runs: list[Keyed] = []
     for start in range(0, len(pairs), length):

@@ -77,7 +77,6 @@ _FULL = 100.5  # a TCP_CRR of 2.7.0 with -C prints 500
 
 
 def test(line: str) -> Test | None:
-    """Return the test that a banner names, None if the line is not a banner."""
     match = _BANNER.fullmatch(" ".join(line.split())) if len(line) < 1_000 else None
     if not match or (match[1] not in _TESTS and " to " not in match["ends"]):
         return None
@@ -99,7 +98,6 @@ def run(
     given: Given,
     interim: Sequence[Interim] = (),
 ) -> ImportedRun:
-    """Return the run for the values of its selectors."""
     keys = {**given.selectors, **{k: text.strip('"') for k, text in keys.items()}}
     way = _DIRECTIONS.get(keys.get("DIRECTION", ""), banner.direction)
     arrived = {"send": "REMOTE_RECV_THROUGHPUT", "recv": "LOCAL_RECV_THROUGHPUT"}.get(way, "")
@@ -121,7 +119,6 @@ def run(
 
 
 def factors(keys: Mapping[str, str], banner: Test, way: str) -> dict[str, Scalar]:
-    """Return the factors that the values and the banner state."""
     sent = "REMOTE_SEND_SIZE" if way == "recv" else "LOCAL_SEND_SIZE"
     sizes = {"mss": "TRANSPORT_MSS"}
     sizes |= (

@@ -70,7 +70,6 @@ class _Table:
 
 
 def claims(source: SourceText) -> bool:
-    """Return True if a line is a banner, a header, a pair, an interim result or an error of it."""
     lines = source.lines
     return any(
         _is_netperfs(line.strip(), lines[at : at + 4])
@@ -86,21 +85,28 @@ def _is_netperfs(line: str, block: Sequence[str]) -> bool:
         return True
     if any(pattern.fullmatch(line) for pattern in _INTERIM):
         return True
-    if line.startswith(",") or line.split(",")[0].split()[:1] == []:
-        return False
-    if line.split(",")[0].split()[0] not in columns.FIRST_WORDS:
-        return False
     try:
-        wide = len(block) >= 4 and max(map(len, block)) <= LINE_LIMIT // 8
-        above = columns.column_header(tuple(block)) if wide else None
+        return _header(line, block) is not None
     except columns.Unfit:
         return True
-    joined = (" ".join(map(str.strip, block[:lines])) for lines in range(1, len(block) + 1))
-    return above is not None or any(map(columns.csv_header, joined))
+
+
+def _header(
+    line: str, block: Sequence[str]
+) -> tuple[columns.Columns, Sequence[int] | None, int] | None:
+    """Return a header's selectors, their offsets (of columns only), and its number of lines."""
+    if line.startswith(",") or line.split(",")[0].split()[0] not in columns.FIRST_WORDS:
+        return None
+    wide = len(block) >= 4 and max(map(len, block)) <= LINE_LIMIT // 8
+    if wide and (header := columns.column_header(tuple(block[:4]))):
+        return *header, 4
+    for lines in range(1, len(block) + 1):  # terminals and mails break a long header
+        if names := columns.csv_header(" ".join(map(str.strip, block[:lines]))):
+            return names, None, lines
+    return None
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
-    """Return the runs of a file of netperf's output, in their order."""
     return _Reading(source, given).whole()
 
 
@@ -167,7 +173,7 @@ class _Reading:
         elif _HISTOGRAM.fullmatch(line) or line == _WARNING:
             pass
         else:
-            return self._header(line, block) or self._row(line)
+            return self._take_header(line, block) or self._row(line)
         return 1
 
     def _is_failure(self, line: str) -> bool:
@@ -180,7 +186,6 @@ class _Reading:
         return bool(self._announced or self._failure or self._rows)
 
     def _is_noise(self, line: str) -> bool:
-        """Return True for a line of another program: it looks like no row of what is expected."""
         if _TRANSCRIPT.fullmatch(line):
             return True
         if self._headed:
@@ -200,28 +205,23 @@ class _Reading:
         self._columns, self._spaced = self._given.columns or None, None
         self._announced = self._number
 
-    def _header(self, line: str, block: Sequence[str]) -> int:
+    def _take_header(self, line: str, block: Sequence[str]) -> int:
         """Consume a header; return its number of lines, 0 if there is none."""
         if table := classic.form(block, self._test.direction):
             self._end_runs()
             self._announce()
             self._form, taken = table
             return taken
-        if line.startswith(",") or line.split(",")[0].split()[0] not in columns.FIRST_WORDS:
-            return 0
         try:
-            wide = len(block) >= 4 and max(map(len, block)) <= LINE_LIMIT // 8
-            if wide and (header := columns.column_header(tuple(block[:4]))):
-                self._table_header(header[0], spaced=True)
-                self._starts = header[1]
-                return 4
+            header = _header(line, block)
         except columns.Unfit as error:
             self._source.refuse(self._number, str(error))
-        for lines in range(1, len(block) + 1):  # terminals and mails break a long header
-            if names := columns.csv_header(" ".join(map(str.strip, block[:lines]))):
-                self._table_header(names, spaced=False)
-                return lines
-        return 0
+        if header is None:
+            return 0
+        names, starts, taken = header
+        self._table_header(names, spaced=starts is not None)
+        self._starts = starts or self._starts
+        return taken
 
     def _table_header(self, names: columns.Columns, *, spaced: bool) -> None:
         """Begin a run with an `-o` or `-O` header, or add another table to the same run."""
@@ -360,7 +360,6 @@ class _Reading:
 
 
 def rows_alone(line: str) -> str:
-    """Return the error for a row under no header."""
     return (
         f"a row without its header ({clean(line)[:40]!r}): name its columns as in netperf's "
         "-o or -O, such as --columns throughput,elapsed_time"

@@ -25,8 +25,6 @@ _NAMES = {
 
 
 class _Run:
-    """A run while its lines are read."""
-
     def __init__(self, line: int) -> None:
         self.line = line
         self.sender: bool | None = None
@@ -62,12 +60,10 @@ class _Run:
 
 
 def claims(source: SourceText) -> bool:
-    """Return True if a line is the banner."""
     return any(_BANNER.search(line) for _, line in source.stripped())
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
-    """Return the runs, a banner for each; a banner without results or an error is a failed run."""
     return [_finished(run) for run in _runs(source)]
 
 

@@ -34,7 +34,6 @@ def key(path: str, metric: str) -> tuple[str, str]:
 
 
 def run_of(values: Values, *, sender: bool, line: int) -> ImportedRun:
-    """Return the run of a sender's or a receiver's results."""
     end = "local" if sender else "remote"
     factors = _factors(values, end)
     try:
