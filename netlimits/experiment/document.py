@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -153,8 +153,8 @@ class _Builder:
     def build(self, text: str) -> _Node | None:
         try:
             loader = CoreLoader(text)
-            for event in _events(loader):
-                self.take(event, loader)
+            while loader.check_event():
+                self.take(loader.get_event(), loader)
         except yaml.reader.ReaderError as error:
             # position counts characters, since the text is decoded already
             line = text.count("\n", 0, error.position) + 1
@@ -276,11 +276,6 @@ class _Builder:
         node.height = 1 + max((child.height for child in children), default=0)
         if self.open:
             self.open[-1].waiting = None
-
-
-def _events(loader: Any) -> Iterator[Any]:
-    while loader.check_event():
-        yield loader.get_event()
 
 
 def _tag(tag: str) -> str:

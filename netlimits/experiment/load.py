@@ -5,9 +5,8 @@ If a file has errors, what remains of it is checked further, so that all are rep
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from netlimits.errors import DocumentError, raise_all
 from netlimits.experiment import document, schema
@@ -69,20 +68,6 @@ def _checked(read: Document, changes: Sequence[tuple[str, str]], *, archived: bo
     return experiment
 
 
-def _entries(data: Mapping[str, Any]) -> list[Any]:
-    return [part for name, part in data.items() if name != "ssh_config"] or [None]
-
-
-def _causes(errors: Sequence[DocumentError]) -> list[DocumentError]:
-    """Return the errors without missing keys that are present under a misspelt name."""
-    misspelt = {error.steps[:-1] for error in errors if error.problem.startswith(MISSPELT)}
-    return [e for e in errors if e.steps not in misspelt or not e.problem.startswith(LACKS)]
-
-
-def _may_use_names(error: DocumentError) -> bool:
-    return error.problem.startswith(UNKNOWN) and error.steps[:1] not in (("repeat",), ("report",))
-
-
 def _read(
     read: Document, changes: Sequence[tuple[str, str]], *, archived: bool
 ) -> tuple[Experiment, list[DocumentError], list[DocumentError]]:
@@ -91,7 +76,8 @@ def _read(
     if not isinstance(data, dict):
         kind = "a list" if isinstance(data, list) else shown(data)
         raise where.error(f"an experiment is a mapping (experiment: NAME …), not {kind}")
-    if data and all(isinstance(part, dict) and "ssh" in part for part in _entries(data)):
+    machines = [part for name, part in data.items() if name != "ssh_config"]
+    if machines and all(isinstance(part, dict) and "ssh" in part for part in machines):
         raise where.error("is a hosts file: name it with --hosts, after an experiment")
     data, where, misspelt = renamed(data, where)
     errors = shape_errors(data, where)
@@ -103,8 +89,13 @@ def _read(
     experiment = reader.experiment()
     errors += [error for error in reader.names.errors if not salvaged.follows(error)]
     useless = [] if archived else unused.errors(experiment, data, where, reader.names)
-    if any(_may_use_names(error) for error in (*misspelt, *errors)):
+    mine = [each for each in (*misspelt, *errors) if each.problem.startswith(UNKNOWN)]
+    if any(
+        each.steps[:1] not in (("repeat",), ("report",)) for each in mine
+    ):  # it may use a factor
         useless = [error for error in useless if not error.problem.startswith(unused.UNUSED)]
     harmless = {name for name in unknown if not isinstance(data[name], list | dict)}
     causes = [error for error in (*read.repeated, *errors) if not {*error.steps[:1]} & harmless]
-    return experiment, causes, [*read.repeated, *misspelt, *_causes(errors), *useless]
+    renamed_to = {each.steps[:-1] for each in errors if each.problem.startswith(MISSPELT)}
+    errors = [e for e in errors if e.steps not in renamed_to or not e.problem.startswith(LACKS)]
+    return experiment, causes, [*read.repeated, *misspelt, *errors, *useless]

@@ -49,20 +49,16 @@ class NamePattern:
     def values(self, path: str) -> dict[str, Scalar] | None:
         parts = self.text.strip("/").split("/")
         last = "/".join(PurePath(path).parts[-len(parts) :])
-        match = self._expression.fullmatch(last)
-        if match is None:
-            return None
-        return {name: scalar(match[name]) for name in self.factors}
-
-    @property
-    def _expression(self) -> re.Pattern[str]:
         pieces = []
         for place, piece in enumerate(_PLACEHOLDER.split(self.text.strip("/"))):
             if place % 2:
                 pieces.append(f"(?P<{piece}>[^/]+?)")
             else:
                 pieces.append("[^/]*".join(map(re.escape, piece.split("*"))))
-        return re.compile("".join(pieces) + _COMPRESSED)
+        match = re.fullmatch("".join(pieces) + _COMPRESSED, last)
+        if match is None:
+            return None
+        return {name: scalar(match[name]) for name in self.factors}
 
 
 def conflict(of_name: Mapping[str, Scalar], of_file: Mapping[str, Scalar]) -> str:

@@ -100,9 +100,13 @@ def _remains(
         if any(len(values) < len(group[name]) for name, values in rows.items()):
             partial |= set(group)
     known = {name for group in left for name in group}
-    unknown = any(not group for group in left) or any(
-        _takes_factor(cut, sections) and not _may_be_more(cut, experiment) for cut in cuts
-    )
+    unknown = any(not group for group in left)
+    for cut in cuts:
+        values = experiment.factors.get(str(cut[-1]), ()) if cut[0] == "factors" else ()
+        known_in_part = any(value is MORE for value in values)
+        one_value = len(cut) > 2 and isinstance(cut[-1], int)
+        takes = cut[0] not in sections or (cut[0] in ("factors", "zip") and not one_value)
+        unknown |= takes and not known_in_part
     derive = {}
     for name, text in experiment.derive.items():
         if ("derive", name) not in cuts and _names(text) <= known:
@@ -160,18 +164,6 @@ def _rows(group: Lists, places: Iterable[KeyPath], cuts: Iterable[KeyPath]) -> L
     if not rows or any(len(values) != length for values in group.values()):
         return {}
     return {name: tuple(values[number] for number in rows) for name, values in group.items()}
-
-
-def _takes_factor(cut: KeyPath, sections: Mapping[Any, Any]) -> bool:
-    """Return True if a cut may remove a whole factor, rather than one of its values."""
-    one_value = len(cut) > 2 and isinstance(cut[-1], int)
-    return cut[0] not in sections or (cut[0] in ("factors", "zip") and not one_value)
-
-
-def _may_be_more(cut: KeyPath, experiment: Experiment) -> bool:
-    """Return True if a cut concerns a factor of which some values are known."""
-    values = experiment.factors.get(str(cut[-1]), ()) if cut[0] == "factors" else ()
-    return any(value is MORE for value in values)
 
 
 def _options(

@@ -121,7 +121,8 @@ def salvage(
         used |= set(words(part))
         if section not in sections or section in _NAMES:
             brought |= set(words(part))
-            any_name |= section not in _NAMES and _may_bring_names(part)
+            flat = isinstance(part, dict) and not any(isinstance(v, dict) for v in part.values())
+            any_name |= section not in _NAMES and flat  # it may be meant for factors
         if section in AROUND and not inner and isinstance(part, dict):
             lacking.add(cut)
             continue  # it lacks something, and the rest may be looked at
@@ -141,11 +142,6 @@ def salvage(
         any_name,
         frozenset(lacking),
     )
-
-
-def _may_bring_names(part: Any) -> bool:
-    """Return True if an unknown section may be meant for factors or derived values."""
-    return isinstance(part, dict) and not any(isinstance(inner, dict) for inner in part.values())
 
 
 def _at(data: Any, cut: KeyPath) -> Any:

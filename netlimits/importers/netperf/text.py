@@ -179,11 +179,10 @@ class _Reading:
     def _is_failure(self, line: str) -> bool:
         if line == _WARNING or not _FAILURE.fullmatch(line):
             return False
-        return self._pending() or _OWN_FAILURE.fullmatch(line) is not None
-
-    def _pending(self) -> bool:
-        """Return True if a banner or header waits for its figures, or a message goes on."""
-        return bool(self._announced or self._failure or self._rows)
+        return (
+            bool(self._announced or self._failure or self._rows)
+            or _OWN_FAILURE.fullmatch(line) is not None
+        )
 
     def _is_noise(self, line: str) -> bool:
         if _TRANSCRIPT.fullmatch(line):
@@ -289,13 +288,11 @@ class _Reading:
             self._source.refuse(
                 self._number, f"{clean(key)[:60]} is not an output selector of netperf"
             )
-        if self._table or (interim and (key in self._known or not self._only_interim())):
+        after_results = self._pairs and self._pairs[-1].key in HEADERS
+        if self._table or (interim and (key in self._known or after_results)):
             self._end_runs()
         self._pairs.append(keys.Pair(key, text, self._number))
         self._known.add(key)
-
-    def _only_interim(self) -> bool:
-        return not self._pairs or self._pairs[-1].key not in HEADERS
 
     def _end_runs(self) -> None:
         """Finish the runs that are complete: a table's, or those of the pairs so far."""
