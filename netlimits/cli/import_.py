@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -138,10 +139,10 @@ def _say(report: ImportReport) -> None:
                 f"  {source['file']}: {rows} with an empty field for a "
                 "selector that netperf did not know; removed, so that the values match the header"
             )
-    if len(report.files) > 1 and not any("values" in source for source in report.files):
+    if report.offered:
         echo(
-            "runs of different files count as replicates; --name makes factors of what differs in "
-            "their names"
+            "runs of different files count as replicates; to make factors of what differs in the "
+            f"names of the files, add --name {shlex.quote(report.offered)}"
         )
     for path in report.written:
         echo(str(path))
@@ -195,6 +196,7 @@ def _as_json(report: ImportReport) -> dict[str, Any]:
         "files": [*report.files],
         "refused": [{"file": name, "reason": reason} for name, reason in report.refused],
         "written": [str(path) for path in report.written],
+        "name": report.offered or None,
     }
 
 

@@ -44,6 +44,7 @@ class ImportReport:
     reasons: Mapping[str, int]
     written: Sequence[Path]
     places: Mapping[str, Sequence[str]]
+    offered: str  # the pattern for `--name` that the files' names suggest, or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +85,10 @@ def import_files(paths: Sequence[Path], out: Path, given: Given | None = None) -
     written: tuple[Path, ...] = ()
     if read:
         written = _build(out, read, given) if before is None else _add(before, read, given)
+    guessed = None if given.name else names.guess([str(file.path.absolute()) for file in read])
+    offered = guessed.text if guessed else ""
     abouts = [file.about for file in read]
-    return ImportReport(out, abouts, refused, outcomes, reasons, written, places)
+    return ImportReport(out, abouts, refused, outcomes, reasons, written, places, offered)
 
 
 def _existing(out: Path) -> Logbook | None:

@@ -423,12 +423,12 @@ def test_factors_come_from_names_and_runs_whose_factors_agree_are_replicates(
     )
 
 
-def test_patterns_are_offered_and_what_does_not_match_one_is_left_out(
+def test_a_pattern_is_offered_and_what_does_not_match_one_is_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     files = named(tmp_path, *NAMED)
     _, out, _ = call(capsys, "import", *files, "--out", tmp_path / "out")
-    assert "runs of different files count as replicates; --name makes factors" in out
+    assert "names of the files, add --name 'buf{buf}/{ms}ms_{replicate}.csv'" in out
     (other,) = named(tmp_path / "more", "other.csv")
     other.write_text(other.read_text() + "\n" * 99)
     code, _, err = call(

@@ -1,11 +1,11 @@
-"""Factors in the names of files, by a pattern."""
+"""Factors in the names of files: given as a pattern, or guessed."""
 
 from __future__ import annotations
 
 import pytest
 
 from netlimits.errors import InputError
-from netlimits.importers.names import NamePattern, conflict
+from netlimits.importers.names import NamePattern, conflict, guess
 
 PATTERN = NamePattern("bbr_buf{buffer}/{delay}ms_P{streams}_{replicate}.json")
 
@@ -38,6 +38,34 @@ def test_a_pattern_reads_factors_from_the_end_of_a_path():
 def test_a_pattern_that_cannot_be_one_is_refused(text: str, message: str):
     with pytest.raises(InputError, match=message):
         NamePattern(text).check()
+
+
+@pytest.mark.parametrize(
+    ("paths", "pattern"),
+    [
+        (
+            [f"d/bbr_buf{b}/{d}ms_P{p}_{r}.json" for b in (1, 2) for d in (5, 40) for p in (1, 4)
+             for r in (1, 2)],
+            "bbr_buf{buf}/{ms}ms_P{P}_{replicate}.json",
+        ),
+        ([f"/x/{c}-{r}.txt" for c in ("cubic", "bbr") for r in (0, 1)], "{factor}-{replicate}.txt"),
+        (["a/1500.json", "a/9000.json"], "{factor}.json"),
+        (["before/x.json", "after/x.json"], "{factor}/x.json"),
+    ],
+)  # fmt: skip
+def test_a_pattern_is_guessed_and_matches_its_own_names(paths: list[str], pattern: str):
+    guessed = guess(paths)
+    assert guessed is not None
+    assert guessed.text == pattern
+    guessed.check()
+    assert all(guessed.values(path) is not None for path in paths)
+
+
+@pytest.mark.parametrize(
+    "paths", [["a.json"], ["run_1.json", "run_2.json", "run_3.json"], ["a_b.json", "a-b-c.json"]]
+)
+def test_nothing_is_guessed_of_repetitions_or_names_without_a_common_form(paths: list[str]):
+    assert guess(paths) is None
 
 
 def test_a_name_that_contradicts_the_content_is_said():
