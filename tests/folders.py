@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from functools import partial
 from pathlib import Path
 
 from recorded import CREATED, TRACES, interim
@@ -54,7 +53,7 @@ def complete(
     }  # fmt: skip
     facts = dict.fromkeys(experiment.roles, FACTS)
     archive = Archive.create(
-        path, meta, experiment.text, facts, partial(plan.write_csv, experiment),
+        path, meta, experiment.text, facts, plan.Plan(experiment).write_csv,
         against=creation._second_text(experiment),
     )  # fmt: skip
     opened = reader.open(path)
@@ -176,7 +175,7 @@ def hostile(path: Path) -> Campaign:
     }
     overrides = [("experiment", "hostile"), ("question", json.dumps(WRITTEN))]
     parsed = load.parse(text, "hostile.yaml", [*overrides, ("repeat.seed", "1")])
-    archive = Archive.create(path, meta, text, facts, partial(plan.write_csv, parsed))
+    archive = Archive.create(path, meta, text, facts, plan.Plan(parsed).write_csv)
     archive.lock()
     opened = reader.open(path)
     state = {HOSTILE: HOSTILE, "features": {HOSTILE: [HOSTILE]}}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 from netlimits.archive import reader, registry
@@ -72,7 +71,7 @@ def recorded(
 ) -> Campaign:
     """Write four runs of two streams at two MTUs; run n has 100 × n Mbit/s per stream by default."""
     experiment = load.parse(text, "recorded.yaml", [("repeat.seed", "1")])
-    archive = Archive.create(path, meta, text, {}, partial(plan.write_csv, experiment))
+    archive = Archive.create(path, meta, text, {}, plan.Plan(experiment).write_csv)
     archive.lock()
     campaign = reader.open(path)
     for number, run in campaign.runs.items():

@@ -28,7 +28,7 @@ def seeded(name: str) -> Experiment:
 def setups(name: str) -> list[Setup]:
     """What each configuration of an experiment sets and measures."""
     experiment = seeded(name)
-    configurations = {run.config: run.values for run in plan.runs(experiment)}
+    configurations = {run.config: run.values for run in plan.Plan(experiment).runs()}
     return [resolution.setup(experiment, values) for values in configurations.values()]
 
 
@@ -107,7 +107,7 @@ def test_the_percentile_script_brands_its_runs_and_asks_for_an_mss_of_12_more(na
 def test_a_loop_of_twenty_draws_each_size(name: str):
     experiment = seeded(name)
     assert experiment.repeat.order == "coin-flips"
-    assert sum(1 for _ in plan.runs(experiment)) == 20
+    assert sum(1 for _ in plan.Plan(experiment).runs()) == 20
 
 
 def test_the_mails_three_series_are_there():
@@ -125,7 +125,7 @@ DIVISOR = "sysctl.net.ipv4.tcp_tso_win_divisor"
 def test_both_scripts_lengths_counts_and_repetitions(name: str):
     experiment = seeded(name)
     counts, samples = {}, Counter[str]()
-    for run in plan.runs(experiment):
+    for run in plan.Plan(experiment).runs():
         samples[run.values["tool"]] += 1
         if run.values["tool"] == "nttcp":
             options = resolution.setup(experiment, run.values).options
@@ -134,5 +134,5 @@ def test_both_scripts_lengths_counts_and_repetitions(name: str):
     assert set(LENGTHS["send_size"]) == set(counts)
     assert {size: counts[size] for size in printed.index} == printed.to_dict()
     assert samples["nttcp"] == 2 * samples["iperf3"]
-    replicates = {run.values["samples"] for run in plan.runs(experiment)}
+    replicates = {run.values["samples"] for run in plan.Plan(experiment).runs()}
     assert replicates == {10, 20}

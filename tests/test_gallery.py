@@ -39,6 +39,6 @@ def test_a_section_has_the_question_the_command_and_the_chart(path: Path):
 def test_the_table_says_how_many_runs_there_are_and_how_long(path: Path):
     (row,) = re.findall(rf"^\| \[{path.stem}\]\(#{path.stem}\) \|.*\| (.*) \|$", TEXT, re.MULTILINE)
     loaded = plan.seeded(load.load(path))
-    runs = sum(1 for _ in plan.runs(loaded))
-    setup = resolution.setup(loaded, next(iter(plan.runs(loaded))).values)
+    runs = sum(1 for _ in plan.Plan(loaded).runs())
+    setup = resolution.setup(loaded, next(iter(plan.Plan(loaded).runs())).values)
     assert row == f"{runs} of {setup.options.get('seconds', 10)} s", setup.tool

@@ -21,7 +21,7 @@ def test_the_experiment_takes_two_or_three_minutes(tmp_path: Path):
     (block,) = re.findall(r"^   ```yaml\n(   # first\.yaml\n.*?)^   ```$", README, re.M | re.S)
     path = tmp_path / "first.yaml"
     path.write_text(re.sub(r"^   ", "", block, flags=re.MULTILINE))
-    runs = list(plan.runs(plan.seeded(load.load(path))))
+    runs = list(plan.Plan(plan.seeded(load.load(path))).runs())
     assert 120 <= len(runs) * 4 <= 180
 
 

@@ -154,8 +154,6 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         # what is left on a host comes with the commands that mend it, one a line; and so do faults
         several = error.exit_status == 3 or isinstance(error, CheckError | DocumentErrors)
         echo(f"netlimits: {str(error) if several else one_line(str(error))}", err=True)
-        for note in getattr(error, "__notes__", ()):
-            echo(note, err=True)
         sys.exit(error.exit_status)
     except click.exceptions.NoArgsIsHelpError as error:
         echo(error.format_message(), err=True)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import click
 
 from netlimits.cli import echo, quoted
-from netlimits.cli.shared.options import EXPERIMENT, HOSTS, JSON, PATIENCE, SET, pairs
-from netlimits.cli.shared.sides import Against, against_options, experiment_of, findings_beside
+from netlimits.cli.shared.options import EXPERIMENT, HOSTS, JSON, PATIENCE, SET
+from netlimits.cli.shared.sides import Against, against_options, experiment_of
 from netlimits.errors import RestoreError, escaped
 
 if TYPE_CHECKING:
@@ -71,12 +71,11 @@ def check(
     from netlimits.cli.shared.hosts import machines_of
     from netlimits.experiment.plan import Plan, seeded
 
-    with findings_beside(experiment_file, pairs(overrides), hosts_file):
-        loaded, machines = experiment_of(
-            experiment_file, overrides, against, lambda roles: machines_of(roles, hosts_file, local)
-        )
-        experiment = seeded(loaded)
-        Plan(experiment)
+    loaded, machines = experiment_of(
+        experiment_file, overrides, against, lambda roles: machines_of(roles, hosts_file, local)
+    )
+    experiment = seeded(loaded)
+    Plan(experiment)
     started = time.monotonic()
     with interruptible():
         findings, skipped = _findings(experiment, machines, patience, write=write)

@@ -61,6 +61,7 @@ NAMED = 2
 @click.option(
     "--limit",
     type=click.IntRange(1, 2**20),
+    default=64,
     metavar="MIB",
     help="Maximum size of a file in MiB, also decompressed; 64 if left out.",
 )
@@ -71,7 +72,7 @@ def import_(
     columns: str | None,
     given: tuple[str, ...],
     name: str,
-    limit: int | None,
+    limit: int,
     as_json: bool,
 ) -> None:
     """Make a results folder, of the kind that `run` makes, of files that you already have.
@@ -106,7 +107,7 @@ def import_(
 
     folder = out or _default_path()
     refuse_folder(folder)
-    stated = replace(_given(columns, given), name=name, limit=limit and limit << 20)
+    stated = replace(_given(columns, given), name=name, limit=limit << 20)
     report = import_files(files, folder, stated)
     for _, reason in report.refused:
         echo(f"netlimits: left out: {reason}", err=True)

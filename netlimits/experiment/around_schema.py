@@ -2,24 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-_RATE: Mapping[str, Any] = {
-    "type": "number",
-    "exclusiveMinimum": 0,
-    "maximum": 1e13,
-}
-_LOAD: Mapping[str, Any] = {
-    "type": ["integer", "string"],
-    "minimum": 1,
-    "pattern": r"^[0-9]+(\.[0-9]+)?[KMGkmg]?$",
-}
-_TIME: Mapping[str, Any] = {
-    "type": ["number", "string"],
-    "exclusiveMinimum": 0,
-    "pattern": r"^[0-9]+(\.[0-9]+)? ?(us|ms|s)$",
-}
 LATENCIES: Mapping[str, str] = {
     "latency_mean": "mean latency",
     "latency_p50": "median latency",
@@ -31,15 +16,64 @@ LATENCIES: Mapping[str, str] = {
 PROFILE, PROFILED_RUNS = "profile", 2
 """The key of profiles, and the default number of profiled runs of each configuration."""
 
+
+def _block(
+    title: str, description: str, required: Sequence[str] = (), **properties: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    return {
+        "title": title,
+        "description": description,
+        "type": "object",
+        "additionalProperties": False,
+        **({"required": [*required]} if required else {}),
+        "properties": properties,
+    }
+
+
+def _whole(description: str, least: int, most: int, default: int | None = None) -> dict[str, Any]:
+    bounds = {"description": description, "type": "integer", "minimum": least, "maximum": most}
+    return bounds if default is None else {**bounds, "default": default}
+
+
+def _rate(description: str) -> dict[str, Any]:
+    return {"description": description, "type": "number", "exclusiveMinimum": 0, "maximum": 1e13}
+
+
+def _load(description: str) -> dict[str, Any]:
+    return {
+        "description": description,
+        "type": ["integer", "string"],
+        "minimum": 1,
+        "pattern": r"^[0-9]+(\.[0-9]+)?[KMGkmg]?$",
+    }
+
+
+def _time(description: str) -> dict[str, Any]:
+    return {
+        "description": description,
+        "type": ["number", "string"],
+        "exclusiveMinimum": 0,
+        "pattern": r"^[0-9]+(\.[0-9]+)? ?(us|ms|s)$",
+    }
+
+
+def _roles(description: str) -> dict[str, Any]:
+    return {
+        "description": description,
+        "type": "array",
+        "minItems": 1,
+        "items": {"type": "string"},
+    }
+
+
 AROUND: Mapping[str, Mapping[str, Any]] = {
     "streams": {
         "title": "Parallel streams",
-        "description": "How many clients run at the same time to each server. Only the time that "
-        "all share counts, so interim_seconds is a tenth of a run (at most 1 s) if left out.",
-        "type": "integer",
-        "minimum": 1,
-        "maximum": 256,
-        "default": 1,
+        **_whole(
+            "How many clients run at the same time to each server. Only the time that all share "
+            "counts, so interim_seconds is a tenth of a run (at most 1 s) if left out.",
+            *(1, 256, 1),
+        ),
     },
     "family": {
         "title": "The data's version of IP",
@@ -47,92 +81,69 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
         "data interface's first address of it.",
         "enum": ["ipv4", "ipv6"],
     },
-    "pace": {
-        "title": "A constant bit rate",
-        "description": "Paced by what the sender can do, best first: netperf's -q under fq, "
-        "fq maxrate, tbf. A run that misses the rate is invalid.",
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["rate", "frame_rate"],
-        "properties": {
-            "rate": {"description": "Rate of user data, bit/s.", **_RATE},
-            "frame_rate": {
-                "description": "Rate of whole frames, as a qdisc counts them, bit/s: over UDP and "
-                "IPv4 rate * (send_size + 42) / send_size, over IPv6 + 62.",
-                **_RATE,
-            },
-            "tolerance_pct": {
-                "description": "Maximum difference of a run from `rate`, percent.",
-                "type": "number",
-                "exclusiveMinimum": 0,
-                "maximum": 100,
-                "default": 1,
-            },
+    "pace": _block(
+        "A constant bit rate",
+        "Paced by what the sender can do, best first: netperf's -q under fq, fq maxrate, tbf. A "
+        "run that misses the rate is invalid.",
+        ("rate", "frame_rate"),
+        rate=_rate("Rate of user data, bit/s."),
+        frame_rate=_rate(
+            "Rate of whole frames, as a qdisc counts them, bit/s: over UDP and IPv4 rate * "
+            "(send_size + 42) / send_size, over IPv6 + 62."
+        ),
+        tolerance_pct={
+            "description": "Maximum difference of a run from `rate`, percent.",
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "maximum": 100,
+            "default": 1,
         },
-    },
-    "bulk": {
-        "title": "Bulk streams beside transactions",
-        "description": "Latency under load: TCP streams of netperf that run while irtt, or a test "
-        "of transactions (TCP_RR), measures between the same hosts. Both figures are of the same "
-        "seconds.",
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["streams"],
-        "properties": {
-            "streams": {
-                "description": "Number of streams each way; 0 measures an idle path.",
-                "type": "integer",
-                "minimum": 0,
-                "maximum": 128,
-            },
-            "direction": {
-                "description": "Which way their data goes, seen from the client.",
-                "enum": ["send", "recv", "both"],
-                "default": "send",
-            },
-            "dscp": {
-                "description": "DSCP of the streams (0 to 63), which those of a direction take in "
-                "turn; read back from the sockets.",
-                "type": "array",
-                "minItems": 1,
-                "maxItems": 64,
-                "items": {"type": "integer", "minimum": 0, "maximum": 63},
-            },
-            "lead": {
-                "description": "Seconds that they run before the transactions begin, to fill "
-                "queues. A run whose streams carried nothing by then is invalid.",
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 600,
-                "default": 2,
-            },
-            "tail": {
-                "description": "Seconds that they run after the transactions should end, because "
-                "full queues delay their start. A run whose streams ended first is invalid.",
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 600,
-                "default": 5,
-            },
+    ),
+    "bulk": _block(
+        "Bulk streams beside transactions",
+        "Latency under load: TCP streams of netperf that run while irtt, or a test of transactions "
+        "(TCP_RR), measures between the same hosts. Both figures are of the same seconds.",
+        ("streams",),
+        streams=_whole("Number of streams each way; 0 measures an idle path.", 0, 128),
+        direction={
+            "description": "Which way their data goes, seen from the client.",
+            "enum": ["send", "recv", "both"],
+            "default": "send",
         },
-    },
-    "search": {
-        "title": "The highest load that still holds",
-        "description": "Search the highest value of a load, such as a rate, at which loss and "
-        "latency stay within bounds, and what is asked for arrives: what RFC 2544 calls "
-        "throughput. Each trial is a run. MLRsearch of FD.io chooses the loads.",
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["of", "from", "to"],
-        "properties": {
+        dscp={
+            "description": "DSCP of the streams (0 to 63), which those of a direction take in "
+            "turn; read back from the sockets.",
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 64,
+            "items": {"type": "integer", "minimum": 0, "maximum": 63},
+        },
+        lead=_whole(
+            "Seconds that they run before the transactions begin, to fill queues. A run whose "
+            "streams carried nothing by then is invalid.",
+            *(1, 600, 2),
+        ),
+        tail=_whole(
+            "Seconds that they run after the transactions should end, because full queues delay "
+            "their start. A run whose streams ended first is invalid.",
+            *(1, 600, 5),
+        ),
+    ),
+    "search": _block(
+        "The highest load that still holds",
+        "Search the highest value of a load, such as a rate, at which loss and latency stay within "
+        "bounds, and what is asked for arrives: what RFC 2544 calls throughput. Each trial is a "
+        "run. MLRsearch of FD.io chooses the loads.",
+        ("of", "from", "to"),
+        **{
             "of": {
                 "description": "Name of the load: `${name}` is its value in options and derived "
                 "values, such as rate (bit/s) or packets (packets/s).",
                 "type": "string",
                 "pattern": "^[A-Za-z_][A-Za-z0-9_]*$",
             },
-            "from": {"description": "Lowest load; K M G are 1000^n.", **_LOAD},
-            "to": {"description": "Highest load, with which the search begins.", **_LOAD},
+            "from": _load("Lowest load; K M G are 1000^n."),
+            "to": _load("Highest load, with which the search begins."),
             "loss": {
                 "description": "Highest loss of a trial, percent.",
                 "type": "number",
@@ -141,10 +152,7 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
                 "default": 0,
             },
             **{
-                name: {
-                    "description": f"Highest {what} of a trial: a number of µs, or 5ms.",
-                    **_TIME,
-                }
+                name: _time(f"Highest {what} of a trial: a number of µs, or 5ms.")
                 for name, what in LATENCIES.items()
             },
             "width": {
@@ -155,74 +163,33 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
                 "maximum": 50,
                 "default": 1,
             },
-            "trials": {
-                "description": "Number of trials whose majority decides a load. With 1 a single "
-                "lost packet decides.",
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 99,
-                "default": 3,
-            },
+            "trials": _whole(
+                "Number of trials whose majority decides a load. With 1 a single lost packet "
+                "decides.",
+                *(1, 99, 3),
+            ),
         },
-    },
-    "trace": {
-        "title": "A packet trace",
-        "description": "tcpdump on the data link during each run, bounded in packets and time.",
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["roles", "packets"],
-        "properties": {
-            "roles": {
-                "description": "Roles that record packets.",
-                "type": "array",
-                "minItems": 1,
-                "items": {"type": "string"},
-            },
-            "packets": {
-                "description": "Maximum number of packets to keep.",
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 100_000,
-            },
-            "snap_bytes": {
-                "description": "Bytes to keep of each packet.",
-                "type": "integer",
-                "minimum": 64,
-                "maximum": 65535,
-                "default": 96,
-            },
-        },
-    },
-    PROFILE: {
-        "title": "CPU profiles",
-        "description": "What the CPUs did: perf on these roles, in extra runs of each "
-        "configuration. They lie in the same blocks, are marked `profiled`, and count for no "
-        "figure of throughput or CPU.",
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {
-            "roles": {
-                "description": "Roles that record, both ends if left out.",
-                "type": "array",
-                "minItems": 1,
-                "items": {"type": "string"},
-            },
-            "frequency": {
-                "description": "Samples per second of each CPU; kernel.perf_event_max_sample_rate "
-                "limits it.",
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 100_000,
-                "default": 999,
-            },
-            "runs": {
-                "description": "Profiled runs of each configuration, beside its other runs.",
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 1000,
-                "default": PROFILED_RUNS,
-            },
-        },
-    },
+    ),
+    "trace": _block(
+        "A packet trace",
+        "tcpdump on the data link during each run, bounded in packets and time.",
+        ("roles", "packets"),
+        roles=_roles("Roles that record packets."),
+        packets=_whole("Maximum number of packets to keep.", 1, 100_000),
+        snap_bytes=_whole("Bytes to keep of each packet.", 64, 65535, 96),
+    ),
+    PROFILE: _block(
+        "CPU profiles",
+        "What the CPUs did: perf on these roles, in extra runs of each configuration. They lie in "
+        "the same blocks, are marked `profiled`, and count for no figure of throughput or CPU.",
+        roles=_roles("Roles that record, both ends if left out."),
+        frequency=_whole(
+            "Samples per second of each CPU; kernel.perf_event_max_sample_rate limits it.",
+            *(1, 100_000, 999),
+        ),
+        runs=_whole(
+            "Profiled runs of each configuration, beside its other runs.", 1, 1000, PROFILED_RUNS
+        ),
+    ),
 }
 """Key to the schema of its value."""

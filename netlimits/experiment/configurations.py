@@ -1,14 +1,13 @@
 """The configurations of an experiment: the combinations of its factors that `exclude` leaves.
 
-No list of objects is kept. A configuration is a number in the product of the axes (a factor, or a
-group of lists that move together; the last axis varies fastest), and those that `exclude` leaves
-are an array of such numbers. Values, identity and CSV cells are assembled on request, from pieces
-that are prepared once for each value of an axis.
+A configuration is a number in the product of the axes (a factor, or lists that move together; the
+last axis varies fastest). Values, identity and CSV cells are assembled on request.
 """
 
 from __future__ import annotations
 
 import bisect
+import functools
 import hashlib
 import json
 import math
@@ -20,11 +19,11 @@ from typing import Any, NamedTuple
 
 from netlimits.errors import DocumentError, InputError, raise_all
 from netlimits.experiment import expressions, resolution
-from netlimits.experiment.expressions import Expression
 from netlimits.model import Experiment, Scalar, Values, cells
 
 LIMIT = 10_000_000
-_FAILED = 2
+_KEPT = 2**16
+"""Outcomes of a condition that are kept."""
 _QUOTED = frozenset(',"\r\n')
 
 
@@ -37,10 +36,7 @@ class Configuration(NamedTuple):
 
 
 def identity(values: Values) -> str:
-    """Return the first 12 hex digits of the SHA-256 of the values as JSON with sorted keys.
-
-    It does not depend on the order of the keys; 1, 1.0, "1" and true are four values.
-    """
+    """Return the first 12 hex digits of the SHA-256 of the values as JSON with sorted keys."""
     text = json.dumps(dict(values), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -64,14 +60,6 @@ class _Axis:
 
 
 class Configurations:
-    """The configurations of one experiment; `len()` is their number.
-
-    `product` is the number of combinations, and `removed` has how many of the remaining ones each
-    `exclude` removed. `errors` has each `exclude` that removes nothing or everything, and each
-    `include` that exists already. Raises DocumentError for all derived values and conditions that
-    cannot be computed, and for more combinations than LIMIT.
-    """
-
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
         self.columns = resolution.names(experiment)
@@ -87,21 +75,17 @@ class Configurations:
             for name, text in experiment.derive.items()
         )
         self._sorted = _picker(self.columns)
-        self._computed: frozenset[str] = frozenset()
         self.errors: list[DocumentError] = []
         self._alive, self.removed = self._expand()
         self._included = tuple(self._include())
 
     def __len__(self) -> int:
-        """How many configurations there are."""
         return len(self._alive) + len(self._included)
 
     def __iter__(self) -> Iterator[Configuration]:
-        """Every configuration, in the file's order, included ones last."""
         return map(self.configuration, range(len(self)))
 
     def configuration(self, number: int) -> Configuration:
-        """Return the configuration of a number from 0."""
         if number >= len(self._alive):
             return self._included[number - len(self._alive)]
         index = self._alive[number]
@@ -130,24 +114,17 @@ class Configurations:
         return Configuration(identity(values), values, ",".join(map(cell, values.values())))
 
     def kind(self, number: int, name: str) -> int:
-        """Return a number for all configurations that differ only in the axis that has a name.
-
-        Of an `include` there is none.
-        """
+        """Return a number for all configurations that differ only in the axis that has a name."""
         index = self._alive[number]
         axis = next(axis for axis in self._axes if name in axis.names)
         return index - index // axis.stride % len(axis.rows) * axis.stride
 
-    def is_included(self, number: int) -> bool:
-        """Return True for a configuration from `include`, which no condition removes."""
-        return number >= len(self._alive)
-
     def _expand(self) -> tuple[array[int], tuple[int, ...]]:
         """Return the indices that no `exclude` removes, and how many each `exclude` removed."""
         failed: dict[str, DocumentError] = {}
-        conditions = [self._condition(n, failed) for n in range(len(self.experiment.exclude))]
         self._compute_derived(failed)
         raise_all(list(failed.values()))
+        conditions = [self._condition(n, failed) for n in range(len(self.experiment.exclude))]
         if not conditions:
             return array("I", range(self.product)), ()
         counts = [0] * len(conditions)
@@ -164,69 +141,38 @@ class Configurations:
         return alive, tuple(counts)
 
     def _compute_derived(self, failed: dict[str, DocumentError]) -> None:
-        """Compute each derived value for all that it depends on, so that none fails later."""
         for name, _, _ in self._derive:
-            if name not in self._computed:
-                needed = self._needed([name])
-                try:
-                    for values in self._product(self._axes_of(needed), 0, {}):
-                        self._compute(values, needed)
-                except DocumentError as error:
-                    failed.setdefault(error.key, error)
+            needed = self._needed([name])
+            try:
+                for values in self._product(self._axes_of(needed), 0, {}):
+                    self._compute(values, needed)
+            except DocumentError as error:
+                failed.setdefault(error.key, error)
 
-    def _condition(self, number: int, failed: dict[str, DocumentError]) -> Callable[[int], int]:
-        """Return a function from an index of the product to 1 if this `exclude` removes it.
+    def _condition(self, number: int, failed: dict[str, DocumentError]) -> Callable[[int], bool]:
+        """Return a function that returns True for an index of the product that `exclude` removes.
 
-        The condition is computed once for each combination of the axes that it depends on. Where
-        that fails, it is an error only if no `exclude` above removes the configuration; it is
-        kept in `failed`, and the configuration with it.
+        A condition that cannot be computed is kept in `failed`, and the configuration with it: it
+        is no error where an `exclude` above removes the configuration.
         """
         condition = expressions.compile(self.experiment.exclude[number])
         needed = self._needed(condition.names)
-        axes = self._axes_of(needed)
-        self._computed |= needed
+        axes = [(axis.stride, len(axis.rows), axis.rows) for axis in self._axes_of(needed)]
 
-        def outcome(values: dict[str, Any]) -> int:
+        @functools.lru_cache(_KEPT)
+        def holds(*places: int) -> bool:
+            values: dict[str, Any] = {}
+            for place, (_, _, rows) in zip(places, axes, strict=True):
+                values.update(rows[place].values)
             self._compute(values, needed)
             try:
                 return condition.holds(values)
-            except InputError:
-                return _FAILED
-
-        try:
-            outcomes = bytearray(map(outcome, self._product(axes, 0, {})))
-        except DocumentError as error:
-            failed.setdefault(error.key, error)
-            return lambda _: False
-        places = []
-        inner = len(outcomes)
-        for axis in axes:
-            inner //= len(axis.rows)
-            places.append((axis.stride, len(axis.rows), inner))
-
-        def removes(index: int) -> int:
-            place = 0
-            for stride, length, inner in places:
-                place += index // stride % length * inner
-            if outcomes[place] == _FAILED:
-                error = self._failure(condition, number, index)
-                failed.setdefault(error.key, error)
+            except InputError as error:
+                failure = self._where.error(str(error), "exclude", number)
+                failed.setdefault(failure.key, failure)
                 return False
-            return outcomes[place]
 
-        return removes
-
-    def _failure(self, condition: Expression, number: int, index: int) -> DocumentError:
-        """Return the error of an `exclude` that cannot be computed for an index of the product."""
-        values: dict[str, Any] = {}
-        for axis in self._axes:
-            values.update(axis.rows[index // axis.stride % len(axis.rows)].values)
-        self._compute(values, self._needed(condition.names))
-        try:
-            condition.holds(values)
-        except InputError as error:
-            return self._where.error(str(error), "exclude", number)
-        raise AssertionError("it failed before")
+        return lambda index: holds(*[index // stride % length for stride, length, _ in axes])
 
     def _needed(self, names: Iterable[str]) -> frozenset[str]:
         """Return the names, and every name that derived values among them need."""
@@ -237,7 +183,6 @@ class Configurations:
         return frozenset(needed)
 
     def _axes_of(self, names: Iterable[str]) -> tuple[_Axis, ...]:
-        """Return the axes that the names depend on."""
         needed = self._needed(names)
         return tuple(axis for axis in self._axes if not needed.isdisjoint(axis.names))
 
@@ -306,7 +251,6 @@ class Configurations:
 
 
 def _axes(experiment: Experiment) -> tuple[_Axis, ...]:
-    """Factors, then groups, each with its rows."""
     groups: list[Mapping[str, tuple[Scalar, ...]]] = [
         *({name: values} for name, values in experiment.factors.items()),
         *experiment.zips,

@@ -1,17 +1,14 @@
 """A YAML file as plain data that remembers the line of every key: YAML 1.2's core schema.
 
-PyYAML reads the syntax, yamlcore says what a plain scalar means (`on` and `10:30` are text, `010`
-is ten). The tree is built here from PyYAML's events, without recursion and against limits, so
-that no file, however deep, aliased or repeated, costs more than an error with its line and key.
-Refused beside broken syntax: repeated keys, keys that are no text, several documents, tags of
-other schemas, merge keys, aliases of themselves, numbers that are not finite, NUL characters.
+The tree is built from PyYAML's events, without recursion and against limits, so that no file,
+however deep, aliased or repeated, costs more than an error with its line and key.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -59,7 +56,6 @@ class Document:
         return self.lines.get(path, 1)
 
     def error(self, problem: str, *key: str | int) -> DocumentError:
-        """Return the error that names this file, the key's line and the key."""
         return DocumentError(problem, path=self.path, line=self.line(key), key=dotted(key))
 
 
@@ -69,10 +65,7 @@ def dotted(key: Sequence[str | int]) -> str:
 
 
 def load(path: Path | str, *, repeated: bool = False) -> Document:
-    """Load the document in a file. Raises DocumentError, also if it cannot be read.
-
-    With `repeated`, repeated keys become errors of the document, to be reported with the others.
-    """
+    """Load the document in a file. Raises DocumentError, also if it cannot be read."""
     path = Path(path)
     try:
         if path.is_dir():
@@ -147,8 +140,6 @@ def _plain(node: _Node, here: KeyPath, lines: dict[KeyPath, int]) -> Data:
 
 
 class _Builder:
-    """Builds nodes from PyYAML's events, for one document."""
-
     def __init__(self, path: Path) -> None:
         self.path = path
         self.root: _Node | None = None
@@ -160,11 +151,10 @@ class _Builder:
         self.documents = 0
 
     def build(self, text: str) -> _Node | None:
-        """Return the root node, None for a text without any. Raises DocumentError."""
         try:
             loader = CoreLoader(text)
-            for event in _events(loader):
-                self.take(event, loader)
+            while loader.check_event():
+                self.take(loader.get_event(), loader)
         except yaml.reader.ReaderError as error:
             # position counts characters, since the text is decoded already
             line = text.count("\n", 0, error.position) + 1
@@ -180,7 +170,6 @@ class _Builder:
         return self.root
 
     def error(self, problem: str, line: int, *more: str | int) -> DocumentError:
-        """Return an error at a line, under the keys that are open there."""
         key = [
             node.waiting if node.kind is dict else len(node.items) - (node is not self.open[-1])
             for node in self.open
@@ -190,7 +179,6 @@ class _Builder:
         return DocumentError(problem, path=self.path, line=line, key=key_text, steps=tuple(path))
 
     def take(self, event: Any, loader: Any) -> None:
-        """Add one event to the tree."""
         line = event.start_mark.line + 1 if event.start_mark else 1
         if isinstance(event, yaml.DocumentStartEvent):
             self.documents += 1
@@ -216,13 +204,11 @@ class _Builder:
             self.close()
 
     def anchored(self, node: _Node, event: Any) -> _Node:
-        """Return the node, remembered under its anchor if it has one."""
         if event.anchor:
             self.anchors[event.anchor] = node
         return node
 
     def scalar(self, event: Any, loader: Any, line: int) -> _Node:
-        """Return the scalar's value by the core schema."""
         tag = "tag:yaml.org,2002:str" if event.tag == "!" else event.tag
         if tag is None:
             tag = loader.resolve(ScalarNode, event.value, event.implicit)
@@ -267,7 +253,6 @@ class _Builder:
                 parent.waiting = None
 
     def key(self, node: _Node, line: int, parent: _Node, event: Any) -> str:
-        """Return the node as a key of `parent`, its line noted."""
         if node.kind is not str:
             raise self.error("a key must be text, not a list or a mapping", line)
         if not isinstance(node.value, str):
@@ -284,7 +269,6 @@ class _Builder:
         return node.value
 
     def close(self) -> None:
-        """Finish the innermost open collection."""
         node = self.open.pop()
         node.closed = True
         children = node.items.values()
@@ -292,11 +276,6 @@ class _Builder:
         node.height = 1 + max((child.height for child in children), default=0)
         if self.open:
             self.open[-1].waiting = None
-
-
-def _events(loader: Any) -> Iterator[Any]:
-    while loader.check_event():
-        yield loader.get_event()
 
 
 def _tag(tag: str) -> str:

@@ -1,13 +1,7 @@
 """A duet: two experiments as one, whose runs are interleaved in the same blocks.
 
-Two finished campaigns are two sessions, and what changed between them is part of every ratio. In
-a duet each block holds every configuration of both sides, shuffled, so that whatever drifts hits
-both alike, and a ratio is taken within blocks. The factor `side` tells them apart; all else in the
-plan, the archive and the analyses is as for any experiment.
-
-The sides may differ in what they set, in the options of their tools, in the programs and in the
-machines. They must have the same roles, tools, factors and repetition, since configurations are
-matched by their factors and compared by the columns that both have.
+Whatever drifts hits both alike. The sides differ in settings, options, programs or machines; they
+have the same roles, tools, factors and repetition, by which configurations are matched.
 """
 
 from __future__ import annotations
@@ -17,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from netlimits.errors import DocumentError, InputError
-from netlimits.experiment import resolution
+from netlimits.experiment import resolution, templates
 from netlimits.experiment.around_schema import PROFILE
 from netlimits.experiment.configurations import Configuration, Configurations, cell, identity
 from netlimits.experiment.schema import ROLE
@@ -46,11 +40,7 @@ def duet(
     called: tuple[str, str] = SIDES,
     roles: Roles | None = None,
 ) -> Experiment:
-    """Both experiments as the sides of one, the first of which counts for all that is common.
-
-    `roles` are those that other machines play on the second side, under names of their own.
-    Raises DocumentError, in the second file, for what cannot be interleaved.
-    """
+    """Both experiments as the sides of one, the first of which counts for all that is common."""
     _refuse(before, after)
     matched = _values(before).keys() & _values(after).keys()
     if not matched:
@@ -60,7 +50,8 @@ def duet(
     every = {**before.factors}
     for name, values in after.factors.items():
         if name in every:
-            every[name] = _united(every[name], values)
+            both = (*every[name], *values)  # 1, 1.0, "1" and true are four values
+            every[name] = tuple({repr(value): value for value in both}.values())
     return dataclasses.replace(
         before,
         roles=tuple(dict.fromkeys((*before.roles, *after.roles))),
@@ -79,10 +70,7 @@ def other_roles(
     others: Mapping[str, Machine],
     side: str,
 ) -> dict[str, str]:
-    """Each role that another machine plays on the second side, and its name there: `after-sender`.
-
-    Raises InputError for a name that is too long.
-    """
+    """Return role -> `after-sender` where another machine plays it on the second side."""
     renamed: dict[str, str] = {}
     for group, members in (experiment.groups or {r: (r,) for r in experiment.roles}).items():
         if any(machines[member] != others[member] for member in members):
@@ -100,8 +88,6 @@ def other_roles(
 
 
 class Interleaved:
-    """The configurations of both sides, as `Configurations` has those of one experiment."""
-
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
         self.columns = resolution.names(experiment)
@@ -111,15 +97,12 @@ class Interleaved:
         self.errors = [error for part in self.parts.values() for error in part.errors]
 
     def __len__(self) -> int:
-        """How many configurations there are on both sides."""
         return sum(map(len, self.parts.values()))
 
     def __iter__(self) -> Iterator[Configuration]:
-        """Yield every configuration, the first side's before the second's."""
         return map(self.configuration, range(len(self)))
 
     def configuration(self, number: int) -> Configuration:
-        """Return the configuration of a number from 0."""
         (first, ours), (second, theirs) = self.parts.items()
         before = number < len(ours)
         side, part = (first, ours) if before else (second, theirs)
@@ -129,7 +112,6 @@ class Interleaved:
 
 
 def on_both_sides(experiment: Experiment) -> tuple[int, list[int]]:
-    """Return the number of configurations on both sides, and on each side."""
     each = [_values(side) for side in experiment.sides.values()]
     common = set.intersection(*(set(values) for values in each))
     return len(common), [len(values) for values in each]
@@ -204,8 +186,6 @@ def _unmatched(before: Experiment, after: Experiment) -> str:
 
 
 def _rebound(experiment: Experiment, roles: Roles) -> Experiment:
-    """Return the experiment with other names for its roles."""
-
     def named(members: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(roles.get(member, member) for member in members)
 
@@ -224,11 +204,6 @@ def _rebound(experiment: Experiment, roles: Roles) -> Experiment:
     )
 
 
-def _united(values: tuple[Scalar, ...], others: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
-    """Return the values of both, each once; 1, 1.0, "1" and true are four."""
-    return tuple({repr(value): value for value in (*values, *others)}.values())
-
-
 def _listed(parts: object) -> str:
     if isinstance(parts, list):
         return ", ".join(map(str, parts))
@@ -239,7 +214,7 @@ def _listed(parts: object) -> str:
 
 
 def _words(values: tuple[Scalar, ...]) -> str:
-    return ", ".join("null" if value is None else str(value) for value in values)
+    return ", ".join(map(templates.written, values))
 
 
 def _error(side: Experiment, problem: str, *key: str) -> DocumentError:

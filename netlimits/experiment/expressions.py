@@ -1,9 +1,7 @@
 """The arithmetic that `derive` and `exclude` may use: an allow-list over Python's syntax tree.
 
-A text is parsed by `ast`, every node is looked up in a table of what is allowed, and what is
-found there becomes a closure; nothing is ever handed to `eval`. Length, depth and the size of
-every number and text are bounded, so no expression can hang or fill the memory. Conditions take
-true or false only: in YAML 1.2 `off` is a text, and a text that counted as true would be a trap.
+Nothing is handed to `eval`. Length, depth and the size of every number and text are bounded.
+Conditions take true or false only: in YAML 1.2 `off` is a text, which must not count as true.
 """
 
 from __future__ import annotations
@@ -56,43 +54,35 @@ class Expression:
     _closure: _Closure
 
     def value(self, values: Mapping[str, Scalar]) -> Scalar:
-        """Return the result for these values, which must hold every one of `names`.
-
-        Raises InputError that names the expression and the values it failed on.
-        """
+        """Return the result for these values, which must hold every one of `names`."""
         try:
-            result = self._closure(values)
-            if type(result) is int:
-                if -_FAST < result < _FAST or result.bit_length() <= BIT_LIMIT:
-                    return result
-            elif type(result) is not float or math.isfinite(result):
-                return result  # type: ignore[no-any-return]  # an expression over Scalars is one
+            result: Scalar = self._closure(values)
+            if type(result) is float and not math.isfinite(result):
+                raise OverflowError
+            if type(result) is int and result.bit_length() > BIT_LIMIT:
+                raise OverflowError
+            return result
         except _ComputeError as error:
-            self._fail(str(error), values)
+            problem = str(error)
         except ZeroDivisionError:
-            self._fail("divides by zero", values)
+            problem = "divides by zero"
         except OverflowError:
-            pass
+            problem = "is too large a number"
         except RecursionError:
-            self._fail("is nested too deeply", values)
-        return self._fail("is too large a number", values)
+            problem = "is nested too deeply"
+        return self._fail(problem, values)
 
     def holds(self, values: Mapping[str, Scalar]) -> bool:
         """Return the result as a condition. Raises InputError when it is neither true nor false."""
         result = self.value(values)
-        if result is True:
-            return True
-        if result is False:
-            return False
+        if isinstance(result, bool):
+            return result
         return self._fail(f"is {shown(result)}, not true or false; compare it", values)
 
     def _fail(self, problem: str, values: Mapping[str, Scalar]) -> NoReturn:
         named = ", ".join(f"{name} = {shown(values[name])}" for name in sorted(self.names))
         where = f" for {named}" if named else ""
         raise InputError(f"{quoted(self.text)} {problem}{where}")
-
-
-_FAST = 1 << 62
 
 
 class _ComputeError(Exception):
@@ -139,8 +129,6 @@ def shown(value: Any) -> str:
 
 
 class _Compiler:
-    """Nodes into closures; collects the names on the way."""
-
     def __init__(self, text: str) -> None:
         self.text = text
         self.names: set[str] = set()
@@ -151,7 +139,6 @@ class _Compiler:
         raise InputError(f"{quoted(self.text)} at column {column}: {what}; {hint}")
 
     def closure(self, node: ast.AST, depth: int) -> _Closure:
-        """Return the closure of any allowed node. Raises InputError for another one."""
         if depth > DEPTH_LIMIT:
             raise InputError(f"{quoted(self.text)} is nested more than {DEPTH_LIMIT} deep")
         rule = _RULES.get(type(node))
@@ -259,7 +246,6 @@ class _Compiler:
         return compute
 
     def several(self, node: ast.AST, depth: int) -> _Closure:
-        """Return the list behind `in`."""
         if not isinstance(node, (ast.List, ast.Tuple)):
             self.refuse(node, "`in` needs a list", "write in [1, 2]")
         items = [self.closure(item, depth) for item in node.elts]

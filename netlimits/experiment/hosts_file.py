@@ -1,12 +1,10 @@
 """The hosts file: which machine plays which role.
 
-    sender: {ssh: vm1, interface: ens4}
-    receiver: {ssh: vm2, interface: ens4, address: 192.0.2.2}
-    sinks: [{ssh: vm3}, {ssh: vm4}] # a role of several machines: sinks-1, sinks-2
-    hosts: [{ssh: n1, group: rack1}, {ssh: n2, group: rack2}]       # a mesh's
-    ssh_config: lab/ssh_config      # optional, relative to this file; else the user's own
-
-`ssh` is a name that OpenSSH's configuration resolves; `local: true` stands for this machine.
+sender: {ssh: vm1, interface: ens4}
+receiver: {ssh: vm2, interface: ens4, address: 192.0.2.2}
+sinks: [{ssh: vm3}, {ssh: vm4}] # a role of several machines: sinks-1, sinks-2
+hosts: [{ssh: n1, group: rack1}, {ssh: n2, group: rack2}]       # a mesh's
+ssh_config: lab/ssh_config      # optional, relative to this file; else the user's own
 """
 
 from __future__ import annotations
@@ -42,13 +40,7 @@ def machines(
     roles: Iterable[str] | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Machine]:
-    """Return the machine of each role, in the roles' order; other hosts in the file are ignored.
-
-    Without `roles` it is every machine in the file. Where the file names none of the roles, its
-    first machines play them, and `note` gets a sentence that says so.
-
-    Raises DocumentError of all keys and values that cannot be, and roles bound to nothing.
-    """
+    """Return the machine of each role, in the roles' order; other hosts in the file are ignored."""
     document = load(path, repeated=True)
     if not isinstance(document.data, dict):
         raise document.error("is not a hosts file; write `ROLE: {ssh: NAME, interface: NAME}`")
@@ -122,7 +114,6 @@ def _ssh_config(document: Document, errors: list[DocumentError]) -> Path | None:
 def _written(
     document: Document, config: Path | None, errors: list[DocumentError]
 ) -> Iterator[Machine]:
-    """Yield every valid machine in the file, and add the errors of the others to `errors`."""
     for role, entry in document.data.items():
         if role == _CONFIG:
             continue
@@ -146,7 +137,6 @@ def members_of(role: str, count: int) -> tuple[str, ...]:
 
 
 def _machine(role: str, entry: Mapping[str, Any], config: Path | None) -> Machine:
-    """Return the machine of one role, of an entry without faults."""
     ssh, address = entry.get("ssh"), entry.get("address")
     return Machine(
         role,
@@ -159,7 +149,6 @@ def _machine(role: str, entry: Mapping[str, Any], config: Path | None) -> Machin
 
 
 def _faults(entry: Any) -> Iterator[tuple[str, ...]]:
-    """Yield the faults of one machine's entry: a sentence, and the key that it is about."""
     if not isinstance(entry, dict):
         yield ("must be `{ssh: NAME, …}` or `{local: true, …}`",)
         return

@@ -1,16 +1,12 @@
 """Loads an experiment file: YAML in, `Experiment` out, or all of its errors with their lines.
 
-The text becomes data with lines (document); `--set` changes it (overrides); its shape (validation)
-and its names (semantics) are checked. What depends on configurations, such as an `exclude` that
-removes nothing, is checked where they are built (plan). If a file has errors, the remaining part
-(salvage) is checked further, so that all errors are reported together.
+If a file has errors, what remains of it is checked further, so that all are reported together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from netlimits.errors import DocumentError, raise_all
 from netlimits.experiment import document, schema
@@ -27,10 +23,7 @@ from netlimits.model import Experiment
 
 
 def load(path: Path | str, overrides: Sequence[tuple[str, str]] = ()) -> Experiment:
-    """Load an experiment to run, with `--set` overrides as (KEY, VALUE) pairs.
-
-    Raises DocumentError that names file, line (or `--set`) and key, of all that is wrong.
-    """
+    """Load an experiment to run, with `--set` overrides as (KEY, VALUE) pairs."""
     return _checked(document.load(path, repeated=True), overrides, archived=False)
 
 
@@ -40,11 +33,7 @@ def sides(
     other: Path | str | None,
     changes: Sequence[tuple[str, str]],
 ) -> tuple[Experiment, Experiment]:
-    """Return both sides of a duet: the experiment, and another file or the same with `changes`.
-
-    `overrides` apply to both sides. Raises DocumentError for all errors of either; the second
-    side's name `--against`.
-    """
+    """Return both sides of a duet: the experiment, and another file or the same with `changes`."""
     loaded: list[Experiment] = []
     errors: list[DocumentError] = []
     for file, own in ((path, ()), (other or path, tuple(changes))):
@@ -58,7 +47,6 @@ def sides(
 
 
 def _against(error: DocumentError, changes: Sequence[tuple[str, str]]) -> DocumentError:
-    """Return the error, with the name of the option that it comes from."""
     key, colon, rest = error.key.partition(": ")
     if not any(key == f"--set {text}" for text, _ in changes):
         return error
@@ -69,22 +57,8 @@ def _against(error: DocumentError, changes: Sequence[tuple[str, str]]) -> Docume
 
 
 def parse(text: str, path: Path | str, overrides: Sequence[tuple[str, str]] = ()) -> Experiment:
-    """Parse an archived experiment's text; `path` names it in errors.
-
-    It may have factors without effect, which are errors only in a file that is to be run.
-    """
+    """Parse an archived experiment's text; `path` names it in errors."""
     return _checked(document.parse(text, path, repeated=True), overrides, archived=True)
-
-
-def examined(
-    path: Path | str, overrides: Sequence[tuple[str, str]] = ()
-) -> tuple[Experiment, list[DocumentError]]:
-    """Return what can be read of a file with errors, and the errors that may cause later ones.
-
-    Raises DocumentError where nothing can.
-    """
-    experiment, causes, _ = _read(document.load(path, repeated=True), overrides, archived=False)
-    return experiment, causes
 
 
 def _checked(read: Document, changes: Sequence[tuple[str, str]], *, archived: bool) -> Experiment:
@@ -92,22 +66,6 @@ def _checked(read: Document, changes: Sequence[tuple[str, str]], *, archived: bo
     if errors:
         raise_all([*errors, *plan_errors.errors(experiment, causes)])
     return experiment
-
-
-def _entries(data: Mapping[str, Any]) -> list[Any]:
-    """Return the values of a file's keys, except `ssh_config`."""
-    return [part for name, part in data.items() if name != "ssh_config"] or [None]
-
-
-def _causes(errors: Sequence[DocumentError]) -> list[DocumentError]:
-    """Return the errors without missing keys that are present under a misspelt name."""
-    misspelt = {error.steps[:-1] for error in errors if error.problem.startswith(MISSPELT)}
-    return [e for e in errors if e.steps not in misspelt or not e.problem.startswith(LACKS)]
-
-
-def _may_use_names(error: DocumentError) -> bool:
-    """Return True for an unknown key that may have been meant to use a factor."""
-    return error.problem.startswith(UNKNOWN) and error.steps[:1] not in (("repeat",), ("report",))
 
 
 def _read(
@@ -118,7 +76,8 @@ def _read(
     if not isinstance(data, dict):
         kind = "a list" if isinstance(data, list) else shown(data)
         raise where.error(f"an experiment is a mapping (experiment: NAME …), not {kind}")
-    if data and all(isinstance(part, dict) and "ssh" in part for part in _entries(data)):
+    machines = [part for name, part in data.items() if name != "ssh_config"]
+    if machines and all(isinstance(part, dict) and "ssh" in part for part in machines):
         raise where.error("is a hosts file: name it with --hosts, after an experiment")
     data, where, misspelt = renamed(data, where)
     errors = shape_errors(data, where)
@@ -130,8 +89,13 @@ def _read(
     experiment = reader.experiment()
     errors += [error for error in reader.names.errors if not salvaged.follows(error)]
     useless = [] if archived else unused.errors(experiment, data, where, reader.names)
-    if any(_may_use_names(error) for error in (*misspelt, *errors)):
+    mine = [each for each in (*misspelt, *errors) if each.problem.startswith(UNKNOWN)]
+    if any(
+        each.steps[:1] not in (("repeat",), ("report",)) for each in mine
+    ):  # it may use a factor
         useless = [error for error in useless if not error.problem.startswith(unused.UNUSED)]
     harmless = {name for name in unknown if not isinstance(data[name], list | dict)}
     causes = [error for error in (*read.repeated, *errors) if not {*error.steps[:1]} & harmless]
-    return experiment, causes, [*read.repeated, *misspelt, *_causes(errors), *useless]
+    renamed_to = {each.steps[:-1] for each in errors if each.problem.startswith(MISSPELT)}
+    errors = [e for e in errors if e.steps not in renamed_to or not e.problem.startswith(LACKS)]
+    return experiment, causes, [*read.repeated, *misspelt, *errors, *useless]

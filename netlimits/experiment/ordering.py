@@ -5,11 +5,10 @@ from __future__ import annotations
 import itertools
 import random
 from array import array
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from netlimits.experiment.mesh import pairs, rounds
+from netlimits.experiment.mesh import rounds
 from netlimits.model import Repeat
 
 Row = tuple[int, int]
@@ -21,10 +20,7 @@ Blocks = Callable[[int], "range | array[int]"]
 def rows(
     repeat: Repeat, count: int, blocks: Blocks, flips: int, configurations: int
 ) -> Iterator[Row]:
-    """Return the rows of `count` blocks in the order that the rule and the seed give.
-
-    Coin-flips draw `flips` runs from `configurations`, their number.
-    """
+    """Return the rows of `count` blocks in the order that the rule and the seed give."""
     numbers = range(1, count + 1)
     if repeat.order == "listed":
         return ((block, number) for block in numbers for number in blocks(block))
@@ -50,21 +46,34 @@ def mesh_rows(
     blocks: Blocks,
     round_key: Callable[[int, int], tuple[Any, tuple[str, str]]],
 ) -> Iterator[Row]:
-    """Return the rows of a mesh in rounds within each block, all shuffled, or as listed.
-
-    `round_key` returns what two rows must share to be in one round, and a row's pair of hosts.
-    """
-    numbers = range(1, count + 1)
+    """Return the rows of a mesh in rounds within each block, all shuffled, or as listed."""
     draw = None if repeat.order == "listed" else _draw(repeat)
+    every = ([(block, number) for number in blocks(block)] for block in range(1, count + 1))
     if repeat.order == "shuffled":
-        every = ((block, number) for block in numbers for number in blocks(block))
-        chosen = pairs.ordered(every, lambda row: round_key(*row), draw)
-        return ((1, number) for _, number in chosen)
-    return (
-        (block, number)
-        for block in numbers
-        for number in pairs.ordered(blocks(block), partial(round_key, block), draw)
-    )
+        together = _in_rounds(itertools.chain.from_iterable(every), round_key, draw)
+        return ((1, number) for _, number in together)
+    return (row for rows in every for row in _in_rounds(rows, round_key, draw))
+
+
+def _in_rounds(
+    rows: Iterable[Row],
+    key: Callable[[int, int], tuple[Any, tuple[str, str]]],
+    draw: rounds.Draw | None,
+) -> Iterator[Row]:
+    """Return the rows in rounds, which are shuffled; `key` has what those of one share, and a pair.
+
+    A round has pairs of one kind of configuration, which take the same time.
+    """
+    kinds: dict[Any, list[tuple[Row, tuple[str, str]]]] = {}
+    for row in rows:
+        kind, pair = key(*row)
+        kinds.setdefault(kind, []).append((row, pair))
+    parted = [
+        tuple(members[place][0] for place in chosen)
+        for members in kinds.values()
+        for chosen in rounds.matchings([pair for _, pair in members], draw)
+    ]
+    return itertools.chain.from_iterable(rounds.shuffled(parted, draw))
 
 
 def _draw(repeat: Repeat) -> Callable[[], float]:

@@ -1,9 +1,4 @@
-"""Overrides (`--set KEY=VALUE`) of an experiment file, applied before it is checked.
-
-KEY is a dotted path into the YAML (`measure.netperf.seconds`, `exclude.0`), VALUE is read by the
-rules of the file. An error that comes from such a value names the `--set`, since no line of the
-file has it.
-"""
+"""Overrides (`--set KEY=VALUE`) of an experiment file, applied before it is checked."""
 
 from __future__ import annotations
 
@@ -53,7 +48,6 @@ class Source:
         return ""
 
     def error(self, problem: str, *key: str | int) -> DocumentError:
-        """Return the error that names file, line and key, or file and `--set`."""
         named = dotted(key)
         text = self.override(key)
         if text:
@@ -62,10 +56,7 @@ class Source:
 
 
 def apply(read: Document, overrides: Sequence[tuple[str, str]]) -> tuple[Data, Source]:
-    """Return the document's data with the overrides in it, and where its keys come from.
-
-    Raises DocumentError for a KEY that leads nowhere and a VALUE that is no YAML.
-    """
+    """Return the document's data with the overrides in it, and where its keys come from."""
     data = copy.deepcopy(read.data)
     lines = dict(read.lines)
     for text, written in overrides:

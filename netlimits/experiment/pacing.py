@@ -1,17 +1,7 @@
-"""A constant bit rate: three ways to pace a sender, the best that the hosts can do.
+"""A constant bit rate by netperf's -q, fq's maxrate or tbf, which all count whole frames.
 
-    netperf -q    SO_MAX_PACING_RATE, kept by `fq` at the egress; netperf builds after 2.7.0
-    fq maxrate    the qdisc paces each flow
-    tbf           the qdisc shapes the whole interface; every kernel has it
-
-All three count whole frames, so what they are given is the frame rate: for R bit/s of user data
-in datagrams of M bytes over UDP, IPv4 and Ethernet it is R × (M + 42) / M ("What about at a
-constant bitrate?"), over IPv6 R × (M + 62) / M. That holds for datagrams that fit into the MTU:
-each fragment of a larger one has headers of its own.
-
-A qdisc that drops would let the sender believe that it sent more than left: the queues hold more
-than a socket's send buffer does, so that the sender is what waits. What waits in that buffer at
-the end counts as sent, a few hundred KB at most: it is only of slow or short runs that it is 1 %.
+A qdisc that drops would let the sender believe that it sent more than left, so the queues hold more
+than a socket's send buffer.
 """
 
 from __future__ import annotations
@@ -53,10 +43,7 @@ def ways(name: str, features: Features) -> tuple[str, ...]:
 def paced(
     name: str, way: str, pace: Pace, roles: tuple[str, ...], options: Mapping[str, Any]
 ) -> tuple[SettingUse, dict[str, Any]]:
-    """Return the qdisc that a way of pacing needs on the sender, and the tool's options for it.
-
-    A rate above the limit of the tool's own way is left to fq's `maxrate`.
-    """
+    """Return the qdisc that a way of pacing needs on the sender, and the tool's options for it."""
     by_socket = tool(name).socket_pace
     rate = math.ceil(pace.frame_rate)
     in_bytes = math.ceil(pace.frame_rate / 8)

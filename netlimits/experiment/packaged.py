@@ -1,7 +1,4 @@
-"""The experiments that are installed with netlimits, by name.
-
-The files are in `experiments/` of the repository, and in `experiments` of an installed package.
-"""
+"""The experiments that are installed with netlimits, by name."""
 
 from __future__ import annotations
 
@@ -18,8 +15,6 @@ _SUFFIX = ".yaml"
 
 @dataclass(frozen=True, slots=True)
 class Packaged:
-    """An installed experiment: its name, its question and its file."""
-
     name: str
     question: str
     path: Path
@@ -27,7 +22,6 @@ class Packaged:
 
 @cache
 def files() -> Mapping[str, Path]:
-    """Return the file of each installed experiment, by name."""
     folder = Path(__file__).parents[1] / "experiments"
     return {path.stem: path for path in sorted(folder.glob(f"*{_SUFFIX}"))}
 

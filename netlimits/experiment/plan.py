@@ -1,8 +1,7 @@
 """The plan of an experiment: its ordered runs, as a stream.
 
-The order is an array of the configurations' numbers, and a Run is created when it is read.
-Randomness comes from `random.Random(seed).random()`, whose sequence Python promises to keep in all
-versions, and from our own shuffle: the same file and seed give the same plan on every machine.
+Randomness comes from `random.Random(seed).random()`, whose sequence Python promises to keep, and
+from our own shuffle: the same file and seed give the same plan on every machine.
 """
 
 from __future__ import annotations
@@ -19,13 +18,12 @@ from functools import partial
 from typing import IO, Any
 
 from netlimits.errors import DocumentError, InputError, raise_all
-from netlimits.experiment import ordering, replicates, resolution, search
+from netlimits.experiment import ordering, resolution, search
 from netlimits.experiment.around_schema import PROFILE, PROFILED_RUNS
-from netlimits.experiment.configurations import Configuration, Configurations, cell, identity
+from netlimits.experiment.configurations import Configurations, cell
 from netlimits.experiment.duet import Interleaved
 from netlimits.experiment.mesh import dispatch, pairs, rounds, workload
-from netlimits.experiment.replicates import RUN_LIMIT
-from netlimits.experiment.setups import Setups
+from netlimits.experiment.setups import RUN_LIMIT, Setups, replicates
 from netlimits.experiment.validation import plan_errors
 from netlimits.model import Experiment, Mesh, Repeat, Run, Setup, Values
 from netlimits.tools import tool
@@ -37,16 +35,6 @@ TRIALS = 8
 """Trials that a search takes about; benchmarks/search.py prints them."""
 _KEPT = 10_000
 """Configurations up to which they are kept rather than made anew for each replicate."""
-
-__all__ = [
-    "Configuration",
-    "Plan",
-    "configurations",
-    "identity",
-    "runs",
-    "seeded",
-    "write_csv",
-]
 
 
 def seeded(experiment: Experiment) -> Experiment:
@@ -61,34 +49,12 @@ def seeded(experiment: Experiment) -> Experiment:
     )
 
 
-def _alike(places: range | array[int], _: int) -> range | array[int]:
-    """Return the configurations of blocks that are all alike."""
+def _same(places: range | array[int], _: int) -> range | array[int]:
     return places
 
 
-def configurations(experiment: Experiment) -> Iterator[Configuration]:
-    """Every configuration, in the file's order. Raises DocumentError as Plan does."""
-    return iter(Plan(experiment).configurations)
-
-
-def runs(experiment: Experiment) -> Iterator[Run]:
-    """Every run, in its order. Raises DocumentError as Plan does, ValueError without a seed."""
-    return Plan(experiment).runs()
-
-
-def write_csv(
-    experiment: Experiment, file: IO[str], skipped: Mapping[str, str] | None = None
-) -> int:
-    """Write the plan as CSV (columns run, block, config, then the values); how many runs."""
-    return Plan(experiment, skipped).write_csv(file)
-
-
 class Plan:
-    """The plan of one experiment; `len()` is its number of runs, including skipped ones.
-
-    `skipped` maps tools to the reason why their runs are left out. Raises DocumentError for all
-    errors in `exclude`, `include` and `repeat`, and then in options too.
-    """
+    """The plan of one experiment; `len()` is its number of runs, including skipped ones."""
 
     def __init__(self, experiment: Experiment, skipped: Mapping[str, str] | None = None) -> None:
         self.experiment = experiment
@@ -108,7 +74,7 @@ class Plan:
         errors = [*self.configurations.errors]
         self._often = array("I")
         try:
-            self._often = replicates.own(experiment, self.configurations)
+            self._often = replicates(experiment, self.configurations)
         except DocumentError as error:
             errors += error.errors
         self._blocks = max(self._often) if self._often else experiment.repeat.replicates
@@ -143,10 +109,7 @@ class Plan:
     def extended(self, replicates: int, seed: int, chosen: Sequence[int] = ()) -> Plan:
         """Return the plan with `replicates` more runs of each configuration after all others.
 
-        They are ordered by the same rule, with a seed of their own; blocks are numbered on.
-        `chosen` are the numbers of the configurations that get them, counted from 1; empty: all.
-        Raises InputError for coin-flips, for a number that no configuration has, and for more runs
-        than RUN_LIMIT.
+        `chosen` are the numbers of the configurations that get them, from 1; empty: all.
         """
         count = len(self.configurations)
         if wrong := [number for number in chosen if number > count]:
@@ -176,10 +139,7 @@ class Plan:
         return plan
 
     def _with_profiled(self, block: int) -> range | array[int]:
-        """Return the runs of a block: its configurations, then its share of profiled runs.
-
-        Each configuration's profiled runs are spread evenly over the blocks.
-        """
+        """Return the runs of a block: its configurations, then its share of profiled runs."""
         bare, every = self._block(block), len(self.configurations)
         before, now = (n * self._profiled // self._blocks for n in (block - 1, block))
         if before == now:
@@ -187,17 +147,12 @@ class Plan:
         return array("I", itertools.chain(bare, [*range(every, 2 * every)] * (now - before)))
 
     def profiled_runs(self) -> int:
-        """Return how many of the runs that are not left out record a profile."""
         if not self._profiled or not self.skipped:
             return self._profiled * len(self.configurations)
         return sum(1 for run in self.runs() if run.profiled and not self.skip(run.values))
 
     def _block(self, block: int) -> range | array[int]:
-        """Return the configurations of a block, each at most once.
-
-        A configuration that runs in fewer blocks than there are is spread evenly over the blocks,
-        so that drift affects it as it affects the others.
-        """
+        """Return the configurations of a block, each spread evenly over blocks against drift."""
         if not self._often:
             return range(len(self.configurations))
         return array(
@@ -210,11 +165,6 @@ class Plan:
         )
 
     def runs(self, first: int = 1) -> Iterator[Run]:
-        """Yield the runs in order, from number `first` on.
-
-        For searches these are the known trials, or, before there are any, the first trial of each.
-        Raises ValueError if the experiment has no seed yet.
-        """
         if self.experiment.searched:
             yield from (r for r in self._trials or self.searches() if r.number >= first)
         else:
@@ -232,7 +182,6 @@ class Plan:
             )
 
     def with_trials(self, trials: Iterable[Run]) -> Plan:
-        """Return the same plan with the trials that its searches have so far."""
         plan = copy.copy(self)
         plan._trials = tuple(trials)
         return plan
@@ -244,7 +193,6 @@ class Plan:
         return [dataclasses.replace(run, number=number) for number, run in enumerate(runs, 1)]
 
     def trial(self, of_search: Run, load: int, number: int) -> Run:
-        """Return the run of a search at a load."""
         derived = self.experiment.derived
         given = {name: v for name, v in of_search.values.items() if name not in derived}
         given[self.experiment.searched] = load
@@ -253,24 +201,17 @@ class Plan:
         return Run(number, of_search.block, config, values)
 
     def skip(self, values: Values) -> str:
-        """Return why a configuration's runs are left out, or ""."""
         if not self.skipped:
             return ""
         return self.skipped.get(resolution.tool_of(self.experiment, values), "")
 
     def left_out(self) -> Counter[str]:
-        """Return the number of runs left out for each tool."""
         if not self.skipped:
             return Counter()
         tools = (resolution.tool_of(self.experiment, run.values) for run in self.runs())
         return Counter(tool for tool in tools if tool in self.skipped)
 
     def write_csv(self, file: IO[str]) -> int:
-        """Write every run as a row, and return the number of rows.
-
-        The last columns, `profiled` and `skip` (why a run is left out), exist only if they are
-        needed.
-        """
         columns = self.configurations.columns
         last = [*(["profiled"] if self._profiled else []), *(["skip"] if self.skipped else [])]
         file.write(",".join(("run", "block", "config", *columns, *last)) + "\n")
@@ -287,11 +228,7 @@ class Plan:
         return len(self)
 
     def seconds(self, groups: Mapping[str, str] | None = None, at_once: int = 0) -> float:
-        """Return the approximate duration of the plan in seconds, from what its tools say of a run.
-
-        For a mesh, `at_once` pairs run at a time, and hosts of a group in `groups` take turns.
-        Raises DocumentError for all errors in options.
-        """
+        """Return the approximate seconds that the plan takes, from what its tools say of a run."""
         raise_all(self._setups.errors())
         if self.experiment.mesh:
             runs = [
@@ -311,15 +248,11 @@ class Plan:
         return total / weight * often
 
     def setup(self, values: Values) -> Setup:
-        """Return the resolved setup of a configuration; equal ones are resolved once.
-
-        Raises DocumentError as `resolution.setup` does.
-        """
+        """Return the resolved setup of a configuration; equal ones are resolved once."""
         setup = self._setups.of(values)
         return pairs.at(setup, values) if self.experiment.mesh else setup
 
     def setups(self) -> Iterator[Setup]:
-        """Yield each distinct setup of the plan, without tools that are left out."""
         seen = set()
         for number in range(len(self.configurations)):
             setup = self._setups.of(self._configuration(number).values)
@@ -335,19 +268,17 @@ class Plan:
         return plan
 
     def among(self, hosts: Collection[str]) -> Plan:
-        """Return the plan restricted to these hosts of its mesh."""
         plan = copy.copy(self)
         of = self.experiment.mesh
         plan.experiment = dataclasses.replace(self.experiment, mesh=of and of.among(hosts))
         return plan
 
     def _order(self) -> Iterator[tuple[int, int]]:
-        """(block, number of the configuration) of every run."""
         yield from self._ordered(self.experiment.repeat, self._blocks, self._with_profiled)
         before = self._blocks
         for added, chosen in self._added:
             places = array("I", chosen) if chosen else range(len(self.configurations))
-            for block, number in self._ordered(added, added.replicates, partial(_alike, places)):
+            for block, number in self._ordered(added, added.replicates, partial(_same, places)):
                 yield (1 if added.order == "shuffled" else before + block), number
             before += added.replicates
 
@@ -366,13 +297,11 @@ class Plan:
         return (block, self.configurations.kind(number, Mesh.SENDER)), pair  # type: ignore[union-attr]
 
     def round_count(self) -> int:
-        """Return the number of rounds in the first block of a mesh."""
         block = itertools.takewhile(lambda run: run.block == 1, self.runs())
         pairs = ((run.values[Mesh.SENDER], run.values[Mesh.RECEIVER]) for run in block)
         return max(rounds.numbered(pairs), default=0)
 
     def jobs(self, runs: Iterable[Run]) -> Iterator[workload.Job]:
-        """Yield the runs of a mesh as its dispatch sees them; a stream."""
         for run in runs:
             setup = self._setups.of(run.values)
             seconds = tool(setup.tool).seconds(setup.options) + setup.around.beyond + OVERHEAD

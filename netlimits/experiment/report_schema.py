@@ -96,7 +96,6 @@ OPTIONS: Mapping[str, Any] = {
 
 
 def table_entry() -> dict[str, Any]:
-    """Return the schema of a table."""
     return {
         "type": "object",
         "required": ["table", "of", "rows"],
@@ -132,7 +131,6 @@ def table_entry() -> dict[str, Any]:
 
 
 def word_entry() -> dict[str, Any]:
-    """Return the schema of an entry that is a word."""
     about = "Table of what limited each configuration, or of the highest load that held."
     return {"description": about, "enum": [*WORDS]}
 
@@ -152,7 +150,6 @@ def chart_entry(kind: str | None = None) -> dict[str, Any]:
 
 
 def report_entry(entry: Mapping[str, Any] | str) -> dict[str, Any]:
-    """Return the schema of one `report:` entry, by whether it is a word, a table or a chart."""
     if isinstance(entry, str):
         return word_entry()
     if "chart" not in entry or "table" in entry:

@@ -35,22 +35,15 @@ LEAST_INTERIM = 0.1
 
 
 def source(experiment: Experiment) -> Source:
-    """Where the experiment's keys come from, to name in an error found later."""
     return Source(experiment.path, experiment.lines, experiment.overrides)
 
 
 def names(experiment: Experiment) -> tuple[str, ...]:
-    """Return the columns of a plan in order: factors, zipped factors and derived values."""
     zipped = [name for group in experiment.zips for name in group]
     return (*experiment.factors, *zipped, *experiment.derive)
 
 
 def setup(experiment: Experiment, values: Values) -> Setup:
-    """Resolve a configuration: replace every `${…}` by its value.
-
-    Null removes an option, or a whole setting, which then stays as it was found. Raises
-    DocumentError for all options that cannot take their value.
-    """
     experiment = experiment.side_of(values)
     settings, errors = [], []
     for use in experiment.settings:
@@ -121,7 +114,6 @@ def _condition(text: str) -> Expression:
 
 
 def tool_of(experiment: Experiment, values: Values) -> str:
-    """Return the tool that a configuration measures with."""
     return str(values["tool"]) if "tool" in values else next(iter(experiment.measure), "")
 
 
@@ -138,16 +130,14 @@ def _around(parts: Mapping[str, Any], values: Values) -> Around:
         pace=Pace(**pace) if pace else None,
         family=parts.get("family"),
         trace=Trace(**{**trace, "roles": tuple(trace["roles"])}) if trace else None,
-        bulk=_bulk(bulk) if bulk and bulk["streams"] else None,
+        bulk=Bulk(**{**bulk, "dscp": tuple(bulk.get("dscp", ()))})
+        if bulk and bulk["streams"]
+        else None,
         search=search.read(sought, int(values[sought["of"]] or 0)) if sought else None,
         profile=Profiling(**{**profile, "roles": tuple(profile.get("roles", ()))})
         if profile
         else None,
     )
-
-
-def _bulk(bulk: Mapping[str, Any]) -> Bulk:
-    return Bulk(**{**bulk, "dscp": tuple(bulk.get("dscp", ()))})
 
 
 def _hold(
@@ -158,7 +148,6 @@ def _hold(
     part: Mapping[str, Any],
     values: Values,
 ) -> list[DocumentError]:
-    """Return the errors of resolved options that their schema does not allow."""
     errors = []
     for fault in faults(options, part, skip_templates=False):
         written: Any = unresolved

@@ -1,9 +1,6 @@
-"""The JSON Schema of an experiment file.
+"""The JSON Schema of an experiment file; tools and settings bring their own parts.
 
-The parts under `settings:` and `measure:` come from the registries, so that a new tool or setting
-brings its own. `document_schema` is what editors get: there each scalar of those parts may also
-be a text with `${name}`. Checks (violations.py) use the same parts as they stand and skip such
-texts, so that a violation is never hidden behind "or a template".
+`document_schema` is what editors get: there each scalar of those parts may also be a `${name}`.
 """
 
 from __future__ import annotations
@@ -65,7 +62,6 @@ _OF_EVERY_TOOL: Mapping[str, Any] = {
 
 
 def measured(tool_schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of a tool's block: its own options, and those that every tool has."""
     return {**tool_schema, "properties": {**tool_schema["properties"], **_OF_EVERY_TOOL}}
 
 
@@ -272,15 +268,14 @@ def templated(schema: Any) -> Any:
     if not isinstance(schema, Mapping):
         return schema
     deeper = dict(schema)
-    for keyword in ("properties", "patternProperties", "$defs"):
-        if keyword in schema:
-            deeper[keyword] = {key: templated(part) for key, part in schema[keyword].items()}
+    if "properties" in schema:
+        parts = schema["properties"].items()
+        deeper["properties"] = {key: templated(part) for key, part in parts}
     for keyword in ("items", "additionalProperties"):
         if keyword in schema:
             deeper[keyword] = templated(schema[keyword])
-    for keyword in ("anyOf", "oneOf", "allOf", "prefixItems"):
-        if keyword in schema:
-            deeper[keyword] = [templated(part) for part in schema[keyword]]
+    if "anyOf" in schema:
+        deeper["anyOf"] = [templated(part) for part in schema["anyOf"]]
     if not _takes_scalar(schema):
         return deeper
     about = {key: deeper.pop(key) for key in ("title", "description", "default") if key in deeper}
@@ -288,7 +283,7 @@ def templated(schema: Any) -> Any:
 
 
 def _takes_scalar(schema: Mapping[str, Any]) -> bool:
-    if "enum" in schema or "const" in schema:
+    if "enum" in schema:
         return True
     kinds = schema.get("type", [])
     kinds = [kinds] if isinstance(kinds, str) else kinds

@@ -1,7 +1,6 @@
 """`${name}` in the options of settings and tools: looked up, never computed.
 
-A text that is nothing but `${name}` becomes the value itself, with its type; inside a longer
-text the value is written as YAML would write it. An option that comes to null is left out.
+A text that is nothing but `${name}` becomes the value itself, with its type.
 """
 
 from __future__ import annotations
@@ -54,11 +53,7 @@ def leaves(options: Any, key: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
 
 
 def resolve(options: Any, values: Values) -> Any:
-    """Return the options with every `${name}` replaced; names must have been checked before.
-
-    An option whose `${name}` is null is left out, and so is one with nothing left in it: it is
-    `left_out` of a mapping, and None where it stands alone.
-    """
+    """Return the options with every `${name}` replaced, without those that came to null."""
     if isinstance(options, dict):
         each = {name: (inner, resolve(inner, values)) for name, inner in options.items()}
         return {name: value for name, (inner, value) in each.items() if not left_out(inner, value)}
@@ -78,7 +73,6 @@ def left_out(options: Any, resolved: Any) -> bool:
 
 
 def written(value: Scalar) -> str:
-    """Return a value as YAML writes it."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -87,5 +81,4 @@ def written(value: Scalar) -> str:
 
 
 def used(options: Any) -> frozenset[str]:
-    """Return every name that the options look up."""
     return frozenset(name for _, text in leaves(options) for name in names(text))

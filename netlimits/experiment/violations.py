@@ -1,8 +1,4 @@
-"""Violations of a JSON Schema as sentences, each with its key.
-
-jsonschema finds them; its own messages use the terms of JSON Schema. If a schema has alternatives,
-the kind of the written value decides which one was meant.
-"""
+"""Violations of a JSON Schema as sentences in netlimits' words, each with its key."""
 
 from __future__ import annotations
 
@@ -75,7 +71,7 @@ def _sentences(error: Any) -> Iterator[Fault]:
         for name in error.instance:
             if name not in known:
                 yield Fault((*key, name), f"{UNKNOWN}{did_you_mean(name, known)}")
-    elif error.validator in ("anyOf", "oneOf") and error.context:
+    elif error.validator == "anyOf" and error.context:
         yield from _best_branch(error, key)
     elif "propertyNames" in list(error.relative_schema_path)[-2:]:
         allowed = error.schema.get("description", "letters, digits and _")
@@ -107,7 +103,7 @@ def _other_kind(error: Any) -> bool:
     if error.relative_path:
         return False
     collection = isinstance(error.instance, dict | list)
-    return error.validator == "type" or (error.validator in ("enum", "const") and collection)
+    return error.validator == "type" or (error.validator == "enum" and collection)
 
 
 def _kind(schema: Any) -> str:
@@ -153,8 +149,6 @@ def _problem(error: Any) -> str:
             near = did_you_mean(str(value), choices) if isinstance(value, str) else ""
             hint = near if near.startswith("; did") else ""
             return f"must be one of {', '.join(choices)}, not {_shown(value)}{hint}"
-        case "const":
-            return f"must be {shown(argument)}, not {_shown(value)}"
         case "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum":
             return f"must be {_BOUNDS[keyword]} {argument}, not {_shown(value)}"
         case "required":

@@ -7,7 +7,7 @@ or DOCUMENTS, and outputs under tests/captures. `folder` writes a results folder
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from netlimits.errors import DataError
@@ -111,7 +111,6 @@ def read(name: str, data: bytes, given: Given | None = None) -> tuple[str, list[
 
 
 def _of_documents(source: SourceText) -> tuple[list[str], list[ImportedRun]]:
-    """Return the formats of the JSON in a file, and its runs."""
     known = [
         (format_, inner)
         for document in source.documents
@@ -131,7 +130,6 @@ def _format(value: Mapping[str, Any]) -> DocumentFormat | None:
 
 
 def _unknown(source: SourceText) -> DataError:
-    """Return the error for a file of no known format."""
     at, line = next((n, line) for n, line in enumerate(source.lines, 1) if line.strip())
     if source.documents:
         of = source.documents[0]
@@ -141,14 +139,9 @@ def _unknown(source: SourceText) -> DataError:
         )
     if text.is_row(line.strip()):
         return DataError(f"{source.name}:{at}: {text.rows_alone(line.strip())}")
-    names = ", ".join(_names())
+    formats = [*(each.name for each in DOCUMENTS), *(each.name for each in TEXTS)]
+    names = ", ".join(dict.fromkeys(name.split()[0] for name in formats))
     return DataError(
         f"{source.name}:{at}: is not output of a tool that netlimits reads ({names}): "
         f"{base.clean(line.strip())[:60]!r}"
     )
-
-
-def _names() -> Iterator[str]:
-    """Yield the names of the tools."""
-    names = [each.name for each in DOCUMENTS] + [each.name for each in TEXTS]
-    yield from dict.fromkeys(name.split()[0] for name in names)

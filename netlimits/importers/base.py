@@ -7,12 +7,13 @@ are rejected, and every error is a DataError that names file and line.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
-from typing import NoReturn, TypeGuard
+from typing import Any, NoReturn, TypeGuard
 
-from netlimits.errors import DataError, one_line
+from netlimits.errors import DataError, ToolFailure, one_line
 from netlimits.importers import containers, documents
 from netlimits.importers.documents import JsonDocument
 from netlimits.model import Scalar, Status
@@ -113,19 +114,14 @@ class Given:
         selectors: Selector -> text, for runs that lack it.
         factors: Factor -> value, for all runs.
         name: Pattern of the files' paths with `{factor}` (`importers.names`), or "".
-        limit: Maximum bytes of a file, before and after decompression; None for FILE_LIMIT.
+        limit: Maximum bytes of a file, before and after decompression.
     """
 
     columns: tuple[str, ...] = ()
     selectors: Mapping[str, str] = field(default_factory=dict)
     factors: Mapping[str, Scalar] = field(default_factory=dict)
     name: str = ""
-    limit: int | None = None
-
-    @property
-    def bytes_limit(self) -> int:
-        """Maximum bytes of a file."""
-        return FILE_LIMIT if self.limit is None else self.limit
+    limit: int = FILE_LIMIT
 
 
 @dataclass(frozen=True)
@@ -141,6 +137,10 @@ class SourceText:
     name: str
     lines: Sequence[str]
     torn: bool = False
+
+    def stripped(self) -> Iterator[tuple[int, str]]:
+        """Yield each line's number, and at most LINE_LIMIT of it without the blanks around it."""
+        return ((n, line[:LINE_LIMIT].strip()) for n, line in enumerate(self.lines, 1))
 
     @cached_property
     def text(self) -> str:
@@ -160,18 +160,17 @@ class SourceText:
         raise DataError(f"{self.name}:{line}: {problem}")
 
 
-def source(name: str, data: bytes, limit: int | None = None) -> SourceText:
+def source(name: str, data: bytes, limit: int = FILE_LIMIT) -> SourceText:
     """Return the text of a file's bytes, without colours and without a prefix of each line.
 
     Args:
         name: What errors call the file.
         data: UTF-8, or UTF-16 (PowerShell's `>`), perhaps compressed.
-        limit: Maximum bytes, before and after decompression; by default FILE_LIMIT.
+        limit: Maximum bytes, before and after decompression.
 
     Raises:
         DataError: The file is too large, empty, not text, or contains control codes.
     """
-    limit = FILE_LIMIT if limit is None else limit
     try:
         data = containers.opened(data, limit)
     except containers.TooLarge:
@@ -206,6 +205,57 @@ def clean(text: str) -> str:
     """Return the text as one line of at most TEXT_LIMIT characters, unprintable ones as blanks."""
     printable = "".join(c if c.isprintable() else " " for c in text[: 4 * TEXT_LIMIT])
     return one_line(printable)[:TEXT_LIMIT]
+
+
+def failed(
+    line: int, error: ToolFailure, values: Mapping[str, Scalar], started: float | None = None
+) -> ImportedRun:
+    """Return a run without valid figures, for the reason that an error gives."""
+    return ImportedRun(line, error.status, clean(str(error)), values, started=started)
+
+
+def arrived(rate: float | None, tool: str) -> float:
+    """Return a rate. Raises ToolFailure where a tool printed none, or nothing arrived."""
+    if rate is None:
+        raise ToolFailure(f"{tool} printed no throughput: the run was interrupted")
+    if rate <= 0:
+        raise ToolFailure("throughput is 0: no data arrived; is the data path open?")
+    return rate
+
+
+def scalar(text: str) -> Scalar:
+    """Return the number that a text is, or the text."""
+    if re.fullmatch(r"-?\d{1,15}", text):
+        return int(text)
+    return float(text) if re.fullmatch(r"-?\d{1,15}\.\d{1,15}", text) else text
+
+
+def slug(name: str) -> str:
+    """Return a name as a part of a column's name."""
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:80]
+
+
+def iso_seconds(text: object) -> float | None:
+    """Return the seconds since 1970 of an ISO time, UTC if it has no zone."""
+    if not isinstance(text, str) or len(text) > 40:
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def part(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return the JSON object under a key, {} where there is none."""
+    value = document.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def entries(document: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    """Return the JSON objects of the list under a key."""
+    value = document.get(key)
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def is_number(value: object) -> TypeGuard[float]:

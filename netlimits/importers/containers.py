@@ -1,8 +1,4 @@
-"""Compressed files: gzip, xz, bzip2 and Zstandard, by their first bytes and not by their names.
-
-A file is decompressed once, to at most a limit of bytes. A compressed file or an archive inside it,
-and an archive of several files (tar, zip), are errors: what is in them is for the user to unpack.
-"""
+"""Compressed files: gzip, xz, bzip2 and Zstandard, by their first bytes and not by their names."""
 
 from __future__ import annotations
 
@@ -53,12 +49,7 @@ _TAR, _TAR_AT = b"ustar", 257
 
 
 def opened(data: bytes, limit: int) -> bytes:
-    """Return the bytes of a file, decompressed if they are compressed.
-
-    Raises:
-        TooLarge: They are more than `limit`.
-        Unreadable: The file is an archive, contains one, or is damaged.
-    """
+    """Return the bytes of a file, decompressed if they are compressed."""
     if len(data) > limit:
         raise TooLarge
     if kind := _archive(data):
@@ -86,7 +77,6 @@ def _compressed(data: bytes) -> tuple[str, Callable[[bytes], _Stream]] | None:
 
 
 def _archive(data: bytes) -> str:
-    """Return the kind of an archive, "" for another file."""
     if data[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
         return "tar"
     return next((kind for magic, kind in _ARCHIVES.items() if data.startswith(magic)), "")

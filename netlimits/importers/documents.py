@@ -1,8 +1,6 @@
-"""Find the JSON objects in a text, whatever stands around them.
+"""Find the JSON objects in a text: documents, an array of them, or those between lines of a log.
 
-A file may hold one document, several, an array of them, or documents between the lines of a log. An
-opening brace that begins no JSON is the log's. A document that goes on for more than its first line
-and then breaks off is an error: half a result must not pass for none.
+A document that breaks off after its first line is an error: half a result must not pass for none.
 """
 
 from __future__ import annotations
@@ -39,11 +37,7 @@ class BrokenJson(ValueError):
 
 
 def find(text: str) -> list[JsonDocument]:
-    """Return the outermost objects in a text, those of arrays one by one, in their order.
-
-    Raises:
-        BrokenJson: A document breaks off, or the text only resembles JSON.
-    """
+    """Return the outermost objects in a text, those of arrays one by one, in their order."""
     decoder = json.JSONDecoder(parse_constant=lambda name: None)
     results: list[JsonDocument] = []
     at, line, counted, failed = 0, 1, 0, 0
@@ -70,10 +64,7 @@ def find(text: str) -> list[JsonDocument]:
 
 
 def texts(text: str) -> list[str]:
-    """Return the texts of a JSON array, or of arrays in it, without objects; [] otherwise.
-
-    Scripts keep the outputs of several clients so, with their exit statuses.
-    """
+    """Return the texts of a JSON array, or of arrays in it, without objects; [] otherwise."""
     if not text.lstrip().startswith("["):
         return []
     try:

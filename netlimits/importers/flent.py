@@ -1,21 +1,27 @@
 """flent's data files (`.flent.gz`): each series as interim results, and what its metadata states.
 
-A series keeps its name under `flent_…`, with its unit. The means that netperf computed over the
-whole test (`MEAN_VALUE`) are of what arrived: those of the TCP uploads are the throughput to the
-server, those of the downloads the throughput from it. Latency is that of flent's ping, over all of
-its packets where the raw values are there. Series that flent computes of others (sum, avg, totals)
-are left out of sums.
+`MEAN_VALUE` is netperf's mean of what arrived. Series that flent computes of others are left out
+of sums.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from statistics import fmean, stdev
 from typing import Any
 
-from netlimits.importers.base import ImportedRun, SourceText, clean, is_number
+from netlimits.importers.base import (
+    ImportedRun,
+    SourceText,
+    clean,
+    entries,
+    is_number,
+    iso_seconds,
+    part,
+    scalar,
+    slug,
+)
 from netlimits.importers.documents import JsonDocument
 from netlimits.model import Scalar
 
@@ -38,7 +44,6 @@ MOST_SERIES = 2000
 
 
 def recognizes(document: Mapping[str, Any]) -> bool:
-    """Return True for a data file."""
     return (
         isinstance(document.get("results"), dict)
         and isinstance(document.get("x_values"), list)
@@ -47,7 +52,6 @@ def recognizes(document: Mapping[str, Any]) -> bool:
 
 
 def read(source: SourceText, documents: Sequence[JsonDocument]) -> list[ImportedRun]:
-    """Return a run for each data file."""
     return [_run(source, *document) for document in documents]
 
 
@@ -60,12 +64,11 @@ def _run(source: SourceText, line: int, document: Mapping[str, Any]) -> Imported
     }
     if len(series) > MOST_SERIES:
         source.refuse(line, f"has {len(series):,} series, more than {MOST_SERIES:,}")
-    about = metadata.get("SERIES_META")
-    about = about if isinstance(about, dict) else {}
+    about = part(metadata, "SERIES_META")
     about = {name: each for name, each in about.items() if isinstance(each, dict)}
     values = _factors(metadata, about)
     figures = _figures(document, series, about)
-    started = _seconds(metadata.get("T0")) or _seconds(metadata.get("TIME"))
+    started = iso_seconds(metadata.get("T0")) or iso_seconds(metadata.get("TIME"))
     if not any(isinstance(figure, int | float) for figure in figures.values()):
         reason = "flent measured nothing: no series has a value"
         return ImportedRun(line, "failed", reason, values, started=started)
@@ -95,29 +98,20 @@ def _factors(
         if len(stated) == 1:
             value = stated.pop()
             values[factor] = clean(value) if isinstance(value, str) else value
-    parameters = metadata.get("TEST_PARAMETERS")
-    for key, value in parameters.items() if isinstance(parameters, dict) else ():
-        name = _slug(str(key))
+    for key, value in part(metadata, "TEST_PARAMETERS").items():
+        name = slug(str(key))
         if name and name not in values and isinstance(value, str | int | float):
-            values[f"flent_{name}"] = _scalar(value)
+            values[f"flent_{name}"] = scalar(clean(str(value)))
     return values
 
 
-def _scalar(value: str | int | float) -> Scalar:
-    text = clean(str(value))
-    return int(text) if re.fullmatch(r"-?\d{1,15}", text) else text
-
-
 def _facts(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Scalar]]:
-    """Yield what the metadata says of hosts, as texts."""
     for key, column in _FACTS.items():
         value = metadata.get(key)
         if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
             yield column, clean(str(value))
-    egress = metadata.get("EGRESS_INFO")
-    qdiscs = egress.get("qdiscs") if isinstance(egress, dict) else None
-    if isinstance(qdiscs, list) and qdiscs and isinstance(qdiscs[0], dict):
-        yield "flent_qdisc", clean(str(qdiscs[0].get("name", "")))
+    for qdisc in entries(part(metadata, "EGRESS_INFO"), "qdiscs")[:1]:
+        yield "flent_qdisc", clean(str(qdisc.get("name", "")))
 
 
 def _figures(
@@ -168,11 +162,7 @@ def _latency(
     if not names:
         return
     name = next((each for each in names if "ICMP" in each), names[0])
-    raw = document.get("raw_values")
-    packets = raw.get(name) if isinstance(raw, dict) else None
-    values = (
-        [p.get("val") for p in packets if isinstance(p, dict)] if isinstance(packets, list) else []
-    )
+    values = [each.get("val") for each in entries(part(document, "raw_values"), name)]
     times = sorted(float(v) for v in values if is_number(v) and v >= 0)
     times = times or sorted(float(v) for v in series[name] if is_number(v) and v >= 0)
     if not times:
@@ -231,22 +221,5 @@ def _derived(name: str, about: Mapping[str, Any]) -> bool:
 def _column(name: str, about: Mapping[str, Any]) -> str:
     """Return the column of a series: its name in lower case, and its unit."""
     unit = _UNITS.get(str(about.get("UNITS", "")), "")
-    slug = _slug(name)
-    if unit and unit not in slug.split("_"):
-        slug = f"{slug}_{unit}"
-    return f"flent_{slug}"
-
-
-def _slug(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:80]
-
-
-def _seconds(text: Any) -> float | None:
-    """Return the seconds since 1970 of an ISO time in UTC."""
-    if not isinstance(text, str) or len(text) > 40:
-        return None
-    try:
-        time = datetime.fromisoformat(text.replace("Z", "+00:00"))
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        return None
+    column = f"flent_{slug(name)}"
+    return f"{column}_{unit}" if unit and unit not in column.split("_") else column

@@ -1,10 +1,7 @@
 """Write a results folder from files, as `run` would leave it, as far as the files can tell.
 
-The folder is built next to its final place and renamed when complete, so an interrupted import
-leaves nothing behind. The files are kept in raw/imported, where `reparse` reads them again. A file
-that cannot be parsed is reported, and the others are imported; a folder stands for the files in it
-and below it, except hidden ones. Files that are added to a folder of
-imported results are one event of the journal each, with all that campaign.json would say of them.
+The folder is built next to its final place and renamed when complete. The files are kept in
+raw/imported, where `reparse` reads them again. Files that cannot be parsed are reported.
 """
 
 from __future__ import annotations
@@ -16,7 +13,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +24,7 @@ from netlimits.archive.logbook import Logbook
 from netlimits.errors import ArchiveError, ArchiveUnwritable, DataError, one_line
 from netlimits.experiment.configurations import identity
 from netlimits.importers import names
-from netlimits.importers.base import FACTORS, Given, ImportedRun, clean, too_large
+from netlimits.importers.base import FACTORS, FILE_LIMIT, Given, ImportedRun, clean, too_large
 from netlimits.model import STATUSES, Scalar
 from netlimits.model.named_file import read_at_most
 
@@ -38,48 +35,27 @@ MOST_FILES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """The result of an import.
-
-    Attributes:
-        path: The results folder.
-        files: The imported files.
-        refused: (file, reason) of the others.
-        outcomes: Status -> number of runs.
-        reasons: Reason -> number of runs that are not ok for it.
-        written: Paths of the tables.
-        offered: The pattern for `--name` that the files' names suggest, or "".
-        places: Reason -> `file:line` of the runs that are not ok for it.
-    """
+    """The result of an import: runs by status and by reason, with `file:line` of those not ok."""
 
     path: Path
     files: Sequence[ImportedFile]
-    refused: Sequence[tuple[str, str]]
+    refused: Sequence[tuple[str, str]]  # (file, reason)
     outcomes: Mapping[str, int]
     reasons: Mapping[str, int]
-    written: Sequence[Path] = field(default=())
-    offered: str = ""
-    places: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    written: Sequence[Path]
+    places: Mapping[str, Sequence[str]]
+    offered: str  # the pattern for `--name` that the files' names suggest, or ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A file that was parsed: what campaign.json says of it, where it is, its runs."""
-
     about: ImportedFile
     path: Path
     runs: list[ImportedRun]
 
 
 def import_files(paths: Sequence[Path], out: Path, given: Given | None = None) -> ImportReport:
-    """Parse files and write their runs to the results folder `out`, or add them to it.
-
-    A folder of imported results keeps what it has. Without a file that can be parsed nothing is
-    written, and `files` of the report is empty.
-
-    Raises:
-        ArchiveError: `out` holds something else, or cannot be written.
-        InputError: The pattern of names is invalid.
-    """
+    """Parse files and write their runs to the results folder `out`, or add them to it."""
     given = given or Given()
     before = _existing(out)
     if before is not None and not given.name:
@@ -109,17 +85,13 @@ def import_files(paths: Sequence[Path], out: Path, given: Given | None = None) -
     written: tuple[Path, ...] = ()
     if read:
         written = _build(out, read, given) if before is None else _add(before, read, given)
-    offered = None
-    if not given.name:
-        offered = names.guess([str(file.path.absolute()) for file in read])
+    guessed = None if given.name else names.guess([str(file.path.absolute()) for file in read])
+    offered = guessed.text if guessed else ""
     abouts = [file.about for file in read]
-    return ImportReport(
-        out, abouts, refused, outcomes, reasons, written, offered.text if offered else "", places
-    )
+    return ImportReport(out, abouts, refused, outcomes, reasons, written, places, offered)
 
 
 def _existing(out: Path) -> Logbook | None:
-    """Return the imported results in a folder, None for a new or an empty one."""
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return None
     if out.is_dir() and (out / "campaign.json").exists():
@@ -133,7 +105,7 @@ def _existing(out: Path) -> Logbook | None:
 
 def _read(path: Path, name: str, given: Given, known: Sequence[ImportedFile]) -> _Read:
     """Parse a file. Raises DataError, also if one of the `known` files has the same content."""
-    data = _bytes(path, name, given.bytes_limit)
+    data = _bytes(path, name, given.limit)
     digest = hashlib.sha256(data).hexdigest()
     if twin := next((file["file"] for file in known if file["sha256"] == digest), None):
         raise DataError(f"{name}: has the same content as {twin}; its runs would count twice")
@@ -161,14 +133,7 @@ def _read(path: Path, name: str, given: Given, known: Sequence[ImportedFile]) ->
 
 
 def reparse(imported: Logbook) -> tuple[int, int]:
-    """Parse the kept files again; the journal must be locked.
-
-    Returns:
-        How many runs were read, and how many of them changed.
-
-    Raises:
-        ArchiveError: A kept file is corrupted, or contains another number of runs than before.
-    """
+    """Parse the kept files again, the journal locked; return the runs read and those changed."""
     about = imported.imported
     assert about is not None
     events = (event for event in imported.archive.events() if event["event"] == "imported")
@@ -197,13 +162,12 @@ def reparse(imported: Logbook) -> tuple[int, int]:
 
 
 def _given(part: Mapping[str, Any]) -> Given:
-    """Return what the user stated when the files were imported."""
     return Given(
         tuple(part["columns"]),
         part["selectors"],
         part["factors_given"],
         part.get("name", ""),
-        part.get("limit"),
+        part.get("limit") or FILE_LIMIT,
     )
 
 
@@ -291,7 +255,6 @@ def _sources(read: Sequence[_Read], given: Given) -> ImportedFiles:
 def _rows(
     file: ImportedFile, runs: Sequence[ImportedRun], given: Given, first: int
 ) -> list[dict[str, Any]]:
-    """Return the journal's rows for the runs of one file, numbered from `first`."""
     rows = []
     for number, run in enumerate(runs, first):
         values = {**given.factors, **file.get("values", {}), **run.values}
@@ -313,11 +276,7 @@ def _rows(
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:
-    """Return the files that paths name, with those in folders and below them in order.
-
-    Raises:
-        DataError: There are more than MOST_FILES.
-    """
+    """Return the files that paths name, with those in folders and below them in order."""
     files: list[Path] = []
     for path in paths:
         if not path.is_dir():
@@ -332,7 +291,6 @@ def _files(paths: Sequence[Path]) -> list[Path]:
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
-    """Return the files' names for tables: the path's last part, or the whole path if ambiguous."""
     count = Counter(path.name for path in paths)
     return [clean(path.name if count[path.name] == 1 else str(path)) for path in paths]
 
@@ -348,5 +306,4 @@ def _bytes(path: Path, name: str, limit: int) -> bytes:
 
 
 def _safe(name: str) -> str:
-    """Return a safe file name: no separators, no control codes, no leading dot."""
     return re.sub(r"[^A-Za-z0-9._-]", "_", name)[-80:].lstrip(".") or "file"

@@ -1,52 +1,50 @@
-"""iperf3's `-J` documents of a client or a server, versions 3.0 to 3.21, and `--json-stream`.
+"""iperf3's `-J` documents of a client or a server, 3.0 to 3.21, and `--json-stream` (3.17).
 
-Throughput is what arrived, each rate is bytes over the seconds of the end that counted them, and
-CPU is that of one process, 100 being one core, in columns that say so. "Local" is the client's end
-in both. What a version or a system does not print is missing and no failure: retransmits where
-there is no tcp_info (macOS, BSD, Windows), and what arrived of UDP before 3.12, which follows from
-`end.sum`: the sent bytes, less the share of lost datagrams. From a server's document only its own
-side is read: for what the client sent it prints zeros, and for the client's CPU that of the
-previous client (observed in 3.12). Interim results are of the end that the document is of; those
-that arrived come from the server's output, if the client asked for it.
-
-`--json-stream` (3.17 and later) prints one event a line, which are joined into such a document:
-
-    {"event":"start","data":{…}}     {"event":"interval","data":{…}}     {"event":"end","data":{…}}
-
-Between them stand `error`, with a text as data, and `server_output_json` or `_text`, which come
-from the other end. With `--json-stream-full-output` the events are followed by the whole document
-of the same run.
+"Local" is the client's end in both. CPU is that of one process, 100 being one core. What a version
+or system does not print is missing and no failure. A server's document prints zeros for what the
+client sent, and the previous client's CPU, so only its own side is read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from netlimits.errors import ToolFailure
-from netlimits.importers.base import SHORT, ImportedRun, SourceText, clean, is_count, is_number
+from netlimits.importers import iperf3_events
+from netlimits.importers.base import (
+    ImportedRun,
+    SourceText,
+    clean,
+    entries,
+    failed,
+    is_count,
+    is_number,
+    part,
+)
 from netlimits.importers.documents import JsonDocument
-from netlimits.importers.streams import InterimResult, Parts, figures_of, rows
-from netlimits.model import Scalar, Status
+from netlimits.importers.streams import (
+    InterimResult,
+    Parts,
+    figures_of,
+    process_cpu,
+    refuse_short,
+    rows,
+)
+from netlimits.model import Scalar
 
 SERVER_ENDED = "interrupt - the server has terminated"
 """Start of the error in a server's document when the server is stopped. It belongs to no run."""
 
-LEAST_MSS = 88
-TIMESTAMPS = 12
-"""Bytes of TCP timestamps in a segment."""
-
-EVENTS = ("start", "interval", "end", "error", "server_output_json", "server_output_text")
+LEAST_MSS, TIMESTAMPS = 88, 12
 
 Way = tuple[str, str, str]
 """Sender, receiver, and the suffix of the keys of a direction."""
 BACK = "_bidir_reverse"
-"""Suffix of the keys of what a server sends in a test of both directions."""
 
 
 def recognizes(document: Mapping[str, Any]) -> bool:
-    """Return True for a document of a run, and for an event of a stream."""
     if "event" in document and "data" in document:
         return True
     ended = "end" in document or "intervals" in document
@@ -54,14 +52,9 @@ def recognizes(document: Mapping[str, Any]) -> bool:
 
 
 def read(source: SourceText, documents: Sequence[JsonDocument]) -> list[ImportedRun]:
-    """Return a run for each document.
-
-    Raises:
-        DataError: An event is not of iperf3, or no document is of a run.
-    """
     runs = [
-        _run(line, document)
-        for line, document in _joined(source, documents)
+        _run(line, _Document(document))
+        for line, document in iperf3_events.joined(source, documents)
         if not str(document.get("error", "")).startswith(SERVER_ENDED)
     ]
     if not runs:
@@ -69,169 +62,107 @@ def read(source: SourceText, documents: Sequence[JsonDocument]) -> list[Imported
     return runs
 
 
-# -- streams of events ------------------------------------------------------------------------
+class _Document:
+    """A run's document, and the parts of it that everything is read from."""
+
+    def __init__(self, whole: Mapping[str, Any]) -> None:
+        self.whole = whole
+        self.start, self.end = part(whole, "start"), part(whole, "end")
+        self.test = test = part(self.start, "test_start")
+        self.server = "accepted_connection" in self.start
+        self.udp = str(test.get("protocol", "")).lower() == "udp"
+        self.reverse = test.get("reverse") == 1
+        self.ways: list[Way] = [("local", "remote", "")]
+        if test.get("bidir") == 1 or f"sum_received{BACK}" in self.end or f"sum{BACK}" in self.end:
+            self.ways.append(("remote", "local", BACK))
+        elif self.reverse:
+            self.ways = [("remote", "local", "")]
+
+    def of(self, end: str) -> Mapping[str, Any]:
+        own = "remote" if self.server else "local"
+        return self.whole if end == own else part(self.whole, "server_output_json")
 
 
-def _joined(source: SourceText, documents: Sequence[JsonDocument]) -> Iterator[JsonDocument]:
-    """Yield each run's line and document, with the events of a stream joined into one document."""
-    run: dict[str, Any] | None = None
-    began, streamed = 0, ""
-    for line, document in documents:
-        if "event" not in document:
-            if run is not None:
-                yield JsonDocument(began, run)
-            if not streamed or _cookie(document) != streamed:
-                yield JsonDocument(line, document)
-            run, streamed = None, ""
-            continue
-        event, data = document["event"], document.get("data")
-        _check(source, line, event, data)
-        if event == "start" and run is not None:
-            yield JsonDocument(began, run)
-            run = None
-        if run is None:
-            began, run = line, {"start": {}, "intervals": []}
-        if event == "interval":
-            run["intervals"].append(data)
-        else:
-            run[event] = data
-        if event == "end":
-            yield JsonDocument(began, run)
-            streamed = _cookie(run)
-            run = None
-    if run is not None:
-        yield JsonDocument(began, run)
-
-
-def _check(source: SourceText, line: int, event: Any, data: Any) -> None:
-    if not isinstance(event, str) or event not in EVENTS:
-        source.refuse(line, "is JSON, but not an event of iperf3 --json-stream")
-    kind: type = str if event in ("error", "server_output_text") else dict
-    if not isinstance(data, kind):
-        source.refuse(line, f"the event {event} has no data")
-
-
-def _cookie(document: Mapping[str, Any]) -> str:
-    """Return the cookie that identifies a run, "" if the document has none."""
-    cookie = _part(document, "start").get("cookie")
-    return cookie if isinstance(cookie, str) else ""
-
-
-# -- a run ------------------------------------------------------------------------------------
-
-
-def _run(line: int, document: Mapping[str, Any]) -> ImportedRun:
-    start = _part(document, "start")
-    test = _part(start, "test_start")
-    began = _part(start, "timestamp").get("timesecs")
+def _run(line: int, of: _Document) -> ImportedRun:
+    began = part(of.start, "timestamp").get("timesecs")
     started = float(began) if is_number(began) and began > 0 else None
-    server = "accepted_connection" in start
-    values = _factors(start, test, document, server)
+    values = _factors(of)
     try:
-        if "error" in document:
-            raise ToolFailure(clean(str(document["error"])) or "iperf3 failed without a message")
-        if "end" not in document:
+        if "error" in of.whole:
+            raise ToolFailure(clean(str(of.whole["error"])) or "iperf3 failed without a message")
+        if "end" not in of.whole:
             raise ToolFailure("the stream has no `end` event: the run was interrupted")
-        if not _part(document, "end"):
+        if not of.end:
             raise ToolFailure("`end` is empty: the run was interrupted")
-        figures = _figures(document, test, server)
-        interim = tuple(_interim(document, test, server, started or 0.0))
+        figures = _figures(of)
+        interim = tuple(_interim(of, started or 0.0))
     except ToolFailure as error:
-        status: Status = "invalid" if error.status == "invalid" else "failed"
-        return ImportedRun(line, status, clean(str(error)), values, started=started)
+        return failed(line, error, values, started)
     return ImportedRun(line, "ok", "", values, figures, interim, started)
 
 
-def _factors(
-    start: Mapping[str, Any], test: Mapping[str, Any], document: Mapping[str, Any], server: bool
-) -> dict[str, Scalar]:
-    """Return the factors that the document states."""
-    values: dict[str, Scalar] = {"tool": "iperf3", "reported_by": "server" if server else "client"}
-    end = _part(document, "end")
+def _factors(of: _Document) -> dict[str, Scalar]:
+    test = of.test
+    values: dict[str, Scalar] = {
+        "tool": "iperf3",
+        "reported_by": "server" if of.server else "client",
+    }
     if isinstance(test.get("protocol"), str):
         values["protocol"] = clean(test["protocol"]).lower()
     if test:
-        values["direction"] = "recv" if test.get("reverse") == 1 else "send"
-        if _both_ways(test, end):
-            values["direction"] = "bidir"
+        one_way = "recv" if of.reverse else "send"
+        values["direction"] = "bidir" if len(of.ways) > 1 else one_way
     names = {"send_size": "blksize", "streams": "num_streams"}
     values |= {name: test[key] for name, key in names.items() if is_count(test.get(key))}
     target = test.get("target_bitrate")
     if is_number(target) and target > 0:
         values["target_mbps"] = target / 1e6
-    mss = start.get("tcp_mss") or start.get("tcp_mss_default")
+    mss = of.start.get("tcp_mss") or of.start.get("tcp_mss_default")
     if is_count(mss) and mss > 0:
         values["mss"] = mss
     for key in ("sender_tcp_congestion", "receiver_tcp_congestion"):  # the sender's counts
-        if isinstance(end.get(key), str) and end[key]:
-            values.setdefault("congestion_control", clean(end[key]))
+        if isinstance(of.end.get(key), str) and of.end[key]:
+            values.setdefault("congestion_control", clean(of.end[key]))
     return values
 
 
-def _both_ways(test: Mapping[str, Any], end: Mapping[str, Any]) -> bool:
-    return test.get("bidir") == 1 or f"sum_received{BACK}" in end or f"sum{BACK}" in end
-
-
-def _ways(test: Mapping[str, Any], end: Mapping[str, Any]) -> list[Way]:
-    """Return the directions of a run's data."""
-    if _both_ways(test, end):
-        return [("local", "remote", ""), ("remote", "local", BACK)]
-    return [("remote", "local", "")] if test.get("reverse") == 1 else [("local", "remote", "")]
-
-
-def _figures(
-    document: Mapping[str, Any], test: Mapping[str, Any], server: bool
-) -> dict[str, Scalar]:
-    """Return the figures of a client, or those that a server measured itself."""
-    end, udp = _part(document, "end"), str(test.get("protocol", "")).lower() == "udp"
-    ways = _ways(test, end)
-    flows = [_flow(end, test, way, udp) for way in ways]
-    if server:
+def _figures(of: _Document) -> dict[str, Scalar]:
+    flows = [_flow(of, way) for way in of.ways]
+    if of.server:
         flows = [_of_server(flows[0])]
-    _refuse(document, test, flows, server)
-    figures = figures_of(
-        [flow.parts for flow in flows], "iperf3", whole=not server or len(ways) == 1
-    )
-    if udp and (loss := _own_loss(flows)) is not None:
+    _refuse(of, flows)
+    figures = figures_of(flows, "iperf3", whole=not of.server or len(of.ways) == 1)
+    if of.udp and (loss := _own_loss(flows)) is not None:
         figures["iperf3_loss_pct"] = loss
-    figures |= _of_connections(document, test, ways, server)
-    if not udp and not server and (mss := _mss(document, test)):
+    figures |= _of_connections(of)
+    if not of.udp and not of.server and (mss := _mss(of)):
         figures["transport_mss_bytes"] = mss
-    cpu = _part(end, "cpu_utilization_percent")
-    ends = {"remote": "host_total"} if server else {"local": "host_total", "remote": "remote_total"}
-    for end_name, key in ends.items():
-        if is_number(used := cpu.get(key)):
-            if used < 0:
-                raise ToolFailure(f"{key} is {used:g} % CPU, less than 0", status="invalid")
-            figures[f"iperf3_{end_name}_process_cpu_pct"] = float(used)
-    return figures
+    cpu = part(of.end, "cpu_utilization_percent")
+    used, other = (
+        float(each) if is_number(each := cpu.get(key)) else None
+        for key in ("host_total", "remote_total")
+    )
+    return figures | dict(process_cpu(used, other, server=of.server))
 
 
-@dataclass(frozen=True, slots=True)
-class _Flow:
-    """The bytes of one direction, and the datagrams that the receiver counted as lost."""
-
-    parts: Parts
-    lost: float | None = None
-    packets: float | None = None
-
-
-def _flow(end: Mapping[str, Any], test: Mapping[str, Any], way: Way, udp: bool) -> _Flow:
+def _flow(of: _Document, way: Way) -> Parts:
     sender, receiver, suffix = way
-    sent, got = (_part(end, f"sum_{which}{suffix}") for which in ("sent", "received"))
-    total = _part(end, f"sum{suffix}")
-    if udp and not sent and not got:
-        return _before_312(total, way)
+    sent, got = (part(of.end, f"sum_{which}{suffix}") for which in ("sent", "received"))
+    total = part(of.end, f"sum{suffix}")
     if not sent and not got:
-        raise ToolFailure(f"iperf3 printed no end.sum_received{suffix}")
-    size = test.get("blksize")
-    count = _number(sent, "bytes")
-    datagrams = _number(sent, "packets")
-    streams = test["num_streams"] if is_count(test.get("num_streams")) else 1
-    if udp and count is not None and is_count(size) and datagrams:
+        if not of.udp:
+            raise ToolFailure(f"iperf3 printed no end.sum_received{suffix}")
+        return _before_312(total, way)
+    size = of.test.get("blksize")
+    count, datagrams = _number(sent, "bytes"), _number(sent, "packets")
+    streams = of.test["num_streams"] if is_count(of.test.get("num_streams")) else 1
+    if of.udp and count is not None and is_count(size) and datagrams:
         # 3.18 leaves a datagram of each stream out of the bytes; where the count is larger by
         # more, it is the server's and includes omitted seconds
         count = datagrams * size if datagrams * size <= count + streams * size else count
+    lost, packets = _losses(got)
+    if lost is None and of.udp:
+        lost, packets = _losses(total)
     parts = Parts(
         sender,
         receiver,
@@ -239,54 +170,49 @@ def _flow(end: Mapping[str, Any], test: Mapping[str, Any], way: Way, udp: bool) 
         sent_s=_number(sent, "seconds"),
         arrived=_number(got, "bytes"),
         arrived_s=_number(got, "seconds"),
-        retransmits=None if udp else _number(sent, "retransmits"),
-        jitter_us=_times(_number(got, "jitter_ms") if udp else None, 1000),
-        datagrams=udp,
+        retransmits=None if of.udp else _number(sent, "retransmits"),
+        jitter_us=_number(got, "jitter_ms", factor=1e3) if of.udp else None,
+        datagrams=of.udp,
+        lost=lost,
+        packets=packets,
     )
-    lost, packets = (_number(got, key, least=None) for key in ("lost_packets", "packets"))
-    if lost is None and udp:
-        lost, packets = (_number(total, key, least=None) for key in ("lost_packets", "packets"))
-    flow = _Flow(parts, lost, packets)
-    if udp and not datagrams:  # the sender's bytes include what was under way at the end
-        flow = replace(flow, parts=replace(parts, loss_pct=_own_loss([flow])))
-    return flow
+    if of.udp and not datagrams:  # the sender's bytes include what was under way at the end
+        parts = replace(parts, loss_pct=_own_loss([parts]))
+    return parts
 
 
-def _before_312(total: Mapping[str, Any], way: Way) -> _Flow:
-    """Return the flow of UDP of a version that prints `end.sum` only, whose bytes were sent."""
+def _before_312(total: Mapping[str, Any], way: Way) -> Parts:
+    """Return the data of UDP of a version that prints `end.sum` only, whose bytes were sent."""
     sent, seconds = _number(total, "bytes"), _number(total, "seconds")
-    lost, packets = (_number(total, key, least=None) for key in ("lost_packets", "packets"))
+    lost, packets = _losses(total)
     if sent is None or seconds is None:
         raise ToolFailure("iperf3 printed neither end.sum_received nor end.sum")
     arrived = None
     if packets and lost is not None:
         arrived = sent * (1 - min(1.0, max(0.0, lost / packets)))
     rate = _number(total, "bits_per_second")  # over the sender's seconds, as the bytes are
-    parts = Parts(
+    return Parts(
         way[0],
         way[1],
         sent=sent or None,
         sent_s=sent * 8 / rate if sent and rate else seconds,
         arrived=arrived,
         arrived_s=seconds,
-        jitter_us=_times(_number(total, "jitter_ms"), 1000),
+        jitter_us=_number(total, "jitter_ms", factor=1e3),
         datagrams=True,
+        lost=lost,
+        packets=packets,
     )
-    return _Flow(parts, lost, packets)
 
 
-def _of_server(flow: _Flow) -> _Flow:
-    """Return what a server knows: what arrived there, or what it sent."""
-    of = flow.parts
+def _of_server(of: Parts) -> Parts:
     if of.sender == "remote":
-        parts = replace(of, arrived=None, arrived_s=None, jitter_us=None)
-    else:
-        loss = _own_loss([flow]) if of.datagrams else None
-        parts = replace(of, sent=None, sent_s=None, retransmits=None, loss_pct=loss)
-    return replace(flow, parts=parts)
+        return replace(of, arrived=None, arrived_s=None, jitter_us=None)
+    loss = _own_loss([of]) if of.datagrams else None
+    return replace(of, sent=None, sent_s=None, retransmits=None, loss_pct=loss)
 
 
-def _own_loss(flows: Sequence[_Flow]) -> float | None:
+def _own_loss(flows: Sequence[Parts]) -> float | None:
     """Return the lost datagrams in percent, as the receivers count them."""
     if any(flow.lost is None or not flow.packets for flow in flows):
         return None
@@ -295,144 +221,98 @@ def _own_loss(flows: Sequence[_Flow]) -> float | None:
     return 100 * lost / packets if 0 <= lost <= packets else None
 
 
-def _refuse(
-    document: Mapping[str, Any], test: Mapping[str, Any], flows: Sequence[_Flow], server: bool
-) -> None:
+def _refuse(of: _Document, flows: Sequence[Parts]) -> None:
     """Raise ToolFailure for a run without data, or that ended early, or of which streams lack."""
     for flow in flows:
-        flow.parts.refuse_nonsense()
-    duration = test.get("duration")
-    seconds = flows[0].parts.elapsed
-    limited = any(test.get(key) for key in ("bytes", "blocks"))
-    early = is_number(duration) and seconds is not None and seconds < SHORT * duration
-    if early and not limited:
-        raise ToolFailure(f"the run ended after {seconds:g} s of {duration:g} s", status="invalid")
-    streams, measured = test.get("num_streams"), _part(document, "end").get("streams")
-    if not server and is_count(streams) and streams and isinstance(measured, list):
+        flow.refuse_nonsense()
+    duration = of.test.get("duration")
+    if is_number(duration) and not any(of.test.get(key) for key in ("bytes", "blocks")):
+        refuse_short(flows[0].elapsed, duration)
+    streams, measured = of.test.get("num_streams"), of.end.get("streams")
+    if not of.server and is_count(streams) and streams and isinstance(measured, list):
         expected = streams * len(flows)
         if len(measured) not in (expected, streams):
-            raise ToolFailure(
-                f"{len(measured)} of {expected} streams were measured", status="invalid"
-            )
+            problem = f"{len(measured)} of {expected} streams were measured"
+            raise ToolFailure(problem, status="invalid")
 
 
-def _mss(document: Mapping[str, Any], test: Mapping[str, Any]) -> int | None:
-    """Return the MSS in use, None if it is unknown.
-
-    `tcp_mss` only echoes the requested one; congestion windows are multiples of the one in use,
-    from which timestamps take 12 bytes.
-    """
-    start = _part(document, "start")
-    default, requested = start.get("tcp_mss_default"), start.get("tcp_mss")
+def _mss(of: _Document) -> int | None:
+    """Return the MSS in use, of which windows are multiples; `tcp_mss` echoes the request."""
+    default, requested = of.start.get("tcp_mss_default"), of.start.get("tcp_mss")
     if is_count(default) and default > 0:
         return default
-    if not is_count(requested) or requested < LEAST_MSS or test.get("reverse") == 1:
+    if not is_count(requested) or requested < LEAST_MSS or of.reverse:
         return None
-    windows = [
-        stream["snd_cwnd"]
-        for interval in _list(document, "intervals")
-        for stream in _list(interval, "streams")
-        if is_count(stream.get("snd_cwnd")) and stream["snd_cwnd"]
-    ]
+    streams = (s for each in entries(of.whole, "intervals") for s in entries(each, "streams"))
+    windows = [s["snd_cwnd"] for s in streams if is_count(s.get("snd_cwnd")) and s["snd_cwnd"]]
     for used in (requested - TIMESTAMPS, requested) if windows else ():
         if all(window % used == 0 for window in windows):
             return used
     return None
 
 
-# -- what connections did over time -----------------------------------------------------------
-
-
-def _of_connections(
-    document: Mapping[str, Any], test: Mapping[str, Any], ways: Sequence[Way], server: bool
-) -> dict[str, Scalar]:
-    """Return RTT and congestion window of the sending connections: means over time and streams."""
-    figures: dict[str, Scalar] = {}
-    for sender, *_ in ways:
-        of_end = _of_end(document, sender, server)
+def _of_connections(of: _Document) -> Iterator[tuple[str, Scalar]]:
+    """Yield RTT and congestion window of the sending connections: means over time and streams."""
+    for sender, *_ in of.ways:
         streams = [
             stream
-            for interval in _list(of_end, "intervals")
-            for stream in _list(interval, "streams")
+            for interval in entries(of.of(sender), "intervals")
+            for stream in entries(interval, "streams")
             if stream.get("omitted") is not True and stream.get("sender") is not False
         ]
-        for key, column in (("rtt", "rtt_us"), ("snd_cwnd", "cwnd_bytes")):
-            known = [
-                stream[key] for stream in streams if is_number(stream.get(key)) and stream[key] > 0
-            ]
-            if known:
-                figures[f"{sender}_{column}"] = sum(known) / len(known)
-        mss = _part(of_end, "start").get("tcp_mss_default")
+        if rtt := _mean(streams, "rtt"):
+            yield f"{sender}_rtt_us", rtt
+        if not (window := _mean(streams, "snd_cwnd")):
+            continue
+        yield f"{sender}_cwnd_bytes", window
+        mss = part(of.of(sender), "start").get("tcp_mss_default")
         windows = [stream.get("snd_cwnd") for stream in streams]
-        window = figures.get(f"{sender}_cwnd_bytes")
-        if not window or not is_count(mss) or not mss:
-            continue
-        if all(is_count(each) and each % mss == 0 for each in windows):
-            figures[f"{sender}_cwnd_segs"] = float(window) / mss
-    return figures
+        if is_count(mss) and mss and all(is_count(each) and each % mss == 0 for each in windows):
+            yield f"{sender}_cwnd_segs", window / mss
 
 
-def _of_end(document: Mapping[str, Any], end: str, server: bool) -> Mapping[str, Any]:
-    """Return an end's own document, {} where it is unknown."""
-    own = "remote" if server else "local"
-    return document if end == own else _part(document, "server_output_json")
-
-
-def _interim(
-    document: Mapping[str, Any], test: Mapping[str, Any], server: bool, started: float
-) -> Iterator[Mapping[str, float]]:
+def _interim(of: _Document, started: float) -> Iterator[Mapping[str, float]]:
     """Yield the interim results of all streams together, then of each if there are several."""
-    ways = _ways(test, _part(document, "end"))
-    omit = test.get("omit")
+    omit = of.test.get("omit")
+    timelines = [list(_timeline(of, way, end)) for way in of.ways for end in way[:2]]
     origin = started + (omit if is_number(omit) else 0.0)
-    timelines = [
-        [
-            result
-            for place, interval in enumerate(_list(_of_end(document, end, server), "intervals"))
-            for result in _intervals(interval, way, end, len(ways), place)
-        ]
-        for way in ways
-        for end in way[:2]
-    ]
-    yield from rows(timelines, origin, whole=len(ways) == 1)
+    yield from rows(timelines, origin, whole=len(of.ways) == 1)
 
 
-def _intervals(
-    interval: Mapping[str, Any], way: Way, end: str, ways: int, place: int
-) -> Iterator[InterimResult]:
-    """Yield an end's interim result of a direction, and those of its streams."""
+def _timeline(of: _Document, way: Way, end: str) -> Iterator[InterimResult]:
+    """Yield an end's interim results of a direction, each with those of its streams."""
     sends = end == way[0]
-    total = _part(interval, f"sum{way[2]}")
-    streams = [
-        stream
-        for stream in _list(interval, "streams")
-        if ways == 1 or (stream.get("sender") is not False) == sends
-    ]
-    if total.get("omitted") is True or not streams:
-        return
-    if not total and len(streams) == 1:
-        total = streams[0]
-    for number, part in enumerate([total, *(streams if len(streams) > 1 else ())]):
-        count, seconds, ending = (part.get(key) for key in ("bytes", "seconds", "end"))
-        if not (is_number(count) and is_number(seconds) and is_number(ending)):
+    for place, interval in enumerate(entries(of.of(end), "intervals")):
+        streams = [
+            stream
+            for stream in entries(interval, "streams")
+            if len(of.ways) == 1 or (stream.get("sender") is not False) == sends
+        ]
+        total = part(interval, f"sum{way[2]}")
+        if total.get("omitted") is True or not streams:
             continue
-        # the first interval after omitted ones claims to begin in them, but counts none of them
-        seconds = min(seconds, ending)
-        if seconds <= 0 or count < 0:
-            continue
-        of = streams if not number else [part]
-        yield InterimResult(
-            place,
-            end,
-            "send" if sends else "recv",
-            float(ending),
-            float(seconds),
-            float(count),
-            stream=number,
-            retransmits=_sum(of, "retransmits") if sends else None,
-            rtt_us=_mean(of, "rtt") if sends else None,
-            cwnd_bytes=_mean(of, "snd_cwnd") if sends else None,
-        )
+        every = [total, *streams] if total or len(streams) > 1 else streams
+        for number, each in enumerate(every if len(streams) > 1 else every[:1]):
+            count, seconds, ending = (each.get(key) for key in ("bytes", "seconds", "end"))
+            if not (is_number(count) and is_number(seconds) and is_number(ending)):
+                continue
+            # the first interval after omitted ones claims to begin in them, but counts none of them
+            seconds = min(seconds, ending)
+            if seconds <= 0 or count < 0:
+                continue
+            mine = [each] if number else streams
+            yield InterimResult(
+                place,
+                end,
+                "send" if sends else "recv",
+                float(ending),
+                float(seconds),
+                float(count),
+                stream=number,
+                retransmits=_sum(mine, "retransmits") if sends else None,
+                rtt_us=_mean(mine, "rtt") if sends else None,
+                cwnd_bytes=_mean(mine, "snd_cwnd") if sends else None,
+            )
 
 
 def _sum(streams: Sequence[Mapping[str, Any]], key: str) -> float | None:
@@ -445,28 +325,18 @@ def _mean(streams: Sequence[Mapping[str, Any]], key: str) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-# -- JSON -------------------------------------------------------------------------------------
-
-
-def _part(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    part = document.get(key)
-    return part if isinstance(part, dict) else {}
-
-
-def _list(document: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    entries = document.get(key)
-    return [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
-
-
-def _number(part: Mapping[str, Any], key: str, least: float | None = 0.0) -> float | None:
+def _number(
+    of: Mapping[str, Any], key: str, least: float | None = 0.0, factor: float = 1.0
+) -> float | None:
     """Return a figure, None where it is missing. Raises ToolFailure for one that cannot be."""
-    entry = part.get(key)
+    entry = of.get(key)
     if entry is None:
         return None
     if not is_number(entry) or (least is not None and entry < least):
         raise ToolFailure(f"iperf3 says {key} is {clean(str(entry))[:60]!r}, which cannot be")
-    return float(entry)
+    return float(entry) * factor
 
 
-def _times(value: float | None, factor: float) -> float | None:
-    return None if value is None else value * factor
+def _losses(of: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """Return the lost datagrams, which may be less than 0, and all datagrams."""
+    return _number(of, "lost_packets", least=None), _number(of, "packets", least=None)

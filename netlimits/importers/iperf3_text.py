@@ -1,10 +1,6 @@
 """iperf3's text output of a client or a server, 3.0 to 3.21, with every -f, -P, -u, -R and --bidir.
 
-A run begins where a client connects or a server accepts, and counts if its summary was printed: the
-lines that end in `sender` and `receiver`, and of UDP before 3.7 one line without either, in which
-bytes and rate are the sender's and the loss is the receiver's. Figures have the digits that iperf3
-printed, three of most; -V adds CPU, MSS, block size and the start. The sum of parallel streams is
-the line [SUM].
+UDP before 3.7 has a summary of one line: bytes and rate are the sender's, the loss the receiver's.
 """
 
 from __future__ import annotations
@@ -14,12 +10,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from statistics import fmean
+from typing import Any
 
 from netlimits.errors import ToolFailure
-from netlimits.importers.base import LINE_LIMIT, SHORT, Given, ImportedRun, SourceText, clean
+from netlimits.importers.base import Given, ImportedRun, SourceText, clean, failed
 from netlimits.importers.rates import AMOUNT, RATE, amount, bytes_in
-from netlimits.importers.streams import InterimResult, Parts, figures_of, rows
-from netlimits.model import Scalar, Status
+from netlimits.importers.streams import (
+    Line,
+    Parts,
+    figures_of,
+    flow,
+    lost_pct,
+    process_cpu,
+    refuse_short,
+    rows,
+    timeline,
+)
+from netlimits.model import Scalar
 
 _LINE = re.compile(
     r"\[ *(?P<id>\d{1,6}|SUM)\](?:\[(?P<role>TX|RX)-[CS]\])? +"
@@ -55,47 +62,21 @@ _FACTS = {
 _RULE = re.compile(r"(- ){8,}-? *")
 
 
-@dataclass(slots=True)
-class _Result:
-    """A line of figures."""
+@dataclass(frozen=True, slots=True)
+class _Result(Line):
+    """A line of figures.
 
-    stream: str
-    role: str
-    start: float
-    end: float
-    count: float
-    rest: str
-    block: int
+    `role` is TX or RX in a test of both directions, `party` what the summary calls the end
+    (`sender`, `receiver`), and `rules` the number of rules above it.
+    """
 
-    @property
-    def seconds(self) -> float:
-        return self.end - self.start
-
-    @property
-    def party(self) -> str:
-        """`sender`, `receiver`, or "" for a line without either."""
-        last = self.rest.split()[-1:]
-        return last[0] if last in (["sender"], ["receiver"]) else ""
-
-    @property
-    def datagrams(self) -> tuple[float, float, float] | None:
-        """Jitter in µs, lost datagrams and datagrams; None where there are none."""
-        match = _DATAGRAMS.match(self.rest)
-        return (1000 * float(match[1]), float(match[2]), float(match[3])) if match else None
-
-    @property
-    def tcp(self) -> tuple[float, float | None] | None:
-        """Retransmits and congestion window in bytes."""
-        match = None if self.datagrams else _RETRANSMITS.fullmatch(self.rest)
-        if not match:
-            return None
-        return float(match[1]), amount(match[2], match[3]) if match[2] else None
+    role: str = ""
+    party: str = ""
+    rules: int = 0
 
 
 @dataclass(slots=True)
 class _Run:
-    """A run while its lines are read."""
-
     line: int
     server: bool
     reverse: bool = False
@@ -113,17 +94,15 @@ class _Run:
         labelled = [result for result in self.results if result.party]
         if labelled or not self.rules:
             return labelled
-        return [r for r in self.results if r.block == self.rules and r.datagrams]
+        return [r for r in self.results if r.rules == self.rules and r.datagrams]
 
     @property
     def intervals(self) -> list[_Result]:
-        """The interim results."""
         summary = self.summary
         return [r for r in self.results if not r.party and all(r is not s for s in summary)]
 
 
 def claims(source: SourceText) -> bool:
-    """Return True if a line is iperf3's: where a test begins, an error, or `sender`/`receiver`."""
     return any(
         _CLIENT.fullmatch(line)
         or _SERVER.fullmatch(line)
@@ -134,51 +113,45 @@ def claims(source: SourceText) -> bool:
             and (match["role"] or match["rest"].split()[-1:] in (["sender"], ["receiver"]))
         )
         or (_HEADER.fullmatch(line) and re.search(r" Bitrate| Retr|\[Role\]", line))
-        for line in map(str.strip, source.lines)
-        if len(line) <= LINE_LIMIT
+        for _, line in source.stripped()
     )
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
     """Return a run for each test; one without a summary was interrupted."""
-    runs = [_finished(run) for run in _runs(source)]
-    return [run for run in runs if run is not None]
+    return [run for each in _runs(source) if (run := _finished(each)) is not None]
 
 
-def _runs(source: SourceText) -> Iterator[_Run]:
-    run: _Run | None = None
+def _runs(source: SourceText) -> list[_Run]:
+    runs: list[_Run] = []
     before: dict[str, re.Match[str]] = {}
-    for number, line in enumerate(source.lines, 1):
-        line = line[:LINE_LIMIT].strip()
-        client, server = _CLIENT.fullmatch(line), _SERVER.fullmatch(line)
-        header = _HEADER.fullmatch(line)
-        again = header and run is not None and any(result.party for result in run.results)
-        if client or server or again or (run is None and (header or _CONNECTED.match(line))):
-            if run is not None:
-                yield run
+    for number, line in source.stripped():
+        run = runs[-1] if runs else None
+        server, header = _SERVER.fullmatch(line), _HEADER.fullmatch(line)
+        done = run is not None and any(result.party for result in run.results)
+        begins = server or _CLIENT.fullmatch(line) or (header and done)
+        if begins or (run is None and (header or _CONNECTED.match(line))):
             run = _Run(number, server=server is not None, facts=before)
-            before = {}
+            runs.append(run)
+            before, done = {}, False
         for name, pattern in _FACTS.items():
             if match := pattern.fullmatch(line):
                 early = run is None or (name == "time" and run.results)
                 (before if early or run is None else run.facts)[name] = match
         if error := _ERROR.fullmatch(line):
             ended = run is not None and not run.server and _INTERRUPT.fullmatch(line)
-            if run is None or (any(result.party for result in run.results) and not ended):
-                if run is not None:
-                    yield run
+            if run is None or (done and not ended):
                 run = _Run(number, server=False)
+                runs.append(run)
             run.error = run.error or error[1] or error[2]
         if run is None:
             continue
         _add(run, line, header)
         run.line = number if run.results and _LINE.fullmatch(line) else run.line
-    if run is not None:
-        yield run
+    return runs
 
 
 def _add(run: _Run, line: str, header: re.Match[str] | None) -> None:
-    """Add a line to a run."""
     if header:
         run.header = run.header or header[1]
     elif _RULE.fullmatch(line):
@@ -190,21 +163,32 @@ def _add(run: _Run, line: str, header: re.Match[str] | None) -> None:
     elif match := _CONNECTED.match(line):
         run.streams.append(match[1])
     elif match := _LINE.fullmatch(line):
-        result = _Result(
-            match["id"],
-            match["role"] or "",
-            float(match["start"]),
-            float(match["end"]),
-            bytes_in(
-                match.group(5, 6),
-                match.group(7, 8, 9),
-                float(match["end"]) - float(match["start"]),
-            ),
-            match["rest"].rstrip(),
-            run.rules,
+        rest = match["rest"].rstrip()
+        if rest.endswith("(omitted)"):
+            return
+        start, end = float(match["start"]), float(match["end"])
+        party = rest.split()[-1:] in (["sender"], ["receiver"]) and rest.split()[-1]
+        run.results.append(
+            _Result(
+                match["id"],
+                start,
+                end,
+                bytes_in(match.group(5, 6), match.group(7, 8, 9), end - start),
+                *_counts(rest),
+                match["role"] or "",
+                party or "",
+                run.rules,
+            )
         )
-        if not result.rest.endswith("(omitted)"):
-            run.results.append(result)
+
+
+def _counts(rest: str) -> tuple[Any, Any]:
+    """Return what follows a rate, as `Line.datagrams` and `Line.tcp`."""
+    if of := _DATAGRAMS.match(rest):
+        return (1000 * float(of[1]), float(of[2]), float(of[3])), None
+    if of := _RETRANSMITS.fullmatch(rest):
+        return None, (float(of[1]), amount(of[2], of[3]) if of[2] else None, None)
+    return None, None
 
 
 def _finished(run: _Run) -> ImportedRun | None:
@@ -219,8 +203,7 @@ def _finished(run: _Run) -> ImportedRun | None:
             raise ToolFailure(run.error or "iperf3 printed no summary: the run was interrupted")
         figures = _figures(run)
     except ToolFailure as error:
-        status: Status = "invalid" if error.status == "invalid" else "failed"
-        return ImportedRun(run.line, status, clean(str(error)), values, started=started)
+        return failed(run.line, error, values, started)
     interim = tuple(_interim(run, started or 0.0))
     return ImportedRun(run.line, "ok", "", values, figures, interim, started)
 
@@ -232,20 +215,15 @@ def _udp(run: _Run) -> bool:
 
 
 def _ways(run: _Run) -> list[tuple[str, str, str]]:
-    """Return sender, receiver and role of the client's lines, of each direction."""
-    roles = {result.role for result in run.results}
-    if roles >= {"TX", "RX"}:
-        return [("local", "remote", "TX"), ("remote", "local", "RX")]
+    """Return sender, receiver and the lines' role of each direction."""
+    if {result.role for result in run.results} >= {"TX", "RX"}:
+        first, second = ("RX", "TX") if run.server else ("TX", "RX")
+        return [("local", "remote", first), ("remote", "local", second)]
     reverse = run.reverse
     if run.server:  # it sends where its lines count retransmits, or only it reports as a sender
         parties = {result.party for result in run.summary if result.count > 0}
         reverse = parties == {"sender"} or "Retr" in run.header
     return [("remote", "local", "")] if reverse else [("local", "remote", "")]
-
-
-def _as_server(role: str) -> str:
-    """Return what a server calls a client's role: its TX is what the client receives."""
-    return {"TX": "RX", "RX": "TX"}.get(role, role)
 
 
 def _factors(run: _Run) -> dict[str, Scalar]:
@@ -282,7 +260,6 @@ def _started(run: _Run) -> float | None:
 
 
 def _total(results: Sequence[_Result]) -> _Result | None:
-    """Return the sum of the streams, or the only stream."""
     sums = [result for result in results if result.stream == "SUM"]
     if len(sums) == 1:
         return sums[0]
@@ -293,45 +270,33 @@ def _figures(run: _Run) -> dict[str, Scalar]:
     udp, ways = _udp(run), _ways(run)
     flows, whole = [], True
     for sender, receiver, role in ways:
-        role = _as_server(role) if run.server else role
         of_way = [result for result in run.summary if result.role == role]
-        flow = _flow(run, of_way, sender, receiver, udp)
+        data = _flow(run, of_way, sender, receiver, udp)
         if run.server and sender == "remote" and len(ways) > 1:
             whole = False
             continue
-        flow.refuse_nonsense()
-        flows.append(flow)
-    seconds = flows[0].elapsed or 0.0
-    if run.test and run.test[5] and seconds < SHORT * float(run.test[5]):
-        raise ToolFailure(f"the run ended after {seconds:g} s of {run.test[5]} s", status="invalid")
+        data.refuse_nonsense()
+        flows.append(data)
+    if run.test and run.test[5]:
+        refuse_short(flows[0].elapsed or 0.0, float(run.test[5]))
     figures = figures_of(flows, "iperf3", whole=whole)
     if cpu := run.facts.get("cpu"):
-        for end, text in zip(("local", "remote"), (cpu[2], cpu[3]), strict=True):
-            used = float(text)
-            if used < 0:
-                raise ToolFailure(f"{end} CPU is {text} %, less than 0", status="invalid")
-            if not run.server:
-                figures[f"iperf3_{end}_process_cpu_pct"] = used
-            elif end == "local":
-                figures["iperf3_remote_process_cpu_pct"] = used
+        figures |= process_cpu(float(cpu[2]), float(cpu[3]), server=run.server)
     windows = [
         result.tcp[1]
         for result in run.intervals
         if result.tcp and result.tcp[1] and result.stream != "SUM"
     ]
-    sender = ways[0][0]
-    if windows and not udp and (sender == "local") != run.server and len(ways) == 1:
-        figures[f"{sender}_cwnd_bytes"] = fmean(windows)
+    if windows and not udp and (ways[0][0] == "local") != run.server and len(ways) == 1:
+        figures[f"{ways[0][0]}_cwnd_bytes"] = fmean(windows)
     return figures
 
 
 def _flow(run: _Run, results: Sequence[_Result], sender: str, receiver: str, udp: bool) -> Parts:
-    """Return the data of a direction, as the lines of its sender and receiver have it."""
-    by_party = {
-        party: _total([result for result in results if result.party == party])
+    sent, got, either = (
+        _total([result for result in results if result.party == party])
         for party in ("sender", "receiver", "")
-    }
-    sent, got, either = by_party["sender"], by_party["receiver"], by_party[""]
+    )
     own = "remote" if run.server else "local"
     if run.server:  # what the other end counted is printed as 0
         sent, got = (sent, None) if sender == own else (None, got)
@@ -339,34 +304,15 @@ def _flow(run: _Run, results: Sequence[_Result], sender: str, receiver: str, udp
         raise ToolFailure("iperf3 printed no summary of all streams")
     if either is not None and sent is None and got is None:
         return _unlabelled(run, either, sender, receiver)
-    loss = jitter = None
-    if udp and (of := (got or sent)) is not None and of.datagrams:
-        jitter, lost, packets = of.datagrams
-        loss = 100 * max(0.0, lost) / packets if packets and lost <= packets else None
-        jitter = jitter if got is not None else None
-    return Parts(
-        sender,
-        receiver,
-        sent=sent.count if sent and sent.count else None,
-        sent_s=sent.seconds if sent else None,
-        arrived=got.count if got else None,
-        arrived_s=got.seconds if got else None,
-        retransmits=sent.tcp[0] if sent and sent.tcp and not udp else None,
-        loss_pct=loss if got is not None else None,
-        jitter_us=jitter,
-        datagrams=udp,
-    )
+    return flow(sender, receiver, sent, got, udp=udp)
 
 
 def _unlabelled(run: _Run, line: _Result, sender: str, receiver: str) -> Parts:
-    """Return the data of UDP before 3.7, whose line has the sender's rate and the receiver's loss.
-
-    A server's has no rate at all: its interim results have what arrived.
-    """
+    """Return the data of UDP before 3.7; a server's line has no rate, its interim results have."""
     if not line.datagrams:
         raise ToolFailure("iperf3 printed a summary without sender and receiver")
     jitter, lost, packets = line.datagrams
-    loss = 100 * max(0.0, lost) / packets if packets and lost <= packets else None
+    loss = lost_pct(lost, packets)
     arrived = line.count * (1 - loss / 100) if loss is not None else None
     seconds = line.seconds
     if not line.count:
@@ -388,35 +334,9 @@ def _unlabelled(run: _Run, line: _Result, sender: str, receiver: str) -> Parts:
 
 def _interim(run: _Run, origin: float) -> Iterator[Mapping[str, float]]:
     ways = _ways(run)
-    several = len({r.stream for r in run.intervals if r.stream != "SUM"}) > len(ways)
     own = "remote" if run.server else "local"
     timelines = []
     for sender, _, role in ways:
-        mine = _as_server(role) if run.server else role
-        results = [result for result in run.intervals if result.role == mine]
-        ids = list(dict.fromkeys(r.stream for r in results if r.stream != "SUM"))
-        places: dict[str, int] = {}
-        timeline = []
-        for result in results:
-            if result.seconds <= 0:
-                continue
-            place = places[result.stream] = places.get(result.stream, -1) + 1
-            stream = 0 if result.stream == "SUM" or not several else ids.index(result.stream) + 1
-            sends = own == sender
-            timeline.append(
-                InterimResult(
-                    place,
-                    own,
-                    "send" if sends else "recv",
-                    result.end,
-                    result.seconds,
-                    result.count,
-                    stream=stream,
-                    retransmits=result.tcp[0]
-                    if sends and result.tcp and "Retr" in run.header
-                    else None,
-                    cwnd_bytes=result.tcp[1] if sends and result.tcp else None,
-                )
-            )
-        timelines.append(timeline)
+        results = [result for result in run.intervals if result.role == role]
+        timelines.append(timeline(results, own, sends=own == sender, udp=_udp(run)))
     yield from rows(timelines, origin, whole=len(ways) == 1)

@@ -1,17 +1,25 @@
-"""k8s-netperf's documents: one for each profile, the mean of several samples.
+"""k8s-netperf's documents: one for each profile, the mean of `aggregated_runs` samples.
 
-`aggregated_runs` says of how many. What `latency` is depends on the driver: netperf's is the 99th
-percentile, of others it stands under `k8s_netperf_latency_us`.
+netperf's `latency` is the 99th percentile, that of other drivers is `k8s_netperf_latency_us`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
-from netlimits.importers.base import ImportedRun, SourceText, clean, is_count, is_number
+from netlimits.errors import ToolFailure
+from netlimits.importers.base import (
+    ImportedRun,
+    SourceText,
+    arrived,
+    clean,
+    failed,
+    is_count,
+    is_number,
+    iso_seconds,
+    part,
+)
 from netlimits.importers.documents import JsonDocument
 from netlimits.model import Scalar
 
@@ -27,13 +35,11 @@ _MBPS = {"mb/s": 1.0, "mbps": 1.0, "mbits/s": 1.0, "gb/s": 1e3}
 
 
 def recognizes(document: Mapping[str, Any]) -> bool:
-    """Return True for a result of a profile."""
     needed = ("profile", "driver", "throughput", "tputMetric")
     return all(key in document for key in needed) and is_number(document["throughput"])
 
 
 def read(source: SourceText, documents: Sequence[JsonDocument]) -> list[ImportedRun]:
-    """Return a run for each profile."""
     return [_run(*document) for document in documents]
 
 
@@ -48,11 +54,12 @@ def _run(line: int, document: Mapping[str, Any]) -> ImportedRun:
     for key, name in _SWITCHES.items():
         if isinstance(document.get(key), bool):
             values[name] = "yes" if document[key] else "no"
-    started = _seconds(document.get("timestamp"))
-    rate, unit = float(document["throughput"]), str(document["tputMetric"]).lower()
-    if rate <= 0:
-        reason = "throughput is 0: no data arrived; is the data path open?"
-        return ImportedRun(line, "failed", reason, values, started=started)
+    started = iso_seconds(document.get("timestamp"))
+    unit = str(document["tputMetric"]).lower()
+    try:
+        rate = arrived(float(document["throughput"]), driver)
+    except ToolFailure as error:
+        return failed(line, error, values, started)
     figures: dict[str, Scalar] = {}
     if unit in _MBPS:
         figures["throughput_mbps"] = rate * _MBPS[unit]
@@ -75,18 +82,7 @@ def _run(line: int, document: Mapping[str, Any]) -> ImportedRun:
     if is_number(again) and again >= 0 and profile.upper().startswith("TCP_STREAM"):
         figures["local_transport_retrans"] = float(again)
     for end, key in (("local", "client"), ("remote", "server")):
-        cpu = document.get(f"{key}CPU")
-        idle = cpu.get("idleCPU") if isinstance(cpu, dict) else None
+        idle = part(document, f"{key}CPU").get("idleCPU")
         if document.get(f"{key}CPUCollected") is not False and is_number(idle) and 0 < idle <= 100:
             figures[f"k8s_netperf_{end}_cpu_pct"] = 100 - float(idle)
     return ImportedRun(line, "ok", "", values, figures, started=started)
-
-
-def _seconds(text: Any) -> float | None:
-    if not isinstance(text, str) or len(text) > 40:
-        return None
-    try:
-        text = re.sub(r"(\.\d{6})\d+", r"\1", text.replace("Z", "+00:00"))
-        return datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError):
-        return None

@@ -10,6 +10,7 @@ from pathlib import PurePath
 
 from netlimits.errors import InputError
 from netlimits.experiment.validation.names import RESERVED
+from netlimits.importers.base import scalar
 from netlimits.model import Scalar
 
 REPLICATE = "replicate"
@@ -60,7 +61,7 @@ class NamePattern:
         match = self._expression.fullmatch(last)
         if match is None:
             return None
-        return {name: _value(match[name]) for name in self.factors}
+        return {name: scalar(match[name]) for name in self.factors}
 
     @property
     def _expression(self) -> re.Pattern[str]:
@@ -150,12 +151,6 @@ def _free(word: str, taken: set[str]) -> str:
     while free in taken or free in RESERVED:
         number, free = number + 1, f"{name}{number}"
     return free
-
-
-def _value(text: str) -> Scalar:
-    if re.fullmatch(r"-?\d{1,15}", text):
-        return int(text)
-    return float(text) if re.fullmatch(r"-?\d{1,15}\.\d{1,15}", text) else text
 
 
 def conflict(of_name: Mapping[str, Scalar], of_file: Mapping[str, Scalar]) -> str:

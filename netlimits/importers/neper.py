@@ -1,22 +1,19 @@
 """neper's `key=value` output of a client or a server of tcp_rr, tcp_stream and similar programs.
 
-Which end it is follows from `client`, what was sent from the keys that only some programs print.
-Throughput is the receiver's rate, which the ends exchange: `remote_throughput` of a client that
-sends. Of a file with several runs, each begins with its first option.
+Throughput is the receiver's rate, which the ends exchange.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from netlimits.errors import ToolFailure
-from netlimits.importers.base import LINE_LIMIT, Given, ImportedRun, SourceText, clean
+from netlimits.importers.base import Given, ImportedRun, SourceText, arrived, clean, failed
 from netlimits.model import Scalar
 
 _PAIR = re.compile(r"([A-Za-z][A-Za-z0-9_]{1,60})=(.{0,300})")
 _COUNT = re.compile(
-    r"t=(\d{1,9}\.\d{1,9}) +TX: +\d+ ops, +(\d{1,18}) bytes,.*RX: +\d+ ops, +(\d{1,18}) bytes,.*"
+    r"t=(\d{1,9}\.\d{1,9}) +TX: +\d+ ops, +(\d{1,18}) bytes,.*RX: +\d+ ops, +\d{1,18} bytes,.*"
 )
 _OWN = {"total_run_time", "maxevents", "num_flows"}
 """Keys that all of neper's programs print, and no other tool."""
@@ -27,7 +24,7 @@ class _Run:
     def __init__(self, line: int) -> None:
         self.line = line
         self.values: dict[str, str] = {}
-        self.counts: list[tuple[float, int, int]] = []
+        self.counts: list[tuple[float, int]] = []
 
     def number(self, *keys: str) -> float | None:
         for key in keys:
@@ -41,38 +38,27 @@ class _Run:
 
 
 def claims(source: SourceText) -> bool:
-    """Return True if all of neper's own keys are there."""
-    keys = {
-        match[1]
-        for line in source.lines
-        if len(line) <= LINE_LIMIT and (match := _PAIR.fullmatch(line.strip()))
-    }
-    return keys >= _OWN
+    return {pair[1] for _, line in source.stripped() if (pair := _PAIR.fullmatch(line))} >= _OWN
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
-    """Return a run for each block of options and figures."""
     return [_finished(run) for run in _runs(source)]
 
 
-def _runs(source: SourceText) -> Iterator[_Run]:
-    run: _Run | None = None
+def _runs(source: SourceText) -> list[_Run]:
+    runs: list[_Run] = []
     first = ""
-    for number, line in enumerate(source.lines, 1):
-        line = line[:LINE_LIMIT].strip()
+    for number, line in source.stripped():
         if count := _COUNT.fullmatch(line):
-            if run is not None:
-                run.counts.append((float(count[1]), int(count[2]), int(count[3])))
+            if runs:
+                runs[-1].counts.append((float(count[1]), int(count[2])))
         elif pair := _PAIR.fullmatch(line):
             first = first or pair[1]
-            if run is None or (pair[1] == first and first in run.values):
-                if run is not None:
-                    yield run
-                run = _Run(number)
-            run.values.setdefault(pair[1], pair[2].strip())
-            run.line = number
-    if run is not None:
-        yield run
+            if not runs or (pair[1] == first and first in runs[-1].values):
+                runs.append(_Run(number))
+            runs[-1].values.setdefault(pair[1], pair[2].strip())
+            runs[-1].line = number
+    return runs
 
 
 def _finished(run: _Run) -> ImportedRun:
@@ -80,7 +66,7 @@ def _finished(run: _Run) -> ImportedRun:
     try:
         figures = _transactions(run) if _is_rr(run) else _stream(run, values)
     except ToolFailure as error:
-        return ImportedRun(run.line, "failed", clean(str(error)), values)
+        return failed(run.line, error, values)
     return ImportedRun(run.line, "ok", "", values, figures)
 
 
@@ -117,11 +103,7 @@ def _elapsed(run: _Run) -> float | None:
 
 
 def _transactions(run: _Run) -> dict[str, Scalar]:
-    rate = run.number("throughput", "local_throughput")
-    if rate is None:
-        raise ToolFailure("neper printed no throughput: the run was interrupted")
-    if rate == 0:
-        raise ToolFailure("throughput is 0: no transaction was done; is the data path open?")
+    rate = arrived(run.number("throughput", "local_throughput"), "neper")
     figures: dict[str, Scalar] = {"transaction_rate_tps": rate}
     if elapsed := _elapsed(run):
         figures["elapsed_s"] = elapsed
@@ -139,16 +121,12 @@ def _stream(run: _Run, values: dict[str, Scalar]) -> dict[str, Scalar]:
     rate = run.number("local_throughput" if here else "remote_throughput")
     if rate is None and (old := run.number("throughput_Mbps")):  # before the ends exchanged rates
         rate = 1e6 * old
-    if rate is None:
-        raise ToolFailure("neper printed no throughput: the run was interrupted")
-    if rate == 0:
-        raise ToolFailure("throughput is 0: no data arrived; is the data path open?")
+    mbps = arrived(rate, "neper") / 1e6
     figures: dict[str, Scalar] = {
-        "throughput_mbps": rate / 1e6,
-        f"{receiver}_recv_throughput_mbps": rate / 1e6,
+        "throughput_mbps": mbps,
+        f"{receiver}_recv_throughput_mbps": mbps,
     }
-    elapsed = run.counts[-1][0] if run.counts else _elapsed(run)
-    if elapsed:
+    if elapsed := run.counts[-1][0] if run.counts else _elapsed(run):
         figures["elapsed_s"] = elapsed
     if run.counts and not server and not back:
         sent = sum(count[1] for count in run.counts)

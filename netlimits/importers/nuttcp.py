@@ -1,9 +1,6 @@
 """nuttcp's text output: the brief line, interim results, `-v`, and both with `-fparse`.
 
-The brief line has what arrived, the CPU of the transmitter and the receiver, and no direction:
-which of them was the client follows from `-v` only, where the client's own part comes first. So
-CPU stands under `nuttcp_sender_process_cpu_pct` and `nuttcp_receiver_…` without `-v`. A megabyte
-is 2²⁰ bytes and a Mbit/s is 10⁶.
+Which end was the client follows from `-v` only. A megabyte is 2²⁰ bytes and a Mbit/s is 10⁶.
 """
 
 from __future__ import annotations
@@ -13,9 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from netlimits.errors import ToolFailure
-from netlimits.importers.base import LINE_LIMIT, Given, ImportedRun, SourceText, clean
+from netlimits.importers.base import Given, ImportedRun, SourceText, arrived, failed
+from netlimits.importers.rates import amount
 from netlimits.importers.streams import InterimResult, Parts, figures_of, rows
-from netlimits.model import Scalar, Status
+from netlimits.model import Scalar
 
 _N = r"(\d{1,15}(?:\.\d{1,9})?)"
 _LINE = re.compile(rf" *{_N} +([KMG]?)B */ +{_N} +sec *= +{_N} +([KMG]?)bps(?P<rest>.*)")
@@ -26,19 +24,15 @@ _TX_RX = re.compile(r"(\d{1,4}) %TX +(\d{1,4}) %RX")
 _RETRANS = re.compile(r"(?:host-)?(\d{1,12}) (?:host-)?retrans")
 _RTT = re.compile(rf"{_N} msRTT")
 _DROPS = re.compile(r"(-?\d{1,15}) +/ +(\d{1,15}) +(?:~?drop/pkt)")
-_CWND = re.compile(r"(\d{1,12}) KB-cwnd")
 _OLD = re.compile(rf"{_N} MB in {_N} real seconds = [\d.]+ KB/sec = {_N} Mbps")
 _CALLS = re.compile(r"(\d{1,15}) I/O calls")
 _CPU = re.compile(r".*= (\d{1,4})%.*|.*cpu=(\d{1,4})%.*")
 _ERROR = re.compile(r"nuttcp(?:-[tr])?: (?:v[\d.]+: )?(Error: .*|Info: attempting to switch.*)")
-_MEGABYTE = 2**20
 _LETTERS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 
 
 @dataclass(slots=True)
 class _Side:
-    """The verbose output of one end."""
-
     values: dict[str, str] = field(default_factory=dict)
 
     def number(self, *keys: str) -> float | None:
@@ -54,8 +48,8 @@ class _Run:
     line: int
     order: list[str] = field(default_factory=list)
     sides: dict[str, _Side] = field(default_factory=lambda: {"t": _Side(), "r": _Side()})
-    interim: list[tuple[float, float, float, float | None]] = field(default_factory=list)
-    brief: tuple[float, float, float, str] | None = None
+    interim: list[tuple[float, float, float]] = field(default_factory=list)
+    brief: tuple[float, float, str] | None = None
     error: str = ""
 
     @property
@@ -66,7 +60,6 @@ class _Run:
 
 
 def claims(source: SourceText) -> bool:
-    """Return True if a line is nuttcp's result, or begins with its name."""
     return any(
         (
             (match := _LINE.fullmatch(line))
@@ -77,65 +70,47 @@ def claims(source: SourceText) -> bool:
         or _VERBOSE.fullmatch(line)
         or _ERROR.fullmatch(line)
         or (_PARSED.fullmatch(line) and "rate_Mbps=" in line)
-        for line in map(str.strip, source.lines)
-        if len(line) <= LINE_LIMIT
+        for _, line in source.stripped()
     )
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
-    """Return a run for each final result."""
     return [_finished(run) for run in _runs(source)]
 
 
-def _runs(source: SourceText) -> Iterator[_Run]:
-    run: _Run | None = None
-    for number, line in enumerate(source.lines, 1):
-        line = line[:LINE_LIMIT].strip()
+def _runs(source: SourceText) -> list[_Run]:
+    runs: list[_Run] = []
+    for number, line in source.stripped():
         verbose, match = _VERBOSE.fullmatch(line), _LINE.fullmatch(line)
         parsed = _PARSED.fullmatch(line) if not verbose and "rate_Mbps=" in line else None
         error = _ERROR.fullmatch(line)
         if not (verbose or match or parsed or error):
             continue
-        new_side = (
-            verbose
-            and run is not None
-            and verbose[1] in run.order
-            and re.match(r"v[\d.]+: socket", verbose[2])
-        )
-        if run is None or new_side or (run.ended and not (verbose and _more(run, verbose))):
-            if run is not None:
-                yield run
+        first = verbose and re.match(r"v[\d.]+: socket", verbose[2])
+        run = runs[-1] if runs else None
+        new_side = verbose and first and run is not None and verbose[1] in run.order
+        if run is None or new_side or (run.ended and (first or not verbose)):
             run = _Run(number)
+            runs.append(run)
         run.line = number
         if error and not verbose:
             run.error = run.error or error[1]
         elif verbose:
             _add_verbose(run, verbose[1], verbose[2])
         elif match:
-            count, seconds = float(match[1]), float(match[3])
-            count *= {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}[match[2]]
             rate = float(match[4]) * _LETTERS[match[5]] / 1e6
             if "%TX" in match["rest"] or "%RX" in match["rest"]:
-                run.brief = (count, seconds, rate, match["rest"])
+                run.brief = (float(match[3]), rate, match["rest"])
             else:
-                again = _RETRANS.search(match["rest"])
-                run.interim.append((seconds, rate, count, float(again[1]) if again else None))
+                run.interim.append((float(match[3]), rate, amount(match[1], match[2])))
         elif parsed:
             values = dict(_PAIR.findall(line))
-            side = _Side(values)
-            count, seconds = float(parsed[1]) * _MEGABYTE, float(parsed[2])
+            rate = _Side(values).number("rate_Mbps") or 0.0
             if "tx_cpu" in values:
-                run.brief = (count, seconds, side.number("rate_Mbps") or 0.0, _as_brief(values))
+                run.brief = (float(parsed[2]), rate, _as_brief(values))
             else:
-                rate = side.number("rate_Mbps") or 0.0
-                run.interim.append((seconds, rate, count, side.number("retrans")))
-    if run is not None:
-        yield run
-
-
-def _more(run: _Run, verbose: re.Match[str]) -> bool:
-    """Return True if a line still belongs to a run whose rates were read."""
-    return not re.match(r"v[\d.]+: socket", verbose[2])
+                run.interim.append((float(parsed[2]), rate, amount(parsed[1], "M")))
+    return runs
 
 
 def _as_brief(values: Mapping[str, str]) -> str:
@@ -184,21 +159,19 @@ def _finished(run: _Run) -> ImportedRun:
             raise ToolFailure(run.error or "nuttcp printed no result: the run was interrupted")
         figures = _of_brief(run, values) if run.brief else _of_sides(run, values)
     except ToolFailure as error:
-        status: Status = "invalid" if error.status == "invalid" else "failed"
-        return ImportedRun(run.line, status, clean(str(error)), values)
-    interim = tuple(_interim(run))
-    return ImportedRun(run.line, "ok", "", values, figures, interim)
+        return failed(run.line, error, values)
+    return ImportedRun(run.line, "ok", "", values, figures, tuple(_interim(run)))
 
 
 def _of_brief(run: _Run, values: dict[str, Scalar]) -> dict[str, Scalar]:
-    """Return what the brief line says."""
     assert run.brief is not None
-    _, seconds, rate, rest = run.brief
+    seconds, rate, rest = run.brief
     drops = _DROPS.search(rest)
     values["protocol"] = "udp" if drops else "tcp"
-    if rate <= 0:
-        raise ToolFailure("throughput is 0: no data arrived; is the data path open?")
-    figures: dict[str, Scalar] = {"throughput_mbps": rate, "elapsed_s": seconds}
+    figures: dict[str, Scalar] = {
+        "throughput_mbps": arrived(rate, "nuttcp"),
+        "elapsed_s": seconds,
+    }
     if drops and int(drops[2]) and int(drops[1]) <= int(drops[2]):
         figures["loss_pct"] = 100 * max(0, int(drops[1])) / int(drops[2])
     if cpu := _TX_RX.search(rest):
@@ -253,7 +226,7 @@ def _interim(run: _Run) -> Iterator[Mapping[str, float]]:
     """Yield the receiver's interim results, laid end to end."""
     ending, timeline = 0.0, []
     end = "local" if run.order[:1] == ["r"] else "remote"
-    for place, (seconds, rate, count, _) in enumerate(run.interim):
+    for place, (seconds, rate, count) in enumerate(run.interim):
         if rate > 0:  # the printed time has two decimals, whose errors would add up
             seconds = count * 8 / 1e6 / rate
         if seconds <= 0:

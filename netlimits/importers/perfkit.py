@@ -1,9 +1,6 @@
 """PerfKitBenchmarker's results: its JSON lines, one sample each.
 
-The samples of one test of a run that have the same labels are one of our runs; a metric that comes
-again begins the next. Throughput, transaction rates and latencies stand under our columns, other
-samples under `perfkit_…` with their unit. Of the labels those that describe the machines and the
-test are factors.
+Samples of one test with the same labels are one run; a metric that comes again begins the next.
 """
 
 from __future__ import annotations
@@ -12,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from netlimits.importers.base import ImportedRun, SourceText, clean, is_number
+from netlimits.importers.base import ImportedRun, SourceText, clean, is_number, part, slug
 from netlimits.importers.documents import JsonDocument
 from netlimits.model import Scalar
 
@@ -63,7 +60,6 @@ _LABEL = re.compile(r"\|([^|:]{1,80}):([^|]{0,300})\|")
 
 
 def recognizes(document: Mapping[str, Any]) -> bool:
-    """Return True for a sample."""
     return (
         isinstance(document.get("metric"), str)
         and is_number(document.get("value"))
@@ -73,7 +69,6 @@ def recognizes(document: Mapping[str, Any]) -> bool:
 
 
 def read(source: SourceText, documents: Sequence[JsonDocument]) -> list[ImportedRun]:
-    """Return a run for each group of samples."""
     groups: dict[tuple[Any, ...], list[dict[str, JsonDocument]]] = {}
     for document in documents:
         sample = document.value
@@ -83,7 +78,7 @@ def read(source: SourceText, documents: Sequence[JsonDocument]) -> list[Imported
             str(sample.get("run_uri")),
             str(sample.get("test")),
             kind,
-            *sorted(_factors(labels).items(), key=str),
+            *sorted(dict(_factors(labels)).items(), key=str),
         )
         runs = groups.setdefault(key, [{}])
         if sample["metric"] in runs[-1]:
@@ -101,7 +96,7 @@ def _run(samples: Mapping[str, JsonDocument]) -> ImportedRun | None:
         values["test"] = clean(test)
     if test.upper().endswith("RR"):
         values["direction"] = "rr"
-    values |= _factors(_labels(first.value))
+    values |= dict(_factors(_labels(first.value)))
     figures: dict[str, Scalar] = {}
     for metric, document in samples.items():
         column, value = _figure(metric, float(document.value["value"]), document.value["unit"])
@@ -119,7 +114,6 @@ def _run(samples: Mapping[str, JsonDocument]) -> ImportedRun | None:
 
 
 def _figure(metric: str, value: float, unit: str) -> tuple[str, float]:
-    """Return the column of a sample and its value there."""
     unit = unit.lower().strip()
     if _RATE.fullmatch(metric) and unit in _MBPS:
         return "throughput_mbps", value * _MBPS[unit]
@@ -131,11 +125,11 @@ def _figure(metric: str, value: float, unit: str) -> tuple[str, float]:
     if statistic and unit in _MICROSECONDS:
         return f"latency_{statistic}_us", value * _MICROSECONDS[unit]
     if unit in _MBPS:
-        return f"perfkit_{_slug(metric)}_mbps", value * _MBPS[unit]
+        return f"perfkit_{slug(metric)}_mbps", value * _MBPS[unit]
     if unit in _MICROSECONDS:
-        return f"perfkit_{_slug(metric)}_us", value * _MICROSECONDS[unit]
+        return f"perfkit_{slug(metric)}_us", value * _MICROSECONDS[unit]
     suffix = {"seconds": "_s", "sec": "_s", "%": "_pct"}.get(unit, "")
-    return f"perfkit_{_slug(metric)}{suffix}", value
+    return f"perfkit_{slug(metric)}{suffix}", value
 
 
 def _kind(metric: str) -> str:
@@ -148,8 +142,7 @@ def _kind(metric: str) -> str:
 
 
 def _labels(sample: Mapping[str, Any]) -> dict[str, Any]:
-    metadata = sample.get("metadata")
-    labels = dict(metadata) if isinstance(metadata, dict) else {}
+    labels = dict(part(sample, "metadata"))
     text = sample.get("labels")
     if isinstance(text, dict):
         labels |= text
@@ -158,18 +151,10 @@ def _labels(sample: Mapping[str, Any]) -> dict[str, Any]:
     return labels
 
 
-def _factors(labels: Mapping[str, Any]) -> dict[str, Scalar]:
-    return dict(_pairs(labels))
-
-
-def _pairs(labels: Mapping[str, Any]) -> Iterator[tuple[str, Scalar]]:
+def _factors(labels: Mapping[str, Any]) -> Iterator[tuple[str, Scalar]]:
     for label, factor in _FACTORS.items():
         value = labels.get(label)
         if isinstance(value, str | int | float) and not isinstance(value, bool):
             text = clean(str(value))
             if text and text != "None":
                 yield factor, int(text) if re.fullmatch(r"\d{1,15}", text) else text
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:80]

@@ -16,28 +16,21 @@ _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
 def amount(number: str, letter: str) -> float:
-    """Return bytes."""
     return float(number) * 1024.0 ** _POWERS[letter]
 
 
 def bytes_in(amounts: Sequence[str], rates: Sequence[str], seconds: float) -> float:
-    """Return the bytes over `seconds`: by the rate, or by the amount if that has more digits.
-
-    `seconds` are rounded, in iperf 2 to 0.1, so an amount is used only for a rate of less than
-    DIGITS digits.
-    """
+    """Return bytes by the rate, for `seconds` are rounded, or by an amount with more digits."""
     if _digits(rates[0]) >= min(DIGITS, _digits(amounts[0])):
         return rate_mbps(*rates) * 1e6 / 8 * seconds
     return amount(*amounts)
 
 
 def _digits(number: str) -> int:
-    """Return the number of significant digits."""
     return len(number.replace(".", "").lstrip("0"))
 
 
 def rate_mbps(number: str, letter: str, of: str) -> float:
-    """Return Mbit/s."""
     if of == "bits":
         return float(number) * 1000.0 ** _POWERS[letter] / 1e6
     return float(number) * 1024.0 ** _POWERS[letter] * 8 / 1e6

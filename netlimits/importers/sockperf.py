@@ -1,17 +1,14 @@
 """sockperf's output: ping-pong, under-load and throughput.
 
-Without --full-rtt sockperf prints half of each round trip as "Latency". The columns of latency are
-round trips, as netperf's, so they are twice that; what sockperf printed stands beside them as
-`sockperf_latency_us`. Its MBps and Mbps are of 2²⁰.
+Without --full-rtt "Latency" is half of a round trip. MBps and Mbps are of 2²⁰.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from netlimits.errors import ToolFailure
-from netlimits.importers.base import LINE_LIMIT, Given, ImportedRun, SourceText, clean
+from netlimits.importers.base import Given, ImportedRun, SourceText, failed
 from netlimits.model import Scalar
 
 _N = r"(\d{1,15}(?:\.\d{1,9})?)"
@@ -49,33 +46,27 @@ class _Run:
 
 
 def claims(source: SourceText) -> bool:
-    """Return True if a line is sockperf's."""
-    return any(_OWN.fullmatch(line.strip()) for line in source.lines if len(line) <= LINE_LIMIT)
+    return any(_OWN.fullmatch(line) for _, line in source.stripped())
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
-    """Return a run for each test of a client."""
     return [_finished(run) for run in _runs(source)]
 
 
-def _runs(source: SourceText) -> Iterator[_Run]:
-    run: _Run | None = None
-    for number, line in enumerate(source.lines, 1):
-        line = line[:LINE_LIMIT].strip()
-        valid, total, summary = (
-            _VALID.fullmatch(line),
-            _TOTAL.fullmatch(line),
-            _SUMMARY.fullmatch(line),
-        )
+def _runs(source: SourceText) -> list[_Run]:
+    runs: list[_Run] = []
+    for number, line in source.stripped():
+        run = runs[-1] if runs else None
+        own, valid, total = (each.fullmatch(line) for each in (_OWN, _VALID, _TOTAL))
+        summary = _SUMMARY.fullmatch(line)
         again = (valid or total) and run is not None and run.seconds
         alone = summary and run is not None and "summary" in run.figures
-        if _BEGIN.fullmatch(line) or again or alone or (run is None and _OWN.fullmatch(line)):
-            if run is not None:
-                yield run
+        if _BEGIN.fullmatch(line) or again or alone or (run is None and own):
             run = _Run(number)
+            runs.append(run)
         if run is None:
             continue
-        if _OWN.fullmatch(line):
+        if own:
             run.line = number
         if peer := _PEER.fullmatch(line):
             run.protocol = peer[1].lower()
@@ -85,7 +76,7 @@ def _runs(source: SourceText) -> Iterator[_Run]:
             run.sent, run.seconds = float(total[1]), float(total[2])
         elif average := _AVERAGE.fullmatch(line):
             run.halved = average[1] != "rtt"
-            run.figures["mean"], run.figures["stddev"] = float(average[2]), float(average[3])
+            run.figures |= {"mean": float(average[2]), "stddev": float(average[3])}
         elif summary:
             run.halved = summary[1] == "Latency"
             run.figures["summary"] = float(summary[2])
@@ -102,8 +93,7 @@ def _runs(source: SourceText) -> Iterator[_Run]:
             run.mbps = float(bandwidth[1]) * 8 * 2**20 / 1e6
         elif error := _ERROR.fullmatch(line):
             run.error = run.error or error[1]
-    if run is not None:
-        yield run
+    return runs
 
 
 def _finished(run: _Run) -> ImportedRun:
@@ -115,13 +105,12 @@ def _finished(run: _Run) -> ImportedRun:
             raise ToolFailure(run.error or "sockperf printed no summary: the run was interrupted")
         figures = _of_stream(run) if run.mbps else _of_round_trips(run)
     except ToolFailure as error:
-        return ImportedRun(run.line, "failed", clean(str(error)), values)
+        return failed(run.line, error, values)
     values["direction"] = "send" if run.mbps else "rr"
     return ImportedRun(run.line, "ok", "", values, figures)
 
 
 def _of_stream(run: _Run) -> dict[str, Scalar]:
-    """Return what the sender of a throughput test sent."""
     figures: dict[str, Scalar] = {"local_send_throughput_mbps": run.mbps}
     if run.seconds:
         figures["elapsed_s"] = run.seconds

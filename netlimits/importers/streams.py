@@ -1,15 +1,16 @@
 """From the bytes and seconds that each end of a test counted to figures and interim results.
 
-A rate is bytes over the seconds of the end that counted them. Where the receiver's count is
-missing, throughput is missing: what was sent need not have arrived.
+Where the receiver's count is missing, throughput is missing: what was sent need not have arrived.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from netlimits.errors import ToolFailure
+from netlimits.importers.base import SHORT
 from netlimits.model import Scalar
 
 _MORE, _WAITING = 1.1, 2**20
@@ -22,45 +23,31 @@ _APART = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The data of one direction; None is unknown.
+    """The bytes, seconds and losses of one direction; None is unknown."""
 
-    Attributes:
-        sender: "local" (the client's end) or "remote".
-        receiver: The other end.
-        sent: Bytes that the sender counted.
-        sent_s: The seconds in which it did.
-        arrived: Bytes that the receiver counted.
-        arrived_s: The seconds in which it did.
-        retransmits: TCP's segments that were sent again.
-        loss_pct: Lost datagrams, where the receiver counts them and not the bytes.
-        jitter_us: Jitter of datagrams.
-        datagrams: True for UDP.
-    """
-
-    sender: str
+    sender: str  # "local" (the client's end) or "remote"
     receiver: str
     sent: float | None = None
     sent_s: float | None = None
     arrived: float | None = None
     arrived_s: float | None = None
     retransmits: float | None = None
-    loss_pct: float | None = None
+    loss_pct: float | None = None  # where the receiver counts datagrams and not bytes
     jitter_us: float | None = None
     datagrams: bool = False
+    lost: float | None = None  # of `packets` datagrams
+    packets: float | None = None
 
     @property
     def elapsed(self) -> float | None:
-        """Seconds of the receiver's count, else of the sender's."""
         return self.arrived_s or self.sent_s
 
     @property
     def send_mbps(self) -> float | None:
-        """The rate of what was sent."""
         return mbps(self.sent, self.sent_s)
 
     @property
     def recv_mbps(self) -> float | None:
-        """The rate of what arrived."""
         return mbps(self.arrived, self.arrived_s)
 
     def refuse_nonsense(self) -> None:
@@ -82,21 +69,34 @@ class Parts:
 
 
 def mbps(count: float | None, seconds: float | None) -> float | None:
-    """Return a rate in Mbit/s, None without a count or seconds."""
     return count * 8 / 1e6 / seconds if count is not None and seconds else None
 
 
+def refuse_short(seconds: float | None, planned: float) -> None:
+    if seconds is not None and seconds < SHORT * planned:
+        raise ToolFailure(f"the run ended after {seconds:g} s of {planned:g} s", status="invalid")
+
+
+def process_cpu(
+    local: float | None, remote: float | None, *, server: bool
+) -> Iterator[tuple[str, float]]:
+    """Yield iperf3's CPU of both ends, as the client knows it, or of a server alone."""
+    ends = {"remote": local} if server else {"local": local, "remote": remote}
+    for end, used in ends.items():
+        if used is not None:
+            if used < 0:
+                raise ToolFailure(f"{end} CPU is {used:g} %, less than 0", status="invalid")
+            yield f"iperf3_{end}_process_cpu_pct", used
+
+
+def lost_pct(lost: float | None, packets: float | None) -> float | None:
+    """Return lost datagrams in percent, None without a plausible count."""
+    if lost is None or not packets or lost > packets:
+        return None
+    return 100 * max(0.0, lost) / packets
+
+
 def figures_of(flows: Sequence[Parts], tool: str, *, whole: bool = True) -> dict[str, Scalar]:
-    """Return the figures of a run's directions.
-
-    Args:
-        flows: The directions.
-        tool: Prefix of the tool's own figures.
-        whole: False if a direction is missing; then there is no throughput of the run.
-
-    Raises:
-        ToolFailure: There is no figure.
-    """
     figures: dict[str, Scalar] = {}
     rates = [flow.recv_mbps for flow in flows]
     if whole and None not in rates:
@@ -132,28 +132,13 @@ def _of_datagrams(flows: Sequence[Parts]) -> Iterator[tuple[str, Scalar]]:
 
 @dataclass(frozen=True, slots=True)
 class InterimResult:
-    """An interim result of one end in one direction.
-
-    Attributes:
-        place: Its number among those of the end, by which those of both ends are matched.
-        end: The end that counted, "local" or "remote".
-        way: "send" if the end sent the data, else "recv".
-        ending_s: Seconds since the start.
-        seconds: Its length.
-        count: Bytes.
-        stream: The stream's number from 1, 0 for all streams together.
-        retransmits: TCP's segments that were sent again.
-        rtt_us: TCP's round-trip time.
-        cwnd_bytes: TCP's congestion window.
-    """
-
-    place: int
-    end: str
-    way: str
+    place: int  # its number, by which the results of both ends are matched
+    end: str  # that counted: "local" or "remote"
+    way: str  # "send" or "recv"
     ending_s: float
     seconds: float
     count: float
-    stream: int = 0
+    stream: int = 0  # from 1; 0 for all together
     retransmits: float | None = None
     rtt_us: float | None = None
     cwnd_bytes: float | None = None
@@ -173,16 +158,72 @@ class InterimResult:
                 yield f"{self.end}_{name}", value
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of figures as iperf and iperf3 print it, of a stream or of all ("SUM")."""
+
+    stream: str
+    start: float
+    end: float
+    count: float
+    datagrams: tuple[float, float, float] | None = None  # jitter in µs, lost, all
+    tcp: tuple[float, float | None, float | None] | None = None  # retransmits, window, RTT in µs
+
+    @property
+    def seconds(self) -> float:
+        return self.end - self.start
+
+
+def flow(
+    sender: str, receiver: str, sent: Line | None, got: Line | None, *, udp: bool = False
+) -> Parts:
+    jitter, *counted = got.datagrams if got and got.datagrams else (None, None, None)
+    return Parts(
+        sender,
+        receiver,
+        sent=sent.count or None if sent else None,
+        sent_s=sent.seconds if sent else None,
+        arrived=got.count if got else None,
+        arrived_s=got.seconds if got else None,
+        retransmits=sent.tcp[0] if sent and sent.tcp and not udp else None,
+        loss_pct=lost_pct(*counted),
+        jitter_us=jitter,
+        datagrams=udp,
+    )
+
+
+def timeline(
+    lines: Iterable[Line], end: str, *, sends: bool, udp: bool = False
+) -> list[InterimResult]:
+    lines = [line for line in lines if line.seconds > 0]
+    ids = list(dict.fromkeys(line.stream for line in lines if line.stream != "SUM"))
+    places: Counter[str] = Counter()
+    results = []
+    for line in lines:
+        several = len(ids) > 1 and line.stream != "SUM"
+        retransmits, window, rtt = (sends and not udp and line.tcp) or (None, None, None)
+        results.append(
+            InterimResult(
+                places[line.stream],
+                end,
+                "send" if sends else "recv",
+                line.end,
+                line.seconds,
+                line.count,
+                stream=ids.index(line.stream) + 1 if several else 0,
+                retransmits=retransmits,
+                rtt_us=rtt,
+                cwnd_bytes=window,
+            )
+        )
+        places[line.stream] += 1
+    return results
+
+
 def rows(
     timelines: Sequence[Sequence[InterimResult]], origin: float, *, whole: bool
 ) -> Iterator[Mapping[str, float]]:
-    """Yield a row for each interim result, with the figures of both ends and directions.
-
-    Args:
-        timelines: The interim results of an end in a direction, each in the order of time.
-        origin: The start, seconds since 1970.
-        whole: True if data went one way only, so that what arrived is the throughput.
-    """
+    """Yield the rows of both ends and directions; `whole`: what arrived is the throughput."""
     merged: dict[tuple[int, int, str], dict[str, float]] = {}
     for timeline in sorted(timelines, key=lambda each: each[0].way if each else ""):
         for each in timeline:  # those of receivers come first, since "recv" < "send"

@@ -1,10 +1,7 @@
 """The Turin scripts' files: minimum, mean and maximum of several runs for each buffer length.
 
-`iperf3.txt` has lines of `length min mean max cpu_min cpu_mean cpu_max` with rates in Gbit/s.
-`nttcp.txt` has the number of buffers after the length, and Mbit/s. CPU is what /usr/bin/time
-reported for the client process, 100 being one core: `local_process_cpu_pct`. A line is an
-aggregate, not a run: `aggregated_runs` says of how many. The files do not say it; 10 and 20 are the
-scripts' own numbers, and `--given aggregated_runs=N` replaces them.
+`iperf3.txt` has lines of `length min mean max cpu_min cpu_mean cpu_max` with rates in Gbit/s;
+`nttcp.txt` has the number of buffers after the length, and Mbit/s. CPU is the client process's.
 """
 
 from __future__ import annotations
@@ -20,10 +17,7 @@ _SCRIPTS = {7: ("iperf3", 1e3, 10), 8: ("nttcp", 1.0, 20)}
 
 
 def claims(source: SourceText) -> bool:
-    """Return True if all lines are rows of such a file: lengths grow, and min ≤ mean ≤ max twice.
-
-    A row of a netperf table may have as many numbers, but not in this order.
-    """
+    """Return True if all lines are rows: lengths grow, and min ≤ mean ≤ max twice."""
     rows = [line.split() for line in source.lines if line.strip()]
     if len(rows) < 2 or {len(row) for row in rows} not in ({7}, {8}):
         return False
@@ -36,10 +30,6 @@ def claims(source: SourceText) -> bool:
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
-    """Return a row for each aggregate.
-
-    `throughput_mbps` is the mean, beside `throughput_min_mbps` and `throughput_max_mbps`.
-    """
     rows = []
     for number, line in enumerate(source.lines, 1):
         if not line.strip():

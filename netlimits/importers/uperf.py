@@ -1,9 +1,7 @@
 """uperf's output: the run statistics, the total, and the raw statistics of `-R`.
 
-The master's row is what the client's end handled and the other's what the other end did, both ways
-together: a profile that only writes has what arrived in the latter. Without these rows throughput
-is that of the total. Bytes are printed by 1024, bits by 1000. `timestamp_ms:` lines are counts
-since the start, whose differences are interim results.
+The master's row is what the client's end handled, the other's what the other end did, which of a
+profile that only writes has arrived. Bytes are printed by 1024, bits by 1000.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from netlimits.errors import ToolFailure
-from netlimits.importers.base import LINE_LIMIT, Given, ImportedRun, SourceText, clean
+from netlimits.importers.base import Given, ImportedRun, SourceText, arrived, clean, failed
 from netlimits.model import Scalar
 
 _N = r"(\d{1,15}(?:\.\d{1,9})?)"
@@ -48,39 +46,29 @@ class _Run:
 
 
 def claims(source: SourceText) -> bool:
-    """Return True if a line names a profile, or is of the raw statistics."""
-    return any(
-        _START.fullmatch(line) or _RAW.fullmatch(line)
-        for line in map(str.strip, source.lines)
-        if len(line) <= LINE_LIMIT
-    )
+    return any(_START.fullmatch(line) or _RAW.fullmatch(line) for _, line in source.stripped())
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
-    """Return a run for each profile that was run."""
     return [_finished(run) for run in _runs(source)]
 
 
-def _runs(source: SourceText) -> Iterator[_Run]:
-    run: _Run | None = None
-    for number, line in enumerate(source.lines, 1):
-        line = line[:LINE_LIMIT].strip()
+def _runs(source: SourceText) -> list[_Run]:
+    runs: list[_Run] = []
+    for number, line in source.stripped():
         start, raw = _START.fullmatch(line), _RAW.fullmatch(line)
-        if start or (raw and run is None):
-            if run is not None:
-                yield run
-            run = _Run(number)
-        if run is None:
+        if start or (raw and not runs):
+            runs.append(_Run(number))
+        if not runs:
             continue
+        run = runs[-1]
         if start:
             run.threads, run.profile = int(start[1]), clean(start[2].strip())
         elif raw:
             run.line = number
             counts = (float(raw[1]) / 1e3, int(raw[3]), int(raw[4]))
             run.raw.setdefault(raw[2], []).append(counts)
-        elif (total := _TOTAL.fullmatch(line)) and (
-            total[1] == "Total" or total[1] == run.profile[:40]
-        ):
+        elif (total := _TOTAL.fullmatch(line)) and total[1] in ("Total", run.profile[:40]):
             run.line = number
             rate = float(total[5]) * _BITS[total[6]] / 1e6
             run.total = (rate, float(total[4]), float(total[7]) if total[7] else None)
@@ -91,8 +79,7 @@ def _runs(source: SourceText) -> Iterator[_Run]:
             run.rows[row[1].lower()] = (seconds, rate, int(row[8]), float(row[9]))
         elif error := _ERROR.match(line):
             run.error = run.error or error[1] or error[2]
-    if run is not None:
-        yield run
+    return runs
 
 
 def _finished(run: _Run) -> ImportedRun:
@@ -105,14 +92,14 @@ def _finished(run: _Run) -> ImportedRun:
     try:
         figures = _figures(run)
     except ToolFailure as error:
-        return ImportedRun(run.line, "failed", clean(str(error)), values, started=started)
+        return failed(run.line, error, values, started)
     return ImportedRun(run.line, "ok", "", values, figures, tuple(_interim(run)), started)
 
 
-def _figures(run: _Run) -> dict[str, Scalar]:
+def _figures(run: _Run) -> dict[str, float]:
     master = run.rows.get("master")
     others = [row for name, row in run.rows.items() if name != "master"]
-    figures: dict[str, Scalar] = {}
+    figures: dict[str, float] = {}
     operations: float | None = None
     if master and others:
         figures["throughput_mbps"] = sum(row[1] for row in others)
@@ -131,8 +118,7 @@ def _figures(run: _Run) -> dict[str, Scalar]:
             operations = done / (end - begin)
     if not figures:
         raise ToolFailure(run.error or "uperf printed no statistics: the run was interrupted")
-    if figures["throughput_mbps"] == 0:
-        raise ToolFailure("throughput is 0: no data arrived; is the data path open?")
+    arrived(figures["throughput_mbps"], "uperf")
     if operations:
         figures["uperf_operations_per_s"] = operations
     return figures

@@ -13,10 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from netlimits import cli
-from netlimits.cli.check import check
 from netlimits.cli.plan import plan
 from netlimits.cli.schema import schema
-from netlimits.errors import DocumentError, NetlimitsError
+from netlimits.errors import NetlimitsError
 
 STATELESS = Path(__file__).parents[2] / "experiments" / "stateless-offloads.yaml"
 
@@ -231,42 +230,6 @@ def test_what_check_would_say_without_a_host_plan_says(body: str, says: str, tmp
     assert any(says in finding["problem"] + "; " + finding["advice"] for finding in told)
 
 
-WRONG = """\
-experiment: a
-factors: {mss: [1448, 8204]}
-settings: [{roles: [sender, receiver], mtu: 1500}]
-measure:
-  netperf: {seconds: 1, mss: "${mss}", nodelay: true}
-streams: 4
-report: [{table: summary, of: throughputt, rows: mss}]
-"""
-MSS = ":5: measure.netperf.mss: an MSS of 8204 does not fit an MTU of 1500"
-
-
-@pytest.mark.parametrize("command", [plan, check])
-@pytest.mark.parametrize(
-    ("before", "after", "told"),
-    [
-        ("throughputt", "throughputt", [MSS]),
-        ("throughputt, rows: mss}]", "throughput}]\nrepeat: {order: blockd}", [MSS]),
-        ("nodelay: true", "nodelay: 3", [MSS]),  # which options there are is not known
-        ("seconds: 1, mss", "seconds: 1, send_size: -4, mss", []),
-        ("1500}]", "1500}]\nexclude: [mss > 2000 and sizes == 3]", []),  # it may be excluded
-        ("mtu: 1500", "mtv: 1500", []),
-    ],
-)
-def test_what_check_would_say_is_said_beside_a_file_s_errors(
-    command, before, after, told, tmp_path
-):
-    """It came only once they were mended."""
-    path = tmp_path / "x.yaml"
-    path.write_text(WRONG.replace(before, after))
-    done = CliRunner().invoke(command, [str(path)])
-    assert isinstance(done.exception, DocumentError)
-    notes = "\n".join(getattr(done.exception, "__notes__", ()))
-    assert [problem for problem in (MSS,) if problem in notes] == told
-
-
 UNKNOWN = """\
 experiment: x
 factors: {size: [1400, 1500]}
@@ -298,17 +261,6 @@ def test_of_an_unknown_key_nothing_is_said_that_follows_from_it(tmp_path, capsys
     first, second = capsys.readouterr().err.splitlines()
     assert first.startswith(f"netlimits: {path}:3: measure.netperf.packet_size: is an unknown key")
     assert second == f"{path}:4: bulk.stream: is an unknown key; did you mean streams?"
-
-
-def test_the_errors_of_a_file_come_before_what_its_plan_would_not_do(tmp_path, capsys):
-    path = tmp_path / "x.yaml"
-    path.write_text(WRONG)
-    with pytest.raises(SystemExit):
-        cli.main(["plan", str(path)])
-    first, *rest = capsys.readouterr().err.splitlines()
-    assert "report.0.of" in first
-    assert rest
-    assert all(line.startswith("error: ") for line in rest)
 
 
 def test_every_shipped_experiment_plans_without_a_complaint():

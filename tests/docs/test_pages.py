@@ -148,7 +148,7 @@ def test_a_command_that_needs_something_is_one(
         if not against:  # machines of its own alone; the rest needs hosts to be seen
             against = Against()
         experiment, _ = experiment_of(written["experiment"], written.get("overrides", ()), against)
-        assert next(iter(plan.runs(plan.seeded(experiment))))
+        assert next(iter(plan.Plan(plan.seeded(experiment)).runs()))
 
 
 @pytest.mark.parametrize(("page", "file"), FILES)
@@ -160,7 +160,7 @@ def test_a_file_that_is_shown_is_taken(page: str, file: str, tmp_path: Path) -> 
         return
     contents = yaml.safe_load(text)
     if "experiment" in contents:
-        assert sum(1 for _ in plan.runs(plan.seeded(load.load(path)))) > 1
+        assert sum(1 for _ in plan.Plan(plan.seeded(load.load(path))).runs()) > 1
     elif "hosts" in contents:
         count = len(contents["hosts"])
         assert list(hosts_file.machines(path, pairs.names(count))) == list(pairs.names(count))

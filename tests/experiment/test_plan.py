@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from netlimits.errors import DocumentError, InputError
 from netlimits.experiment import load, plan
-from netlimits.experiment.configurations import Configurations
+from netlimits.experiment.configurations import Configurations, identity
 from netlimits.model import Experiment
 
 STATELESS = Path(__file__).parents[2] / "experiments" / "stateless-offloads.yaml"
@@ -33,7 +33,7 @@ def read(**parts: Any) -> Experiment:
 
 
 def values(experiment: Experiment) -> list[dict[str, Any]]:
-    return [dict(configuration.values) for configuration in plan.configurations(experiment)]
+    return [dict(configuration.values) for configuration in plan.Plan(experiment).configurations]
 
 
 FACTORS = st.dictionaries(
@@ -54,9 +54,7 @@ def test_factors_and_groups_multiply(factors: dict[str, list[int]], zips: list[d
     lengths = [len(v) for v in factors.values()] + [len(next(iter(g.values()))) for g in zips]
     configurations = values(experiment)
     assert len(configurations) == math.prod(lengths) == len(plan.Plan(experiment))
-    assert len({plan.identity(configuration) for configuration in configurations}) == len(
-        configurations
-    )
+    assert len({identity(configuration) for configuration in configurations}) == len(configurations)
 
 
 def test_configurations_come_in_the_files_order():
@@ -74,10 +72,10 @@ def test_configurations_come_in_the_files_order():
 def test_no_factors_are_one_configuration():
     experiment = read(repeat={"replicates": 3, "order": "listed"})
     assert values(experiment) == [{}]
-    assert [run.values for run in plan.runs(experiment)] == [{}] * 3
+    assert [run.values for run in plan.Plan(experiment).runs()] == [{}] * 3
     file = io.StringIO()
-    plan.write_csv(experiment, file)
-    assert file.getvalue().splitlines()[:2] == ["run,block,config", f"1,1,{plan.identity({})}"]
+    plan.Plan(experiment).write_csv(file)
+    assert file.getvalue().splitlines()[:2] == ["run,block,config", f"1,1,{identity({})}"]
 
 
 def test_derived_values_follow_from_factors_and_each_other():
@@ -188,24 +186,25 @@ SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False)
 def test_identity_does_not_depend_on_the_order_of_keys(given: dict[str, Any], chance: Any):
     shuffled = list(given.items())
     chance.shuffle(shuffled)
-    assert plan.identity(dict(shuffled)) == plan.identity(given)
+    assert identity(dict(shuffled)) == identity(given)
 
 
 def test_identity_is_of_canonical_json():
     text = '{"a":"\\u00e9","b":1.5}'
     meant = hashlib.sha256(text.encode()).hexdigest()[:12]
-    assert plan.identity({"b": 1.5, "a": "é"}) == meant
+    assert identity({"b": 1.5, "a": "é"}) == meant
     experiment = read(factors={"b": [1.5], "a": ["é"]})
-    assert [configuration.config for configuration in plan.configurations(experiment)] == [meant]
+    assert [configuration.config for configuration in plan.Plan(experiment).configurations] == [
+        meant
+    ]
 
 
 def test_values_of_another_type_are_other_configurations():
     experiment = read(factors={"a": [1, 1.0, "1", True, "true", None, ""]})
-    configurations = list(plan.configurations(experiment))
+    configurations = list(plan.Plan(experiment).configurations)
     assert len({configuration.config for configuration in configurations}) == 7
     assert all(
-        configuration.config == plan.identity(configuration.values)
-        for configuration in configurations
+        configuration.config == identity(configuration.values) for configuration in configurations
     )
 
 
@@ -218,8 +217,8 @@ def test_an_order_is_a_permutation_of_configurations_and_replicates(
 ):
     repeat = {"replicates": replicates, "order": order, "seed": seed}
     experiment = read(factors=factors, repeat=repeat)
-    runs = list(plan.runs(experiment))
-    configs = [configuration.config for configuration in plan.configurations(experiment)]
+    runs = list(plan.Plan(experiment).runs())
+    configs = [configuration.config for configuration in plan.Plan(experiment).configurations]
     assert [run.number for run in runs] == list(range(1, len(plan.Plan(experiment)) + 1))
     assert collections.Counter(run.config for run in runs) == dict.fromkeys(configs, replicates)
     if order == "shuffled":
@@ -235,7 +234,7 @@ def test_an_order_is_a_permutation_of_configurations_and_replicates(
 def test_blocks_are_shuffled_each_for_itself_and_seeds_differ():
     def orders(seed: int) -> list[tuple[str, ...]]:
         experiment = read(factors={"a": list(range(20))}, repeat={"replicates": 5, "seed": seed})
-        runs = list(plan.runs(experiment))
+        runs = list(plan.Plan(experiment).runs())
         return [tuple(run.config for run in runs[at : at + 20]) for at in range(0, 100, 20)]
 
     assert len(set(orders(1)) | set(orders(2))) == 10
@@ -249,13 +248,13 @@ def test_the_shuffle_is_fisher_and_yates_on_random_alone():
     for last in range(5, 0, -1):
         other = int(draw() * (last + 1))
         numbers[last], numbers[other] = numbers[other], numbers[last]
-    assert [run.values["a"] for run in plan.runs(experiment)] == numbers
+    assert [run.values["a"] for run in plan.Plan(experiment).runs()] == numbers
 
 
 def test_every_permutation_is_as_likely():
     tally: collections.Counter[tuple[Any, ...]] = collections.Counter()
     experiment = read(factors={"a": [1, 2, 3]}, repeat={"replicates": 6000, "seed": 3})
-    runs = [run.values["a"] for run in plan.runs(experiment)]
+    runs = [run.values["a"] for run in plan.Plan(experiment).runs()]
     for at in range(0, len(runs), 3):
         tally[tuple(runs[at : at + 3])] += 1
     assert len(tally) == 6
@@ -265,7 +264,7 @@ def test_every_permutation_is_as_likely():
 def test_this_plan_never_changes():
     """Golden: a campaign's archive depends on the same file and seed giving the same plan."""
     file = io.StringIO()
-    assert plan.write_csv(load.load(STATELESS), file) == 120
+    assert plan.Plan(load.load(STATELESS)).write_csv(file) == 120
     assert file.getvalue().splitlines()[:3] == [
         "run,block,config,protocol,send_size,offloads,mss,transport",
         "1,1,062c4a3d818f,tcp,1024,off,1036,TCP off",
@@ -273,28 +272,34 @@ def test_this_plan_never_changes():
     ]
 
 
-@pytest.mark.parametrize("order", ["blocked", "shuffled", "coin-flips"])
-def test_the_same_seed_gives_the_same_plan_in_another_process(order: str):
-    often = {"runs": 50} if order == "coin-flips" else {"replicates": 5}
-    text = json.dumps(
-        {
-            "experiment": "trial",
-            "measure": {"netperf": {}},
-            "factors": {"protocol": ["tcp", "udp"], "size": [1, 2, 3]},
-            "derive": {"b": "a + size", "a": "size + 1", "c": "a + b"},
-            "exclude": ['protocol == "udp" and size == 1'],
-            "repeat": {"order": order, "seed": 5, **often},
-        }
-    )
+def test_the_same_seed_gives_the_same_plan_in_another_process():
+    texts = [
+        json.dumps(
+            {
+                "experiment": "trial",
+                "measure": {"netperf": {}},
+                "factors": {"protocol": ["tcp", "udp"], "size": [1, 2, 3]},
+                "derive": {"b": "a + size", "a": "size + 1", "c": "a + b"},
+                "exclude": ['protocol == "udp" and size == 1'],
+                "repeat": {"order": order, "seed": 5, **often},
+            }
+        )
+        for order, often in (
+            ("blocked", {"replicates": 5}),
+            ("shuffled", {"replicates": 5}),
+            ("coin-flips", {"runs": 50}),
+        )
+    ]
     file = io.StringIO()
-    plan.write_csv(load.parse(text, "x.yaml"), file)
+    for text in texts:
+        plan.Plan(load.parse(text, "x.yaml")).write_csv(file)
     script = (
         "import sys; from netlimits.experiment import load, plan; "
-        "plan.write_csv(load.parse(sys.argv[1], 'x.yaml'), sys.stdout)"
+        "[plan.Plan(load.parse(text, 'x.yaml')).write_csv(sys.stdout) for text in sys.argv[1:]]"
     )
     for hashing in ("0", "4711"):
         other = subprocess.run(
-            [sys.executable, "-c", script, text],
+            [sys.executable, "-c", script, *texts],
             env={**os.environ, "PYTHONHASHSEED": hashing},
             capture_output=True,
             text=True,
@@ -312,10 +317,10 @@ def test_coin_flips_never_draw_what_is_excluded(seed: int):
         exclude=["a == b", "c == 2 and a == 3"],
         repeat={"order": "coin-flips", "runs": 300, "seed": seed},
     )
-    runs = list(plan.runs(experiment))
+    runs = list(plan.Plan(experiment).runs())
     assert len(runs) == 300
     assert {run.block for run in runs} == {1}
-    allowed = {configuration.config for configuration in plan.configurations(experiment)}
+    allowed = {configuration.config for configuration in plan.Plan(experiment).configurations}
     assert {run.config for run in runs} <= allowed
 
 
@@ -324,7 +329,7 @@ def test_coin_flips_are_fair():
         factors={"a": [1, 2], "b": [1, 2]},
         repeat={"order": "coin-flips", "runs": 4000, "seed": 1},
     )
-    tally = collections.Counter(tuple(run.values.values()) for run in plan.runs(experiment))
+    tally = collections.Counter(tuple(run.values.values()) for run in plan.Plan(experiment).runs())
     assert len(tally) == 4
     assert all(860 < number < 1140 for number in tally.values())  # five standard deviations
 
@@ -332,12 +337,12 @@ def test_coin_flips_are_fair():
 def test_a_seed_is_drawn_and_recorded():
     experiment = read(factors={"a": [1, 2, 3]})
     with pytest.raises(ValueError, match="no seed"):
-        list(plan.runs(experiment))
+        list(plan.Plan(experiment).runs())
     drawn = plan.seeded(experiment)
     assert plan.seeded(drawn) is drawn
     again = load.parse(drawn.text, drawn.path, drawn.overrides)
     assert again.repeat == drawn.repeat
-    assert list(plan.runs(again)) == list(plan.runs(drawn))
+    assert list(plan.Plan(again).runs()) == list(plan.Plan(drawn).runs())
     assert plan.seeded(experiment).repeat.seed != drawn.repeat.seed
 
 
@@ -345,12 +350,12 @@ def test_csv_reads_back_whatever_the_values():
     given = ["a,b", 'say "x"', "two\nlines", "cr\rhere", " pad ", "", "é", 1, 1.5, True, "${x}"]
     experiment = read(factors={"a": given, "b": [1, "x,y"]}, repeat={"order": "listed"})
     file = io.StringIO(newline="")
-    plan.write_csv(experiment, file)
+    plan.Plan(experiment).write_csv(file)
     rows = list(csv.reader(io.StringIO(file.getvalue(), newline="")))
     assert rows[0] == ["run", "block", "config", "a", "b"]
     assert rows[1:] == [
         [str(cell) for cell in (run.number, run.block, run.config, *run.values.values())]
-        for run in plan.runs(experiment)
+        for run in plan.Plan(experiment).runs()
     ]
 
 
@@ -387,7 +392,7 @@ class Sink(io.TextIOBase):
     lines = 0
     def write(self, text):
         Sink.lines += 1
-plan.write_csv(found, Sink())
+plan.Plan(found).write_csv(Sink())
 print(Sink.lines, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
     done = subprocess.run(
@@ -433,7 +438,7 @@ def test_configurations_may_run_more_or_less_often(often: list[int], order: str,
         zip={"x": [*range(len(often))], "n": often} if len(often) > 1 else {"n": often},
         repeat={"replicates": "${n}", "order": order, "seed": seed},
     )
-    runs = [*plan.runs(experiment)]
+    runs = [*plan.Plan(experiment).runs()]
     assert len(runs) == len(plan.Plan(experiment)) == sum(often)
     counts = collections.Counter(run.config for run in runs)
     assert sorted(counts.values()) == sorted(often)
@@ -451,7 +456,7 @@ def test_equal_numbers_are_the_plan_of_one_number():
     experiment = read(
         factors={"x": [1, 2, 3]}, derive={"n": 4}, repeat={"replicates": 4, **numbers}
     )
-    assert [*plan.runs(same)] == [*plan.runs(experiment)]
+    assert [*plan.Plan(same).runs()] == [*plan.Plan(experiment).runs()]
 
 
 @pytest.mark.parametrize(
@@ -507,7 +512,7 @@ def test_what_is_added_comes_after_all_and_is_ordered_by_the_same_rule(order, re
             repeat={"replicates": more, "order": order, "seed": seed},
         )
         part = runs[place : place + 6 * more]
-        assert [r.config for r in part] == [r.config for r in plan.runs(alone)]
+        assert [r.config for r in part] == [r.config for r in plan.Plan(alone).runs()]
         place += len(part)
     assert place == len(runs)
     each = collections.Counter((run.block, run.config) for run in runs)
@@ -558,12 +563,12 @@ def test_runs_from_a_number_on_are_those_of_the_whole_plan(order):
 
 def test_profiled_runs_lie_in_the_same_blocks_and_are_marked():
     parts = {"factors": {"a": [1, 2, 3]}, "repeat": {"replicates": 4, "seed": 1}}
-    every = [*plan.runs(read(**parts, profile={"runs": 2}))]
+    every = [*plan.Plan(read(**parts, profile={"runs": 2})).runs()]
     profiled = [run for run in every if run.profiled]
     assert len(every) == len(plan.Plan(read(**parts, profile={}))) == 3 * 4 + 3 * 2
     assert {run.block for run in profiled} == {2, 4}
     assert set(collections.Counter(run.config for run in profiled).values()) == {2}
-    assert {run.profiled for run in plan.runs(read(**parts))} == {None}
+    assert {run.profiled for run in plan.Plan(read(**parts)).runs()} == {None}
 
 
 @pytest.mark.parametrize(

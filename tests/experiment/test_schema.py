@@ -86,7 +86,6 @@ def test_what_the_loader_refuses_the_schema_refuses(data: dict[str, Any], valida
         ({"type": "integer"}, 5.0, (), "must be a whole number, not 5.0; write 5"),
         ({"type": "integer"}, True, (), "must be a whole number, not true"),
         ({"type": ["integer", "string"]}, None, (), "must be a whole number or text, not null"),
-        ({"const": 1}, 2, (), "must be 1, not 2"),
         ({"exclusiveMaximum": 3}, 3, (), "must be less than 3, not 3"),
         ({"not": {"const": 0}}, 0, (), "must not be 0"),
         ({"items": {"minLength": 1}}, ["a", ""], (1,), "is empty"),

@@ -40,7 +40,7 @@ def result(sought_for: Search, holds) -> tuple[Bounds, int]:
     return step, len(trials)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(cap=st.floats(2e6, 9e9), decides=st.sampled_from([1, 3]))
 def test_a_limit_is_found_in_fewer_trials_than_bisection(cap, decides):
     bounds, count = result(sought(trials=decides), lambda rate: max(0.0, 1 - cap / rate))

@@ -45,13 +45,13 @@ def checked(data: bytes, given_: Given | None = None) -> None:
             assert not run.figures
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=300))
 def test_any_bytes(data: bytes):
     checked(data)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from(LINES), max_size=12), st.booleans())
 def test_real_lines_in_any_order(lines: list[str], torn: bool):
     text = "\n".join(lines) + ("" if torn else "\n")
@@ -59,7 +59,7 @@ def test_real_lines_in_any_order(lines: list[str], torn: bool):
     checked(text.encode(), COLUMNS)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.sampled_from(TEXTS), st.data())
 def test_real_files_cut_doubled_and_changed(text: str, data: st.DataObject):
     a, b = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
@@ -78,7 +78,7 @@ ANYTHING: Any = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     st.sampled_from([t for t in TEXTS if t.startswith("{") and t.count('"start"') < 40]), st.data()
 )

@@ -45,7 +45,7 @@ def test_every_intervention_of_a_real_campaign_can_be_planned(folder, tmp_path):
     assert planned.replicates == (max(6, campaign.experiment.repeat.replicates),) * 2
     assert experiment.repeat.order == "blocked"
     before = {configuration.config: configuration.values for configuration in
-              plan.configurations(campaign.experiment)}  # fmt: skip
+              plan.Plan(campaign.experiment).configurations}  # fmt: skip
     ran = {campaign.runs[run].config for run in campaign.ok_runs()}
     bare = [c.values for c in planned.configurations if c.values["intervention"] == "none"]
     assert len(bare) == len(ran)

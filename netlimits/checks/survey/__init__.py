@@ -192,14 +192,8 @@ def foreseen(plan: Plan, machines: Mapping[str, Machine] | None = None) -> tuple
     findings = [*tools.refused(site), *repetitions.findings(plan)]
     for role in site.machines:
         findings += settings.never(site, role)
-    return (*findings, *packets(plan, machines))
-
-
-def packets(plan: Plan, machines: Mapping[str, Machine] | None = None) -> tuple[Finding, ...]:
-    """Return only the findings of `foreseen` about the size of packets."""
-    site = _bare(plan, machines)
-    check = fragments.Fragments()
-    return tuple(finding for role in site.machines for finding in check.findings(site, role, ()))
+    sizes = fragments.Fragments()
+    return (*findings, *(each for role in site.machines for each in sizes.findings(site, role, ())))
 
 
 def _bare(plan: Plan, machines: Mapping[str, Machine] | None) -> Site:

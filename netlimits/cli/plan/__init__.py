@@ -17,14 +17,13 @@ import click
 from netlimits.cli import echo
 from netlimits.cli.plan import plan_summary, planned_runs
 from netlimits.cli.shared.hosts import aside
-from netlimits.cli.shared.options import AT_ONCE, EXPERIMENT, JSON, PATIENCE, SET, pairs
+from netlimits.cli.shared.options import AT_ONCE, EXPERIMENT, JSON, PATIENCE, SET
 from netlimits.cli.shared.outputs import OutputFile
 from netlimits.cli.shared.sides import (
     LARGE,
     Against,
     against_options,
     experiment_of,
-    findings_beside,
     pairs_at_once,
 )
 from netlimits.errors import InputError, escaped
@@ -106,10 +105,9 @@ def plan(
 
     if every and not with_commands:
         raise InputError("--all needs --commands")
-    with findings_beside(experiment_file, pairs(overrides), hosts_file):
-        loaded, bound = experiment_of(experiment_file, overrides, against, _binding(hosts_file))
-        drawn = loaded.repeat.seed is None
-        experiment_plan = Plan(seeded(loaded), _skipped(loaded, bound, patience))
+    loaded, bound = experiment_of(experiment_file, overrides, against, _binding(hosts_file))
+    drawn = loaded.repeat.seed is None
+    experiment_plan = Plan(seeded(loaded), _skipped(loaded, bound, patience))
     groups = {role: machine.group for role, machine in bound.items()}
     summary = plan_summary.summary_of(
         experiment_plan, drawn, groups, pairs_at_once(loaded, at_once)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from netlimits.cli.shared.options import options_of, pairs
-from netlimits.errors import DocumentError, InputError
+from netlimits.errors import InputError
 
 if TYPE_CHECKING:
     from netlimits.model import Experiment, Machine
@@ -140,39 +139,3 @@ def pairs_at_once(experiment: Experiment, at_once: int | None) -> int:
     if at_once and not experiment.mesh:
         raise InputError("--at-once is for a mesh, and the experiment has one pair; leave it out")
     return at_once or 0
-
-
-@contextmanager
-def findings_beside(
-    path: Path, overrides: Sequence[tuple[str, str]], hosts_file: Path | None = None
-) -> Iterator[None]:
-    """Note them on an error of the file, behind which they are printed."""
-    try:
-        yield
-    except DocumentError as error:
-        if error.path == path:
-            with suppress(DocumentError):  # what the errors leave may lack something
-                for line in _findings(path, overrides, hosts_file):
-                    error.add_note(line)
-        raise
-
-
-def _findings(
-    path: Path, overrides: Sequence[tuple[str, str]], hosts_file: Path | None
-) -> Iterator[str]:
-    """Yield the findings on the part of the plan that does not depend on the file's errors."""
-    from netlimits.checks.survey import foreseen, packets, repetitions
-    from netlimits.experiment.hosts_file import machines
-    from netlimits.experiment.partial_plan import rest
-
-    left = rest(path, overrides)
-    if left is None or len(left[0].configurations) > LARGE:
-        return
-    plan, options_valid = left
-    try:
-        bound = machines(hosts_file, plan.experiment.roles) if hosts_file else None
-    except InputError:
-        bound = None  # its own errors are told where it is read
-    for finding in foreseen(plan, bound) if options_valid else packets(plan, bound):
-        if finding.check != repetitions.NAME:
-            yield f"{finding.severity}: {finding}"

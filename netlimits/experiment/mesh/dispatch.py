@@ -1,9 +1,7 @@
 """Dispatch: decides which runs of a mesh begin while others run, with no host in two at once.
 
-It starts nothing and reads no clock, so threads and workers on other machines can use it alike.
-Runs follow the order of their rounds (`rounds`). A free host waits for the partner of its next run
-as long as `waiting` allows, and then takes another run. Hosts with the most work left come first,
-those of the busiest group before all others.
+Runs follow the order of their rounds. A free host waits for the partner of its next run as long as
+`waiting` allows, and then takes another one. Hosts with the most work left come first.
 """
 
 from __future__ import annotations
@@ -39,10 +37,8 @@ away."""
 class Dispatch:
     """Decides which of the `jobs` may begin, in their order as far as hosts are free.
 
-    A host is in one job at a time, a group (`groups` maps hosts to groups) in one, and at most
-    `at_once` jobs run (0: no limit). Times are seconds of any clock. Jobs are numbered from 0 and
-    read only as far as hosts need a choice, so memory does not grow with their number. `workload`
-    has the sums of all jobs; without it they are listed beforehand.
+    A host and a group are in one job at a time; at most `at_once` jobs run (0: no limit). Times are
+    seconds of any clock. Jobs are read as far as hosts need a choice, which bounds the memory.
     """
 
     def __init__(
@@ -75,7 +71,6 @@ class Dispatch:
         self._short = set(self._queues)  # may have too few in their queues
 
     def ready(self, now: float) -> list[int]:
-        """Return the numbers of the jobs that begin now."""
         self._read()
         begun: list[int] = []
         for number in self._next_in_order():
@@ -91,22 +86,18 @@ class Dispatch:
         return begun
 
     def _left_of(self, host: str) -> tuple[float, float]:
-        """Return the seconds of work left for a host's group, and for the host."""
         return self._left.get(self._group[host], 0.0), self._left[host]
 
     def _able(self, hosts: Iterable[str]) -> Iterator[str]:
-        """Return the hosts that have work left and whose group is free."""
         return (h for h in hosts if self._queues[h] and self._group[h] not in self._busy)
 
     def _next_in_order(self) -> list[int]:
-        """Return the first jobs of the free hosts that changed since the last call."""
         limited = self._load.groups or self._most < self._load.count
         looked_at = self._free if limited else self._touched & self._free
         self._touched = set()
         return sorted({self._queues[host][0] for host in self._able(looked_at)})
 
     def _late(self, now: float) -> frozenset[str]:
-        """Return the free hosts that are not to wait for their next partners."""
         patience = self._order.patience()
         if patience < 0:
             return frozenset(self._able(self._free))
@@ -118,10 +109,7 @@ class Dispatch:
     def over(
         self, number: int, now: float, away: Collection[str] = (), *, repeat: bool = False
     ) -> None:
-        """Note that a job has ended: its hosts are free, except those that are `away` until `back`.
-
-        With `repeat` the job is to be carried out again, before all others of its hosts.
-        """
+        """Note that a job has ended; `repeat` puts it before all others of its hosts."""
         began = self._begun.pop(number)
         for place in self._places(number):
             self._busy.pop(place, None)
@@ -139,7 +127,6 @@ class Dispatch:
             self._order.breaks()
 
     def hold(self, host: str) -> None:
-        """Set a host aside for now; its partners take others."""
         if host not in self._queues or host in self._parked:
             return
         self._order.breaks()
@@ -181,19 +168,14 @@ class Dispatch:
         }
 
     def __len__(self) -> int:
-        """Return the number of jobs in progress."""
         return len(self._begun)
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The hosts that jobs are left for, or were."""
         return tuple(self._queues)
 
     def _read(self) -> None:
-        """Read on, until each host that is there has enough to choose from.
-
-        Not when so many jobs wait already for hosts that are slow, or away.
-        """
+        """Read on, until each host that is there has enough to choose from."""
         while self._short and not self._is_full:
             host = next(iter(self._short))
             if self._is_short(host):
@@ -235,7 +217,6 @@ class Dispatch:
             self._touched.add(host)
 
     def _unqueue(self, number: int) -> None:
-        """Take a job out of its hosts' queues, where it is in them."""
         for host in self.jobs[number].hosts:
             with suppress(KeyError, ValueError):  # the host is gone, or away
                 self._queues[host].remove(number)
@@ -250,7 +231,6 @@ class Dispatch:
         return self._load.places(self.jobs[number])
 
     def _begin(self, number: int, now: float) -> tuple[int, ...]:
-        """Begin a job, if all its places are free."""
         places = self._places(number)
         if not self._busy.keys().isdisjoint(places):
             return ()
@@ -262,17 +242,12 @@ class Dispatch:
         return (number,)
 
     def _forget(self, number: int) -> None:
-        """Remove a job from its hosts' queues and from their remaining work."""
         self._unqueue(number)
         for place in self._places(number):
             self._left[place] -= self.jobs[number].seconds
 
     def _wait(self, host: str, now: float) -> float:
-        """Return the approximate seconds until the next job of a free host can begin.
-
-        Who is late already may be as late again. A partner that is free itself and has another job
-        before that one is busy with it first.
-        """
+        """Return the approximate seconds until the next job of a free host can begin."""
         number = self._queues[host][0]
         waits = [self._until(place, now) for place in self._places(number)]
         for other in self.jobs[number].hosts:
@@ -286,11 +261,7 @@ class Dispatch:
         return abs(self._busy.get(place, now) - now)
 
     def _overtake(self, host: str, late: frozenset[str], now: float) -> tuple[int, ...]:
-        """Begin a later job of a host with a partner that would wait as well, if there is one.
-
-        Of several that whose other host has most left to do; where jobs of two groups are what
-        takes longest, one of these.
-        """
+        """Begin a later job of a host with a partner that would wait as well, if there is one."""
         best: tuple[tuple[bool, tuple[float, float], int], int] | None = None
         for number in itertools.islice(self._queues[host], self._look):
             hosts = self.jobs[number].hosts

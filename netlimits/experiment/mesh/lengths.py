@@ -1,8 +1,4 @@
-"""How long runs really take, compared with their planned length.
-
-Each run takes some seconds more than its tool. This is learned for runs of about the same planned
-length (`ALIKE`), so that what they have in common does not count as a difference.
-"""
+"""How long runs really take, compared with others of about the same planned length."""
 
 from __future__ import annotations
 
@@ -21,10 +17,7 @@ LEAST = 1e-9
 
 
 class Lengths:
-    """Learns how long runs take compared with the plan, in seconds, and how much that varies.
-
-    It considers the last `runs`, or LEARNED of them.
-    """
+    """Learns how long runs take compared with the plan, in seconds, and how much that varies."""
 
     def __init__(self, runs: int = LEARNED) -> None:
         self._runs = max(runs, LEARNED)
@@ -34,7 +27,6 @@ class Lengths:
         self._compared, self._variance = 0, 0.0
 
     def add(self, planned: float, took: float) -> None:
-        """Note that a run has ended."""
         self.count += 1
         kind, ratio = _kind(planned), took / max(planned, LEAST)
         before, mean = self._ratios.get(kind, (0, ratio))
@@ -47,7 +39,6 @@ class Lengths:
             self._variance += (square - self._variance) / min(self._compared, self._runs)
 
     def expected(self, planned: float) -> float:
-        """Return the approximate duration of a run, from those of its kind or the nearest kind."""
         kind = _kind(planned)
         if not self._ratios:
             return planned

@@ -1,23 +1,16 @@
 """A mesh: many hosts, of which two measure at a time, in `roles: {hosts: 40, pairs: all}`.
 
-The pair is what varies: `sender` and `receiver` are factors like any other, whose values are the
-hosts' names, and each run's tool has its client on the first and its server on the second. Under
-`settings:`, `trace:` and `profile:` they stand for the two of each run, and `hosts` for both.
-
-Of all pairs each is there once, and so that every host is sender and receiver about equally often.
+`sender` and `receiver` are factors, whose values are the hosts' names.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
-from netlimits.experiment.mesh import rounds
 from netlimits.model import Mesh, Setup, Values
-
-R = TypeVar("R", bound=Hashable)
 
 HOSTS = "hosts"
 """The key of a mesh in `roles:`, and in a hosts file the list of its machines."""
@@ -66,7 +59,6 @@ BOTH: Mapping[str, tuple[str, ...]] = {
 
 
 def names(count: int) -> tuple[str, ...]:
-    """Return the hosts' names: hosts-1, hosts-2."""
     return tuple(f"{HOSTS}-{number}" for number in range(1, count + 1))
 
 
@@ -148,25 +140,3 @@ def everywhere(setup: Setup, of: Mesh) -> Setup:
         around = replace(around, profile=profile)
     settings = tuple(replace(use, roles=every(use.roles)) for use in setup.settings)
     return replace(setup, settings=settings, around=around)
-
-
-def ordered(
-    rows: Iterable[R],
-    key: Callable[[R], tuple[Any, tuple[str, str]]],
-    draw: rounds.Draw | None,
-) -> Iterator[R]:
-    """Return the configurations of a block in rounds, which are shuffled with `draw`.
-
-    `key` returns what the rows of one round share, and the row's pair. A round has pairs of one
-    kind of configuration, which take the same time.
-    """
-    kinds: dict[Any, list[tuple[R, tuple[str, str]]]] = {}
-    for row in rows:
-        kind, pair = key(row)
-        kinds.setdefault(kind, []).append((row, pair))
-    parted = [
-        tuple(members[place][0] for place in chosen)
-        for members in kinds.values()
-        for chosen in rounds.matchings([pair for _, pair in members], draw)
-    ]
-    return itertools.chain.from_iterable(rounds.shuffled(parted, draw))

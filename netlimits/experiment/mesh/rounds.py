@@ -1,9 +1,7 @@
 """Rounds: pairs that can measure at the same time, since no host is in two of them.
 
-`matchings` divides pairs into rounds beforehand. All pairs of n hosts need n − 1 rounds if n is
-even (the circle method); other sets need as many rounds as the busiest host has pairs, or slightly
-more. Rounds are an order and no barrier, since a late run would delay its whole round: `dispatch`
-decides which runs begin next while others run.
+All pairs of n hosts need n − 1 rounds if n is even (the circle method). Rounds are an order and no
+barrier, since a late run would delay its whole round.
 """
 
 from __future__ import annotations
@@ -42,10 +40,7 @@ def shuffled(items: Iterable[H], draw: Draw | None) -> list[H]:
 def matchings(
     pairs: Sequence[tuple[Hashable, Hashable]], draw: Draw | None = None
 ) -> list[list[int]]:
-    """Return the pairs' numbers in rounds: each pair once, and no host twice in a round.
-
-    `draw` decides which pairs meet in a round, and the order of rounds and of pairs within them.
-    """
+    """Return the pairs' numbers in rounds: each pair once, and no host twice in a round."""
     hosts = shuffled(dict.fromkeys(itertools.chain.from_iterable(pairs)), draw)
     ends = [frozenset(pair) for pair in pairs]
     number = dict(zip(ends, itertools.count(), strict=False))
@@ -58,10 +53,7 @@ def matchings(
 
 
 def circle(hosts: Sequence[H]) -> Iterator[list[tuple[H, H]]]:
-    """Return all pairs in rounds: one host stays, the others rotate; with an odd number one rests.
-
-    Each round of n hosts has n/2 pairs, and n − 1 rounds have them all (n rounds if n is odd).
-    """
+    """Return all pairs in rounds: one host stays, the others rotate; of an odd number one rests."""
     still, *ring = [*hosts, None] if len(hosts) % 2 else list(hosts)
     turning = deque(ring)
     for _ in ring:
@@ -73,12 +65,7 @@ def circle(hosts: Sequence[H]) -> Iterator[list[tuple[H, H]]]:
 
 
 def _coloured(pairs: Sequence[tuple[Hashable, Hashable]], order: Iterable[int]) -> list[list[int]]:
-    """Return any pairs in rounds, each in a round that is free at both ends or is freed.
-
-    If the ends have no free round in common, two rounds are exchanged along the chain of pairs that
-    begins at one of them (Kempe). For bipartite pairs as many rounds suffice as the busiest host
-    has pairs (König); others may need more.
-    """
+    """Return any pairs in rounds, by Kempe chains; bipartite ones in the fewest rounds (König)."""
     of: dict[Hashable, dict[int, int]] = defaultdict(dict)  # host -> round -> pair
     degree: dict[Hashable, int] = defaultdict(int)
     for pair in pairs:
@@ -100,7 +87,6 @@ def _coloured(pairs: Sequence[tuple[Hashable, Hashable]], order: Iterable[int]) 
 def _common(
     of: Mapping[Hashable, Mapping[int, int]], a: Hashable, b: Hashable, count: int
 ) -> int | None:
-    """Return the first round that both hosts have free."""
     return next((r for r in range(count) if r not in of[a] and r not in of[b]), None)
 
 

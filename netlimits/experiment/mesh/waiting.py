@@ -1,8 +1,6 @@
 """How long a host waits for the partner of its next run, before it takes another run.
 
-As long as runs of a round are of one length, about, any other run would break the rounds to come.
-Once they are broken, since a run is done again or a host is away, lost or back, less is lost by it.
-Where lengths differ too much there is no use in waiting.
+As long as runs of a round take about the same time, any other run would break the rounds to come.
 """
 
 from __future__ import annotations
@@ -60,14 +58,10 @@ class RoundOrder:
         self._alike = alike / (1 + hosts % 2)
 
     def breaks(self) -> None:
-        """There are no whole rounds any more."""
         self._in_rounds = False
 
     def patience(self) -> float:
-        """Seconds that a free host waits for its next partner; below 0 where that is no use.
-
-        Nobody waits then, and rounds are broken.
-        """
+        """Seconds that a free host waits for its next partner; below 0 where that is no use."""
         if not self._is_worth_it or self._is_uneven:
             self.breaks()
             return -math.inf
@@ -76,7 +70,6 @@ class RoundOrder:
 
     @property
     def _is_uneven(self) -> bool:
-        """Return True if lengths differ too much, by planned and observed differences."""
         alike = self._alike if self._in_rounds else self._alike / 2
         turned_out = self.lengths.spread if self.lengths.count >= FIRST else 0.0
         return math.hypot(self._load.spread, turned_out) > max(alike, ALL_ALIKE)

@@ -12,10 +12,7 @@ from netlimits.experiment.mesh.rounds import numbered
 
 
 class Job(NamedTuple):
-    """A run for the dispatch: its hosts, its approximate length, and the run itself.
-
-    The run may be replaced by something else, such as a shard.
-    """
+    """A run for the dispatch: its hosts, its approximate length, and the run itself."""
 
     hosts: tuple[str, ...]
     seconds: float
@@ -23,10 +20,7 @@ class Job(NamedTuple):
 
 
 class Workload:
-    """Sums over all jobs, so that a dispatch knows what it has not read yet.
-
-    `jobs` is iterated over once. `groups` maps a host to its group.
-    """
+    """Sums over all jobs, so that a dispatch knows what it has not read yet."""
 
     def __init__(self, jobs: Iterable[Job], groups: Mapping[str, str] | None = None) -> None:
         self.groups = groups or {}
@@ -44,7 +38,6 @@ class Workload:
             self._add([job for _, job in together])
 
     def _add(self, jobs: list[Job]) -> None:
-        """Add the jobs of a round."""
         seconds = sum(job.seconds for job in jobs)
         if mean := seconds / len(jobs):
             self._squares += sum((job.seconds / mean - 1) ** 2 for job in jobs)
@@ -64,7 +57,6 @@ class Workload:
                 self._ends[place] = end
 
     def places(self, job: Job) -> tuple[Hashable, ...]:
-        """Return the hosts of a job, and the groups that it goes through."""
         through = {self.group(host) for host in job.hosts} - {None} if self.groups else ()
         return (*job.hosts, *through) if through else job.hosts
 
@@ -90,10 +82,7 @@ class Workload:
         return self._across / max(1, groups // 2)
 
     def bound(self, at_once: int = 0) -> float:
-        """Seconds that no schedule can beat: the busiest place's, and all by turns of so many.
-
-        Of an odd number of hosts one rests while all others are in pairs, and so does a group.
-        """
+        """Seconds that no schedule can beat: the busiest place's, and all by turns of so many."""
         most = min(at_once or math.inf, max(1, len(self.jobs_of) // self._fewest))
         return max(self.total / most, self.across, *self.seconds_of.values(), 0.0)
 

@@ -1,8 +1,4 @@
-"""The search for the highest load within bounds: its options, and the verdict on a trial.
-
-`read` builds a `Search` from an experiment's options, `judged` decides whether a trial was within
-its bounds, and `controller` asks FD.io's MLRsearch for the next load.
-"""
+"""The search for the highest load within bounds: its options, and the verdict on a trial."""
 
 from __future__ import annotations
 
@@ -27,12 +23,10 @@ LATE = 0.01
 
 
 def limits(options: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the lowest and the highest load of a search."""
     return _load(options["from"]), _load(options["to"])
 
 
 def read(options: Mapping[str, Any], load: int) -> Search:
-    """Return the search that an experiment's options describe, at one load."""
     low, high = limits(options)
     return Search(
         of=options["of"],
@@ -55,10 +49,8 @@ def judged(
 ) -> dict[str, Scalar]:
     """Return the columns that say whether a trial was within bounds, and what it missed most.
 
-    `asked_mbps` is the rate of user data that the tool was asked to send, or None. It has to
-    arrive, since otherwise a queue grows and a longer trial would lose data. The shortfall may be
-    half the search's width, the permitted loss, and LATE. A tool's own loss (iperf3's) counts only
-    gaps; the rest of the difference are datagrams in flight when the receiver stopped.
+    What was asked for (`asked_mbps`) has to arrive; otherwise a queue grows and a longer trial
+    would lose data. iperf3's own loss counts only gaps; the rest was in flight at the end.
     """
     missed, why = max(_misses(search, asked_mbps, figures), default=(0.0, ""))
     return {
@@ -110,7 +102,6 @@ def _figure(figures: Mapping[str, Scalar], column: str) -> float | None:
 
 
 def _load(written: int | str) -> int:
-    """Return a load as a number: 1000000, "1000K" and "1M" are equal."""
     text = str(written).lower()
     number = text.rstrip("kmg")
     return round(float(number) * 1000.0 ** ("kmg".find(text[len(number) :] or "-") + 1))

@@ -1,12 +1,7 @@
-"""The next load of a search, chosen by FD.io's MLRsearch.
+"""The next load of a search, chosen by FD.io's MLRsearch (draft-ietf-bmwg-mlrsearch).
 
-MLRsearch is the reference of the IETF's draft-ietf-bmwg-mlrsearch. It begins with the highest load,
-takes what arrives as the next one, and widens or halves an interval from there. It calls a function
-that measures, and waits for the result. Here it is called again after each trial, with a function
-that returns the results so far in their order: so a search is a function of its trials, which the
-journal has, and an interrupted search goes on as if it had not been.
-
-MLRsearch knows loss alone. A trial that misses another bound is a loss of as much to it.
+MLRsearch calls a function that measures. It is called anew after each trial, with a function that
+returns the results so far: so a search is a function of its trials, and can be resumed.
 """
 
 from __future__ import annotations
@@ -37,15 +32,7 @@ class _Next(Exception):
 
 
 def advance(search: Search, trials: Sequence[SearchTrial]) -> int | Bounds:
-    """Return the load of the next trial, or the result if the search is over.
-
-    Args:
-        search: The search; its own load is ignored.
-        trials: All trials so far, in their order.
-
-    Raises:
-        ArchiveError: The trials are not those that this version would have made.
-    """
+    """Return the load of the next trial, or the result if the search is over."""
     from MLRsearch import (
         AbstractMeasurer,
         Config,

@@ -1,25 +1,21 @@
-"""The names that an experiment defines, and everything in it that refers to one.
-
-Factors, zipped factors and derived values share one set of names, with which expressions and
-`${…}` are checked.
-"""
+"""The names that an experiment defines, and everything in it that refers to one."""
 
 from __future__ import annotations
 
 import keyword
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from netlimits import tools
 from netlimits.charts import KINDS
 from netlimits.errors import DocumentError, InputError, did_you_mean
 from netlimits.experiment import expressions, templates
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.expressions import Expression, shown
 from netlimits.experiment.overrides import Source
-from netlimits.experiment.validation import own_figures
 from netlimits.experiment.validation.salvage import Salvage
-from netlimits.metrics import IDENTITY, METRICS, metric, tools_own
+from netlimits.metrics import IDENTITY, METRICS, Metric, metric, names, tools_own
+from netlimits.tools import OWN
 
 RESERVED = (
     frozenset(
@@ -32,8 +28,6 @@ RESERVED = (
 
 
 class Names:
-    """Names defined so far, and those that refer to nothing; every fault is kept in `errors`."""
-
     def __init__(self, where: Source, salvaged: Salvage) -> None:
         self.where = where
         self.salvaged = salvaged
@@ -45,18 +39,16 @@ class Names:
         """Names that refer to nothing: slips of the pen for one of the known, perhaps."""
 
     def fault(self, problem: str, *key: str | int) -> None:
-        """Keep an error at a key."""
         self.errors.append(self.where.error(problem, *key))
 
     def define(self, name: str, key: KeyPath) -> None:
-        """Add the name of a factor or derived value."""
         if (
             name in expressions.FUNCTIONS
             or name in expressions.CONSTANTS
             or keyword.iskeyword(name)
         ):
             self.fault(f"{name} means something in expressions; choose another name", *key)
-        elif name in RESERVED or name.startswith(tools.OWN) or tools_own([name]):
+        elif name in RESERVED or name.startswith(OWN) or tools_own([name]):
             self.fault(f"{name} is a column of the results; choose another name", *key)
         elif name in self.defined:
             self.fault(f"{name} is the name of another factor already", *key)
@@ -76,7 +68,6 @@ class Names:
     def no_factor(
         self, name: str, known: Iterable[str], *key: str | int, written: str = ""
     ) -> None:
-        """Keep the error that a name refers to nothing."""
         self.unknown.append(name)
         if self.may_be(name):
             return
@@ -108,7 +99,7 @@ class Names:
                 self.fault(f"no panel is called {name}{did_you_mean(name, panels)}", *key)
             return
         try:
-            own_figures.refuse(metric(name), name, data)
+            refuse_own(metric(name), name, data)
         except InputError as error:
             self.fault(str(error), *key)
 
@@ -131,3 +122,28 @@ class Names:
         if name not in self.known:
             self.no_factor(name, self.known, *key)
         return name
+
+
+def refuse_own(metric: Metric, name: str, data: Mapping[str, Any]) -> None:
+    prefix = next((own for own in OWN if metric.name.startswith(own)), "")
+    if not prefix:
+        return
+    tool, bare = prefix.rstrip("_"), metric.name.removeprefix(prefix)
+    measure = data.get("measure")
+    if isinstance(measure, Mapping) and measure and tool not in measure:
+        why = f"{tool} does not measure here"
+    elif (several := _clients(data)) > 1:
+        why = f"{tool}'s own figures of {several} clients cannot be added up"
+    else:
+        return
+    instead = f"; take {bare}, which netlimits measures" if bare in names() else "; leave it out"
+    raise InputError(f"{name}: {why}{instead}")
+
+
+def _clients(data: Mapping[str, Any]) -> int:
+    """Return how many clients measure at the same time in every configuration, at least."""
+    streams, roles = data.get("streams", 1), data.get("roles")
+    last = roles[-1] if isinstance(roles, list) and roles else {}
+    servers = next(iter(last.values()), 1) if isinstance(last, dict) else 1
+    numbers = [n for n in (streams, servers) if isinstance(n, int)]
+    return math.prod(numbers)

@@ -1,30 +1,23 @@
 """Errors in the plan of an experiment that has other errors: only those that are certain.
 
 Each known error makes part of the plan unknown, and nothing that depends on that part is reported:
-
-- A value that is wrong, repeated, or written where a list should be: the factor's other values are
-  known, but there may be more.
-- A factor or derived value with any other error, or an undefined name: it is unknown, as are the
-  derived values, conditions and options that need it.
-- An unknown condition: it may remove any configuration unless the rest of the condition keeps it
-  (`_may_remove`). So an error in options is certain only if a configuration that is kept shows it,
-  or if every configuration does.
+not on a factor with another error, nor on a configuration that an unknown condition may remove.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from netlimits.errors import DocumentError, InputError
-from netlimits.experiment import expressions, replicates, schema, templates
+from netlimits.experiment import expressions, schema, templates
 from netlimits.experiment.configurations import Configurations
 from netlimits.experiment.document import KeyPath
-from netlimits.experiment.setups import Setups
+from netlimits.experiment.setups import Setups, replicates
 from netlimits.experiment.validation.salvage import MORE, cut_option, follows
 from netlimits.model import Experiment, Scalar
 
@@ -50,64 +43,29 @@ def errors(experiment: Experiment, known: Iterable[DocumentError]) -> list[Docum
             known += fresh
             sure += [error for error in fresh if rest.is_sure(error)]
             continue
-        certain = sure + rest.later_errors(configurations)
-        keys = {error.steps for error in certain}
-        more = _remains(experiment, [error.steps for error in known if error.steps], whole=False)
-        return certain + [error for error in more.of_what_stays() if error.steps not in keys]
-
-
-def left(experiment: Experiment, known: Iterable[DocumentError]) -> Remains | None:
-    """Return the part of a plan that the known errors leave, or None if a condition may cut it."""
-    places = [error.steps for error in known if error.steps]
-    rest = _remains(experiment, places)
-    return None if rest.broken or rest.partial else rest
+        return sure + rest.later_errors(configurations)
 
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """The experiment without the parts that the `cuts` concern.
-
-    `partial` are names of which some values are missing, `broken` the numbers of unknown
-    conditions, and `conditions` the texts of all conditions.
-    """
+    """The experiment without the parts that the `cuts` concern."""
 
     experiment: Experiment
     cuts: Sequence[KeyPath]
-    partial: frozenset[str]
-    broken: frozenset[int]
-    conditions: Mapping[int, str]
+    partial: frozenset[str]  # names of which some values are missing
+    broken: frozenset[int]  # numbers of unknown conditions
 
     def later_errors(self, configurations: Configurations) -> list[DocumentError]:
-        """Return the errors of a plan that can be expanded."""
         wrong = [*configurations.errors]
         if self.broken and sum(configurations.removed) == configurations.product:
             wrong = []  # which condition is the last to remove something, nobody knows
         try:
-            replicates.own(self.experiment, configurations)
+            replicates(self.experiment, configurations)
         except DocumentError as error:
             wrong += error.errors
         wrong = [error for error in wrong if error.steps[0] == "exclude" or not self.broken]
-        stays = (lambda number: False) if self.broken else None
-        options = Setups(self.experiment, configurations).errors(stays)
+        options = Setups(self.experiment, configurations).errors(removable=bool(self.broken))
         return [error for error in (*wrong, *options) if self.is_sure(error, expanded=True)]
-
-    def of_what_stays(self) -> list[DocumentError]:
-        """Return the errors in options of configurations that no unknown condition can remove."""
-        if not self.broken or _ANY in self.broken:
-            return []
-        try:
-            configurations = Configurations(self.experiment)
-        except DocumentError:
-            return []
-        texts = [text for number, text in self.conditions.items() if number in self.broken]
-
-        def stays(number: int) -> bool:
-            values = configurations.configuration(number).values
-            removable = any(_may_remove(text, values) for text in texts)
-            return configurations.is_included(number) or not removable
-
-        errors = Setups(self.experiment, configurations).errors(stays)
-        return [error for error in errors if self.is_sure(error, expanded=True)]
 
     def is_sure(self, error: DocumentError, *, expanded: bool = False) -> bool:
         """Return True if an error of the plan remains whatever replaces the cuts."""
@@ -127,13 +85,8 @@ def _remains(
     experiment: Experiment,
     cuts: Sequence[KeyPath],
     unsure: frozenset[str] = frozenset(),
-    *,
-    whole: bool = True,
 ) -> Remains:
-    """Return the part of the experiment that the cuts leave; `unsure` names count as unknown.
-
-    With `whole` false it may include configurations that a condition removes.
-    """
+    """Return the part of the experiment that the cuts leave; `unsure` names count as unknown."""
     sections = schema.structure()["properties"]
     lists: list[tuple[Lists, list[KeyPath]]] = [
         *(({name: values}, _FACTORS) for name, values in experiment.factors.items()),
@@ -147,9 +100,13 @@ def _remains(
         if any(len(values) < len(group[name]) for name, values in rows.items()):
             partial |= set(group)
     known = {name for group in left for name in group}
-    unknown = any(not group for group in left) or any(
-        _takes_factor(cut, sections) and not _may_be_more(cut, experiment) for cut in cuts
-    )
+    unknown = any(not group for group in left)
+    for cut in cuts:
+        values = experiment.factors.get(str(cut[-1]), ()) if cut[0] == "factors" else ()
+        known_in_part = any(value is MORE for value in values)
+        one_value = len(cut) > 2 and isinstance(cut[-1], int)
+        takes = cut[0] not in sections or (cut[0] in ("factors", "zip") and not one_value)
+        unknown |= takes and not known_in_part
     derive = {}
     for name, text in experiment.derive.items():
         if ("derive", name) not in cuts and _names(text) <= known:
@@ -159,7 +116,7 @@ def _remains(
     bad = {int(cut[1]) for cut in cuts if cut[0] == "exclude" and cut[1:]}
     bad |= {number for number, text in enumerate(experiment.exclude) if _names(text) - known}
     broken = bad | {_ANY for cut in cuts if cut[0] not in sections or cut == ("exclude",)}
-    if whole and partial and broken and not unsure:  # the missing values may be all that it leaves
+    if partial and broken and not unsure:  # the missing values may be all that it leaves
         return _remains(experiment, cuts, frozenset(partial))
     added = min((int(cut[1]) for cut in cuts if cut[0] == "include" and cut[1:]), default=None)
     count = len(experiment.factors)
@@ -187,8 +144,7 @@ def _remains(
         around={name: options[name] for name in experiment.around if name in options},
         repeat=repeat,
     )
-    conditions = dict(enumerate(experiment.exclude))
-    return Remains(rest, (*cuts, *more_cuts), frozenset(partial), frozenset(broken), conditions)
+    return Remains(rest, (*cuts, *more_cuts), frozenset(partial), frozenset(broken))
 
 
 def _rows(group: Lists, places: Iterable[KeyPath], cuts: Iterable[KeyPath]) -> Lists:
@@ -208,18 +164,6 @@ def _rows(group: Lists, places: Iterable[KeyPath], cuts: Iterable[KeyPath]) -> L
     if not rows or any(len(values) != length for values in group.values()):
         return {}
     return {name: tuple(values[number] for number in rows) for name, values in group.items()}
-
-
-def _takes_factor(cut: KeyPath, sections: Mapping[Any, Any]) -> bool:
-    """Return True if a cut may remove a whole factor, rather than one of its values."""
-    one_value = len(cut) > 2 and isinstance(cut[-1], int)
-    return cut[0] not in sections or (cut[0] in ("factors", "zip") and not one_value)
-
-
-def _may_be_more(cut: KeyPath, experiment: Experiment) -> bool:
-    """Return True if a cut concerns a factor of which some values are known."""
-    values = experiment.factors.get(str(cut[-1]), ()) if cut[0] == "factors" else ()
-    return any(value is MORE for value in values)
 
 
 def _options(
@@ -246,46 +190,13 @@ def _options(
 
 def _lookups(text: str) -> frozenset[str]:
     """Return the names that a text looks up, or an impossible name if it cannot be parsed."""
-    try:
+    with contextlib.suppress(InputError):
         return frozenset(templates.names(text))
-    except InputError:
-        return frozenset([""])
+    return frozenset([""])
 
 
 def _names(text: str) -> frozenset[str]:
     """Return the names in a condition, or an impossible name if it cannot be parsed."""
-    try:
+    with contextlib.suppress(InputError):
         return expressions.compile(text).names
-    except InputError:
-        return frozenset([""])
-
-
-def _may_remove(text: str, values: Mapping[str, Scalar]) -> bool:
-    """Return True if a condition may hold for a configuration once its errors are corrected.
-
-    In `sent == 64 and tso == 'on'` the name `sent` is undefined, but whatever was meant, only
-    configurations with `tso` on can be removed. So each operand of an `and` that can be computed
-    counts, and any other may hold or not.
-    """
-    return all(_may_hold(part, values) for part in _parts(text))
-
-
-def _may_hold(part: str, values: Mapping[str, Scalar]) -> bool:
-    try:
-        condition = expressions.compile(part)
-        return not condition.names <= values.keys() or condition.holds(values)
-    except InputError:
-        return True
-
-
-def _parts(text: str) -> Iterator[str]:
-    """Yield the operands of an `and`, or the whole text if other operators may bind them."""
-    bare = re.sub(r"'[^']*'|\"[^\"]*\"", lambda quoted: "'" * len(quoted[0]), text)
-    if re.search(r"\b(?:or|if|else|not)\b|[()\[\]]", bare):
-        yield text
-        return
-    begin = 0
-    for word in re.finditer(r"\band\b", bare):
-        yield text[begin : word.start()].strip()
-        begin = word.end()
-    yield text[begin:].strip()
+    return frozenset([""])

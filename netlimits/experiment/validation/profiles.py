@@ -20,11 +20,7 @@ def ends(groups: Mapping[str, tuple[str, ...]]) -> list[str]:
 
 
 def check(names: Names, data: Mapping[str, Any], groups: Mapping[str, tuple[str, ...]]) -> None:
-    """Add the errors of an experiment's `profile:`.
-
-    Profiles are of roles that measure, and the same in all configurations: `plan` counts the runs
-    before any name is looked up.
-    """
+    """Add the errors of an experiment's `profile:`."""
     block = data[PROFILE]
     for key, written in block.items():
         if templates.is_template(written):

@@ -21,11 +21,7 @@ def entries(
     factors: Mapping[str, tuple[Scalar, ...]],
     overridden: Collection[str],
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield the entries; errors go to `names`.
-
-    `factors` are those with certain values. Values of `overridden` ones (`--set`) are not compared
-    with the file's improvements: the table itself says what it cannot compare.
-    """
+    """Yield the entries; errors go to `names`."""
     if "report" not in data and "search" in data:
         yield from ({"table": "search"}, {"chart": "search"})
     for number, entry in enumerate(data.get("report", [])):

@@ -1,9 +1,4 @@
-"""The part of an experiment's data that is left without the parts of invalid shape.
-
-So all errors of a file can be reported together: later stages (names, conditions, options of each
-configuration) examine what is left, and nothing is reported that may only follow from another
-error.
-"""
+"""The part of an experiment's data that is left without the parts of invalid shape."""
 
 from __future__ import annotations
 
@@ -32,30 +27,19 @@ MORE = float("nan")
 
 @dataclass(frozen=True, slots=True)
 class Salvage:
-    """The data without its invalid parts; `cuts` are the keys that were removed.
-
-    In most sections only single entries or options are removed; other sections with an error are
-    removed completely and are `damaged`. `names` are the factors and derived values of the whole
-    file in order, and `factors` those that are factors. A removed part may have defined further
-    names (those in `brought`, or any if `any_name`) and used those in `used`. Sections that are
-    `lacking` a key remain.
-    """
+    """The data without its invalid parts; `cuts` are the keys that were removed."""
 
     data: dict[str, Any]
-    damaged: frozenset[str]
     cuts: tuple[KeyPath, ...]
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # factors and derived values of the whole file, in order
     factors: tuple[str, ...]
-    brought: frozenset[str]
-    used: frozenset[str]
+    brought: frozenset[str]  # names that removed parts may have defined
+    used: frozenset[str]  # and those that they used
     any_name: bool
-    lacking: frozenset[KeyPath] = frozenset()
+    lacking: frozenset[KeyPath] = frozenset()  # sections that stay, and lack a key
 
     def follows(self, error: DocumentError) -> bool:
-        """Return True if an error may follow from a cut: it concerns what is in or around it.
-
-        A section that only lacks a key still allows errors about its other keys.
-        """
+        """Return True if an error may follow from a cut: it concerns what is in or around it."""
         with_content = [cut for cut in self.cuts if cut not in self.lacking]
         return error.steps in self.lacking or follows(error, with_content)
 
@@ -67,7 +51,6 @@ def follows(error: DocumentError, cuts: Iterable[KeyPath]) -> bool:
 
 
 def words(data: Any) -> Iterator[str]:
-    """Every name in the keys and texts of some data."""
     if isinstance(data, dict):
         for key, inner in data.items():
             yield from words(key)
@@ -82,11 +65,7 @@ def words(data: Any) -> Iterator[str]:
 def renamed(
     data: dict[str, Any], where: Source
 ) -> tuple[dict[str, Any], Source, list[DocumentError]]:
-    """Return the data and its lines with misspelt names corrected, and an error for each.
-
-    A section is recognised if what is written under it has the section's shape; a tool under
-    `measure` unless a factor `tool` has the same spelling.
-    """
+    """Return the data and its lines with misspelt names corrected, and an error for each."""
     sections = schema.structure()["properties"]
     misspelt = []
     for section in [name for name in data if name not in sections]:
@@ -114,7 +93,6 @@ def renamed(
 
 
 def _under(mapping: Mapping[str, Any], name: str, meant: str) -> dict[str, Any]:
-    """Return a mapping with one key under another name, at its place."""
     return {meant if key == name else key: part for key, part in mapping.items()}
 
 
@@ -131,11 +109,9 @@ def _moved(where: Source, place: KeyPath, new: KeyPath) -> Source:
 def salvage(
     data: Mapping[str, Any], errors: Iterable[DocumentError], lost: Iterable[Any] = ()
 ) -> Salvage:
-    """Return the data without the parts at fault; `lost` is what else the file contained."""
     left: dict[str, Any] = copy.deepcopy(dict(data))
     sections = schema.structure()["properties"]
     cuts = tuple(dict.fromkeys(error.steps for error in errors if error.steps))
-    damaged: set[str] = set()
     brought, used = set(words([*lost])), set(words([*lost]))
     any_name = False
     lacking: set[KeyPath] = set()
@@ -145,20 +121,19 @@ def salvage(
         used |= set(words(part))
         if section not in sections or section in _NAMES:
             brought |= set(words(part))
-            any_name |= section not in _NAMES and _may_bring_names(part)
+            flat = isinstance(part, dict) and not any(isinstance(v, dict) for v in part.values())
+            any_name |= section not in _NAMES and flat  # it may be meant for factors
         if section in AROUND and not inner and isinstance(part, dict):
             lacking.add(cut)
             continue  # it lacks something, and the rest may be looked at
         fine = section in (*_NAMES, *_LISTS, "measure", *AROUND)
         if not fine or not inner or not _cut(section, left.get(section), inner):
             left.pop(section, None)
-            damaged.add(section)
             any_name |= section in _NAMES
         elif section in _NAMES and isinstance(cut[-1], str):
             any_name |= not _is_name(cut[-1])
     return Salvage(
         left,
-        frozenset(damaged),
         cuts,
         tuple(_names_of(data, _NAMES)),
         tuple(_names_of(data, ("factors", "zip"))),
@@ -169,13 +144,7 @@ def salvage(
     )
 
 
-def _may_bring_names(part: Any) -> bool:
-    """Return True if an unknown section may be meant for factors or derived values."""
-    return isinstance(part, dict) and not any(isinstance(inner, dict) for inner in part.values())
-
-
 def _at(data: Any, cut: KeyPath) -> Any:
-    """Return the value at a key, or None."""
     try:
         for step in cut:
             data = data[step]
@@ -193,10 +162,7 @@ def _names_of(data: Mapping[str, Any], sections: Iterable[str]) -> Iterator[str]
 
 
 def _cut(section: str, part: Any, cut: KeyPath) -> bool:
-    """Take what a fault is about out of a section; return False if the section has to go.
-
-    Entries of lists keep their numbers.
-    """
+    """Take what a fault is about out of a section; return False if the section has to go."""
     listed = section in _LISTS or (section == "zip" and isinstance(part, list))
     if section not in AROUND and not isinstance(part, list if listed else dict):
         return False

@@ -1,9 +1,4 @@
-"""Builds an Experiment from data of valid shape, checking what its names refer to.
-
-A schema cannot express that lists have the same length, that a name in `${…}` exists, that
-expressions can be computed or that a role is bound. `Reader` checks these in the order of the
-file's keys.
-"""
+"""Builds an Experiment from data of valid shape, checking what its names refer to."""
 
 from __future__ import annotations
 
@@ -30,11 +25,7 @@ Groups = Mapping[str, tuple[str, ...]]
 
 
 class Reader:
-    """Builds an Experiment from data of valid shape, checking what its names refer to.
-
-    Every error is collected in `names.errors`, so that all are reported together. Parts of invalid
-    shape were removed from the data, but the names that they define are known.
-    """
+    """Builds an Experiment from data of valid shape, checking what its names refer to."""
 
     def __init__(self, salvaged: Salvage, where: Source, text: str) -> None:
         self.salvaged = salvaged
@@ -51,7 +42,6 @@ class Reader:
             self.names.known += [sought["of"]]
 
     def experiment(self) -> Experiment:
-        """Return the experiment; not to be used where `names.errors` has any."""
         factors = {
             name: self.values(values, ("factors", name))
             for name, values in self.data.get("factors", {}).items()
@@ -92,7 +82,6 @@ class Reader:
         )
 
     def pairs(self) -> Iterator[Lists]:
-        """Yield the pairs of a mesh, as lists that move together."""
         if not self.mesh:
             return
         for problem, *key in pairs.faults(self.data["roles"]):
@@ -134,13 +123,11 @@ class Reader:
         return {options["of"]: (low, high)}
 
     def values(self, values: list[Scalar], key: KeyPath) -> tuple[Scalar, ...]:
-        """Return a factor's values, and report repeated ones."""
         self.names.define(str(key[-1]), key)
         self.names.once(values, key)
         return tuple(values)
 
     def zips(self) -> Iterator[Lists]:
-        """Yield each group of lists that move together."""
         block = self.data.get("zip", [])
         numbered = isinstance(block, list)
         for number, group in enumerate(block if numbered else [block]):
@@ -167,7 +154,6 @@ class Reader:
             yield {name: tuple(values) for name, values in group.items()}
 
     def derive(self) -> dict[str, str]:
-        """Return the derived values in an order that can be computed."""
         block: dict[str, Any] = self.data.get("derive", {})
         for name in block:
             self.names.define(name, ("derive", name))
@@ -190,13 +176,11 @@ class Reader:
         return {name: formulas[name].text for name in order}
 
     def exclude(self) -> Iterator[str]:
-        """Yield the conditions, in the file's order."""
         for number, written in enumerate(self.data.get("exclude", [])):
             expression = self.names.expression(written, ("exclude", number), self.names.known)
             yield expression.text if expression else templates.written(written)
 
     def include(self, given: Lists) -> Iterator[Values]:
-        """Yield each included configuration, with every factor in the order of the factors."""
         for number, row in enumerate(self.data.get("include", [])):
             key: KeyPath = ("include", number)
             for name in row:
@@ -210,7 +194,6 @@ class Reader:
             yield {name: row[name] for name in given if name in row}
 
     def groups(self) -> dict[str, tuple[str, ...]]:
-        """Each role and those who play it: itself, or `sinks-1`, `sinks-2` of `sinks: 2`."""
         groups: dict[str, tuple[str, ...]] = {}
         for number, entry in enumerate(self.data.get("roles", schema.ROLES)):
             ((role, count),) = entry.items() if isinstance(entry, dict) else ((entry, None),)
@@ -251,30 +234,25 @@ class Reader:
         return parts
 
     def settings(self, groups: Groups) -> Iterator[SettingUse]:
-        """Yield the settings in the file's order."""
         for number, entry in enumerate(self.data.get("settings", [])):
             roles = self.players(entry["roles"], groups, "settings", number, "roles")
             if entry.keys() <= {"roles", schema.WHEN}:
                 self.names.fault("sets nothing on its roles", "settings", number)
-            when = self.condition(entry, number)
+            key: KeyPath = ("settings", number, schema.WHEN)
+            condition = None
+            if schema.WHEN in entry:
+                condition = self.names.expression(entry[schema.WHEN], key, self.names.known)
             for name, options in entry.items():
                 if name in ("roles", schema.WHEN):
                     continue
                 key = ("settings", number, name)
                 self.names.lookups(options, key)
                 line = self.where.line(key) or 0
-                yield SettingUse(name, roles, options, line, number, when)
-
-    def condition(self, entry: Mapping[str, Any], number: int) -> str:
-        """Return the `when` of an entry of settings; "" without one."""
-        if schema.WHEN not in entry:
-            return ""
-        key = ("settings", number, schema.WHEN)
-        expression = self.names.expression(entry[schema.WHEN], key, self.names.known)
-        return expression.text if expression else ""
+                yield SettingUse(
+                    name, roles, options, line, number, condition.text if condition else ""
+                )
 
     def measure(self, given: Lists) -> dict[str, Mapping[str, Any]]:
-        """Return the tools and their options; a factor `tool` must choose among all of them."""
         tools: dict[str, Mapping[str, Any]] = self.data.get("measure", {})
         for name, options in tools.items():
             self.names.lookups(options, ("measure", name))
@@ -315,9 +293,9 @@ class Reader:
         for tool in dict.fromkeys(chosen):
             if tool not in tools:
                 near = did_you_mean(str(tool), tools)
-                self.names.fault(
-                    f"no tool under measure is called {shown(tool)}{near}", *self.tool_key()
-                )
+                listed = "tool" in self.data.get("factors", {})
+                key = ("factors", "tool") if listed else ("zip",)
+                self.names.fault(f"no tool under measure is called {shown(tool)}{near}", *key)
         if tools.keys() >= {*chosen}:
             self.unchosen = tuple(name for name in tools if name not in chosen)
         return {name: options for name, options in tools.items() if name not in self.unchosen}
@@ -334,14 +312,7 @@ class Reader:
         yield from self.salvaged.cuts
         yield from (error.steps for error in self.names.errors)
 
-    def tool_key(self) -> KeyPath:
-        """Return the key of the factor `tool`."""
-        if "tool" in self.data.get("factors", {}):
-            return ("factors", "tool")
-        return ("zip",)
-
     def repeat(self) -> Repeat:
-        """Return the replicates or runs, the order and the seed."""
         block: dict[str, Any] = self.data.get("repeat", {})
         order = block.get("order", "blocked")
         if order == "coin-flips" and self.mesh:
@@ -371,6 +342,5 @@ class Reader:
         return Repeat(replicates, order, block.get("seed"))
 
     def report(self, given: Lists) -> Iterator[Mapping[str, Any]]:
-        """Return the entries of the report, whose metrics and factors exist."""
         overridden = {name.partition(".")[2] for name, _ in self.where.overrides}
         return report_entries.entries(self.data, self.names, self.sure(given), overridden)

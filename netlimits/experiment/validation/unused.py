@@ -1,10 +1,7 @@
 """Errors for factors without effect: a forgotten `${name}`, or a superfluous name.
 
-A factor that no setting, option, derived value or condition uses creates rows that look like
-answers and are repetitions, so it is an error. The same holds for a factor that only reaches a
-derived value that nothing but a table uses. A list that moves with others (`zip`) may be their
-label in tables and charts. Factors that are meant to have no effect (to see how much equal runs
-differ) are listed under `dummies`.
+They create rows that look like answers and are repetitions. A list that moves with others (`zip`)
+may be their label; `dummies` lists factors that are meant to have no effect.
 """
 
 from __future__ import annotations
@@ -30,10 +27,7 @@ UNUSED = "nothing uses it"
 def errors(
     experiment: Experiment, data: Mapping[str, Any], where: Source, names: Names
 ) -> list[DocumentError]:
-    """Return an error for each name without effect, unless a misspelt name may have meant it.
-
-    `data` is the file's, with its other errors: what a wrong option looks up counts as used.
-    """
+    """Return an error for each name without effect, unless a misspelt name may have meant it."""
     faults: list[DocumentError] = []
     if names.salvaged.any_name or any(cut[0] in _TEXTS for cut in names.salvaged.cuts):
         return faults

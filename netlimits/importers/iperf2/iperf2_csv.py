@@ -1,10 +1,7 @@
 """iperf 2's `-y C`: one line for each interim result and each stream, with or without a header.
 
-The basic lines have 9 fields, with jitter and loss 14; 2.2 prints a header with more (`-e`). A line
-with lost datagrams is the receiver's, and so is one of a header with reads; one of a header with
-writes is the sender's. Of the others 2.0 prints its own address first, so that port 5001, or one
-below the ephemeral ports, says which end it is. 2.1 and later print the client's address first on
-both ends: who printed them must be given.
+2.0 prints its own address first, so that port 5001, or one below the ephemeral ports, says which
+end it is. 2.1 and later print the client's address first: who printed the lines must be given.
 """
 
 from __future__ import annotations
@@ -42,11 +39,6 @@ def claims(source: SourceText) -> bool:
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
-    """Return a run for each test.
-
-    Raises:
-        DataError: It is unknown whether a client or a server printed the lines.
-    """
     runs: list[Iperf2Run] = []
     names: list[str] = []
     seen: dict[str, float] = {}
@@ -89,10 +81,7 @@ def read(source: SourceText, given: Given) -> list[ImportedRun]:
 
 
 def _begins(key: str, seen: Mapping[str, float], time: float, result: Result, summed: bool) -> bool:
-    """Return True if a row is the first of another test: its connection is new and so is its time.
-
-    Streams of one test begin within half its length.
-    """
+    """Return True if a row is of another test: streams of one begin within half its length."""
     if key in seen or not seen:
         return False
     apart = time - max(seen.values())
@@ -170,7 +159,7 @@ def _result(match: re.Match[str], names: list[str]) -> Result:
     start, end = float(match["start"]), float(match["end"])
     # the rate has more digits than times of one decimal
     count = max(0.0, float(match["speed"])) / 8 * (end - start)
-    return Result(stream, start, end, count, False, datagrams, tcp)
+    return Result(stream, start, end, count, datagrams, tcp)
 
 
 def _connection(match: re.Match[str]) -> str:

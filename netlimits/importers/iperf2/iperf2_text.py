@@ -1,8 +1,7 @@
 """iperf 2's text output, 2.0 to 2.2, of clients and servers, with enhanced reports (-e).
 
-A line that begins at 0 and ends last is the whole run's, the others are interim results; without
-such a line the run was interrupted. Tests of both directions at once (-d, --full-duplex) are one
-run; those of one direction after the other (-r) are two.
+A line that begins at 0 and ends last is the whole run's. Both directions at once (-d,
+--full-duplex) are one run, one after the other (-r) two.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from netlimits.importers.base import LINE_LIMIT, Given, ImportedRun, SourceText, clean
+from netlimits.importers.base import Given, ImportedRun, SourceText, clean
 from netlimits.importers.iperf2.runs import Iperf2Run, Result, finished, whole_lines
 from netlimits.importers.rates import AMOUNT, RATE, amount, bytes_in
 from netlimits.model import Scalar
@@ -45,16 +44,13 @@ _ERROR = re.compile(
 
 
 def claims(source: SourceText) -> bool:
-    """Return True if a line is iperf 2's: where a test begins, or a result."""
-    lines = [line.strip() for line in source.lines if len(line) <= LINE_LIMIT]
     return any(
         _CLIENT.fullmatch(line) or _SERVER.fullmatch(line) or _LINE.fullmatch(line)
-        for line in lines
+        for _, line in source.stripped()
     )
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
-    """Return a run for each test of a client, and for each test of a server's client."""
     return [finished(run) for run in _runs(source) if run.streams or run.results or run.error]
 
 
@@ -62,8 +58,7 @@ def _runs(source: SourceText) -> Iterator[Iperf2Run]:
     run: Iperf2Run | None = None
     protocol, listens, serving, facts = "", "", False, dict[str, Scalar]()
     reported = ""
-    for number, line in enumerate(source.lines, 1):
-        line = line[:LINE_LIMIT].strip()
+    for number, line in source.stripped():
         if banner := _SERVER.fullmatch(line):
             if run is not None:
                 yield run
@@ -112,7 +107,6 @@ def _runs(source: SourceText) -> Iterator[Iperf2Run]:
 
 
 def _connect(run: Iperf2Run, connected: re.Match[str], listens: str) -> None:
-    """Add a stream to a run, and its direction."""
     stream, about = connected["id"], connected["about"]
     run.streams.append(stream)
     run.peer = connected["peer"]
@@ -148,4 +142,4 @@ def _result(match: re.Match[str], reported: bool) -> Result:
     datagrams = (1000 * max(0.0, float(of[1])), float(of[2]), float(of[3])) if of else None
     count = bytes_in(match.group(4, 5), match.group(6, 7, 8), end - start)
     name = "SUM" if match["id"].startswith(("SUM", "FD")) else match["id"]
-    return Result(name, start, end, count, reported, datagrams, tcp)
+    return Result(name, start, end, count, datagrams, tcp, reported)

@@ -1,8 +1,7 @@
 """The figures of an iperf 2 run, from its lines.
 
-A TCP client knows what it sent and not what arrived, so its rate is `local_send_throughput_mbps`; a
-server's is the throughput, and so is what a client's server report says of UDP. The sum of parallel
-streams is the line [SUM], or the sum of the streams.
+A TCP client knows what it sent and not what arrived, so only a server's rate is the throughput, and
+what a client's server report says of UDP.
 """
 
 from __future__ import annotations
@@ -11,73 +10,33 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from netlimits.errors import ToolFailure
-from netlimits.importers.base import ImportedRun, clean
-from netlimits.importers.streams import InterimResult, Parts, figures_of, rows
-from netlimits.model import Scalar, Status
+from netlimits.importers.base import ImportedRun, failed
+from netlimits.importers.streams import Line, Parts, figures_of, flow, rows, timeline
+from netlimits.model import Scalar
 
 _ENOUGH = 0.95
 """The whole run's line ends no earlier than this share of the last interim result."""
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """A line of figures.
+class Result(Line):
+    """A line of figures, perhaps one that the server reported to a client."""
 
-    Attributes:
-        stream: The stream's name, "SUM" for all of them.
-        start: Seconds since the start.
-        end: Seconds since the start.
-        count: Bytes, by the rate.
-        reported: True if the server reported it to a client.
-        datagrams: Jitter in µs, lost datagrams and datagrams.
-        tcp: Retransmits, congestion window in bytes and RTT in µs.
-    """
-
-    stream: str
-    start: float
-    end: float
-    count: float
     reported: bool = False
-    datagrams: tuple[float, float, float] | None = None
-    tcp: tuple[float, float | None, float | None] | None = None
-
-    @property
-    def seconds(self) -> float:
-        """The length."""
-        return self.end - self.start
 
 
 @dataclass(slots=True)
 class Iperf2Run:
-    """A run while its lines are read.
-
-    Attributes:
-        line: The last line, from 1.
-        server: True if a server printed it.
-        protocol: "tcp", "udp" or "" if unknown.
-        reverse: True if the server sent.
-        values: Factors.
-        streams: The streams' names.
-        back: Those of them on which the server sent, in a test of both directions.
-        full: True if each stream had both directions (--full-duplex).
-        listens: The port on which a client waits for the server (-d, -r), or "".
-        answers: True if a server connects back to its client (-d).
-        peer: The other end's address.
-        results: The lines of figures.
-        error: iperf's error.
-        started: Seconds since 1970.
-    """
-
     line: int
     server: bool
     protocol: str = ""
     reverse: bool = False
     values: dict[str, Scalar] = field(default_factory=dict)
     streams: list[str] = field(default_factory=list)
-    back: set[str] = field(default_factory=set)
-    full: bool = False
-    listens: str = ""
-    answers: bool = False
+    back: set[str] = field(default_factory=set)  # streams on which the server sent
+    full: bool = False  # --full-duplex
+    listens: str = ""  # port on which a client waits for the server (-d, -r)
+    answers: bool = False  # a server that connects back (-d)
     peer: str = ""
     results: list[Result] = field(default_factory=list)
     error: str = ""
@@ -85,15 +44,10 @@ class Iperf2Run:
 
     @property
     def both(self) -> bool:
-        """True if data went both ways at once."""
         return self.full or bool(self.back and set(self.streams) - self.back)
 
     def ways(self) -> Sequence[Iperf2Run]:
-        """Return the run of each direction, the client's first; sums of both are left out.
-
-        Raises:
-            ToolFailure: The lines do not say which direction they are of.
-        """
+        """Return the run of each direction, the client's first; sums of both are left out."""
         if not self.both:
             return [self]
         if not self.back:
@@ -109,7 +63,6 @@ class Iperf2Run:
 
 
 def whole_lines(results: Sequence[Result], *, reported: bool = False) -> dict[str, Result]:
-    """Return the line of the whole run of each stream that has one."""
     own = [result for result in results if result.reported == reported]
     whole: dict[str, Result] = {}
     for name in dict.fromkeys(result.stream for result in own):
@@ -122,7 +75,6 @@ def whole_lines(results: Sequence[Result], *, reported: bool = False) -> dict[st
 
 
 def _sum(whole: Mapping[str, Result]) -> Result | None:
-    """Return the result of all streams."""
     streams = {name: result for name, result in whole.items() if name != "SUM"}
     longest = max((result.end for result in streams.values()), default=0.0)
     if "SUM" in whole and whole["SUM"].end >= _ENOUGH * longest:  # 2.1.8 may sum too early
@@ -148,7 +100,6 @@ def _sum(whole: Mapping[str, Result]) -> Result | None:
 
 
 def finished(run: Iperf2Run) -> ImportedRun:
-    """Return the run of what was read of it."""
     values = _factors(run)
     flows, connections, timelines = [], dict[str, Scalar](), []
     try:
@@ -159,17 +110,18 @@ def finished(run: Iperf2Run) -> ImportedRun:
             total = _sum(own)
             if total is None or ("SUM" not in own and names - own.keys()):
                 raise ToolFailure(run.error or "iperf printed no summary: the run was interrupted")
-            flow = _flow(way, total, _sum(report))
-            flow.refuse_nonsense()
-            flows.append(flow)
+            flows.append(_flow(way, total, _sum(report)))
+            flows[-1].refuse_nonsense()
             connections |= _of_connections(way, own)
-            timelines.append(_interim(way, own))
+            done = {id(line) for line in own.values()}  # an interim result may equal one
+            interim = [r for r in way.results if not r.reported and id(r) not in done]
+            end = "remote" if way.server else "local"
+            timelines.append(timeline(interim, end, sends=_sends(way)))
         figures = figures_of(flows, "iperf") | connections
     except ToolFailure as error:
-        status: Status = "invalid" if error.status == "invalid" else "failed"
-        return ImportedRun(run.line, status, clean(str(error)), values, started=run.started)
-    interim = tuple(rows(timelines, run.started or 0.0, whole=len(ways) == 1))
-    return ImportedRun(run.line, "ok", "", values, figures, interim, run.started)
+        return failed(run.line, error, values, run.started)
+    every = tuple(rows(timelines, run.started or 0.0, whole=len(ways) == 1))
+    return ImportedRun(run.line, "ok", "", values, figures, every, run.started)
 
 
 def _sends(run: Iperf2Run) -> bool:
@@ -198,28 +150,11 @@ def _factors(run: Iperf2Run) -> dict[str, Scalar]:
 
 
 def _flow(run: Iperf2Run, own: Result, report: Result | None) -> Parts:
-    own_end, other_end = ("remote", "local") if run.server else ("local", "remote")
-    sends = _sends(run)
-    sent = own if sends else None
-    got = report if sends else own
-    datagrams = (got or own).datagrams
-    loss = jitter = None
-    if datagrams:
-        jitter, lost, packets = datagrams
-        loss = 100 * max(0.0, lost) / packets if packets and lost <= packets else None
-    udp = run.protocol == "udp" or datagrams is not None
-    return Parts(
-        own_end if sends else other_end,
-        other_end if sends else own_end,
-        sent=sent.count if sent else None,
-        sent_s=sent.seconds if sent else None,
-        arrived=got.count if got else None,
-        arrived_s=got.seconds if got else None,
-        retransmits=own.tcp[0] if sends and own.tcp and not udp else None,
-        loss_pct=loss,
-        jitter_us=jitter,
-        datagrams=udp,
-    )
+    ends = ("remote", "local") if run.server else ("local", "remote")
+    udp = run.protocol == "udp" or any(line.datagrams for line in (own, report) if line)
+    if _sends(run):
+        return flow(*ends, own, report, udp=udp)
+    return flow(*ends[::-1], None, own, udp=udp)
 
 
 def _of_connections(run: Iperf2Run, whole: Mapping[str, Result]) -> Iterator[tuple[str, Scalar]]:
@@ -233,33 +168,3 @@ def _of_connections(run: Iperf2Run, whole: Mapping[str, Result]) -> Iterator[tup
         known = [value for r in interim if r.tcp and (value := r.tcp[place])]
         if known:
             yield f"{end}_{name}", sum(known) / len(known)
-
-
-def _interim(run: Iperf2Run, whole: Mapping[str, Result]) -> list[InterimResult]:
-    """Return the interim results of a direction."""
-    end, sends = ("remote" if run.server else "local"), _sends(run)
-    own = [r for r in run.results if not r.reported and all(r is not w for w in whole.values())]
-    ids = list(dict.fromkeys(r.stream for r in own if r.stream != "SUM"))
-    places: dict[str, int] = {}
-    timeline = []
-    for result in own:
-        if result.seconds <= 0:
-            continue
-        place = places[result.stream] = places.get(result.stream, -1) + 1
-        several = len(ids) > 1 and result.stream != "SUM"
-        tcp = result.tcp or (None, None, None)
-        timeline.append(
-            InterimResult(
-                place,
-                end,
-                "send" if sends else "recv",
-                result.end,
-                result.seconds,
-                result.count,
-                stream=ids.index(result.stream) + 1 if several else 0,
-                retransmits=tcp[0] if sends else None,
-                rtt_us=tcp[2] if sends else None,
-                cwnd_bytes=tcp[1] if sends else None,
-            )
-        )
-    return timeline

@@ -1,8 +1,6 @@
 """netperf's classic tables, as `-t TCP_STREAM`, `UDP_STREAM`, `TCP_RR`, … print them by default.
 
-Each has a fixed header, which contains the unit of throughput, and one or two rows. "Recv" and
-"Send" socket sizes are those of the receiving and the sending end, so they are different selectors
-in a TCP_MAERTS.
+"Recv" and "Send" sizes are those of the receiving and the sending end, whichever is local.
 """
 
 from __future__ import annotations
@@ -16,16 +14,7 @@ Row = tuple[str | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A classic table.
-
-    Attributes:
-        rows: The selectors of each row; None is a value that is not kept.
-        units: THROUGHPUT_UNITS and SD_UNITS.
-        protocol: The protocol, "" if the table does not determine it.
-        direction: The direction, "" if the table does not determine it.
-    """
-
-    rows: tuple[Row, ...]
+    rows: tuple[Row, ...]  # selectors; None is a value that is not kept
     units: Mapping[str, str]
     protocol: str = ""
     direction: str = ""
@@ -103,8 +92,7 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 def form(lines: Sequence[str], direction: str) -> tuple[Form, int] | None:
     """Return the table whose header these lines begin with, and the header's number of lines.
 
-    `direction` comes from the banner: `send`, `recv`, or "" without a banner. Then it is unknown
-    whose the sizes are, and they are left out.
+    Without a banner `direction` is "": whose the sizes are is unknown, and they are left out.
     """
     if lines[0].split()[0] not in ("Recv", "Socket", "Local") or sum(map(len, lines)) > 2_000:
         return None

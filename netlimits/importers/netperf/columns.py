@@ -1,9 +1,7 @@
 """Assign the values of netperf's tables (`-o` and `-O`) to selectors.
 
-A selector that netperf does not know gets no header but an empty field in each CSV row, so the
-values stand further right than their names. A selector without a value (no `-B`) prints an empty
-field in CSV and nothing in columns. So a row is aligned with its header in every way that these
-rules and the kinds of the values allow. Exactly one way: the row is read. Otherwise it is rejected.
+An unknown selector prints no header but an empty field in each row, and one without a value prints
+nothing in columns. A row is read if exactly one alignment with its header fits the values' kinds.
 """
 
 from __future__ import annotations
@@ -66,13 +64,7 @@ def csv_header(line: str) -> Columns | None:
 
 @lru_cache(maxsize=64)
 def column_header(lines: tuple[str, ...]) -> tuple[Columns, tuple[int, ...]] | None:
-    """Return the selectors of a four-line `-O` header and their offsets, None if it is no header.
-
-    Walks from each column's first character to the next one's.
-
-    Raises:
-        Unfit: The header can be read in two ways.
-    """
+    """Return the selectors and offsets of a four-line `-O` header, None if it is no header."""
     width = max(map(len, lines))
     block = [line.ljust(width + 1) for line in lines]
     start = _next_start(block, 0)
@@ -97,11 +89,7 @@ def column_header(lines: tuple[str, ...]) -> tuple[Columns, tuple[int, ...]] | N
 
 
 def csv_row(columns: Columns, line: str) -> tuple[dict[str, str], int]:
-    """Return selector -> text of an `-o` row, and how many empty fields were left out.
-
-    Raises:
-        Unfit: There is not exactly one way to read the row.
-    """
+    """Return selector -> text of an `-o` row, and how many empty fields were left out."""
     fields = list(_csv_fields(line))
     surplus = len(fields) - len(columns)
     empty = [i for i, text in enumerate(fields) if not text]
@@ -120,17 +108,7 @@ def csv_row(columns: Columns, line: str) -> tuple[dict[str, str], int]:
 
 
 def spaced_row(columns: Columns, line: str, starts: Sequence[int] = ()) -> dict[str, str]:
-    """Return selector -> text of an `-O` row.
-
-    Args:
-        columns: The selectors of the header.
-        line: The row.
-        starts: Where the columns start, for the row that was printed with its header. Rows printed
-            later under the same header (`-P 0`) may have wider columns.
-
-    Raises:
-        Unfit: There is not exactly one way to read the row.
-    """
+    """Return selector -> text of an `-O` row; `starts` are the columns' offsets, if known."""
     if starts:
         places = zip(starts, (*starts[1:], len(line)), strict=True)
         cells = tuple(line[start:end].strip() for start, end in places)

@@ -1,8 +1,7 @@
 """Split netperf's `-k` pairs into runs when nothing stands between the runs.
 
-A loop with `-P 0` prints the same keys again and again, and a selector requested twice is printed
-twice. So the smallest period of the keys is a run. Without a period (runs with different
-selectors), a key that repeats with another value begins the next run.
+The smallest period of the keys is a run; without one, a key that repeats with another value begins
+the next.
 """
 
 from __future__ import annotations
@@ -15,8 +14,6 @@ from netlimits.importers.netperf.runs import RATE, UNIT, Interim
 
 
 class Pair(NamedTuple):
-    """A KEY=text and its line."""
-
     key: str
     text: str
     line: int
@@ -28,7 +25,6 @@ class Keyed(NamedTuple):
 
 
 def split(pairs: Sequence[Pair]) -> list[Keyed]:
-    """Return the runs in the order of their pairs."""
     length = _period([pair.key for pair in pairs])
     runs: list[Keyed] = []
     for start in range(0, len(pairs), length):

@@ -1,9 +1,4 @@
-"""Turn the values of netperf's selectors into a run: units, factors and plausibility.
-
-Names of columns and meanings of values come from `tools.netperf`. This module fills in what a file
-may leave open: the test (from the banner), units that were not requested, and CPU figures that were
-not measured, which is no error.
-"""
+"""Turn the values of netperf's selectors into a run: units, factors and plausibility."""
 
 from __future__ import annotations
 
@@ -20,10 +15,7 @@ from netlimits.tools.netperf.results import column, refuse_no_data, value
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """The test that a banner names; "" is unknown.
-
-    `width` is that of the requested confidence interval, in percent.
-    """
+    """The test that a banner names; "" is unknown."""
 
     name: str = ""
     protocol: str = ""
@@ -84,11 +76,6 @@ _FULL = 100.5  # a TCP_CRR of 2.7.0 with -C prints 500
 
 
 def test(line: str) -> Test | None:
-    """Return the test that a banner names, None if the line is not a banner.
-
-    A banner without hosts, or one that continues on the next line (`is_rest`), counts only for a
-    known test.
-    """
     match = _BANNER.fullmatch(" ".join(line.split())) if len(line) < 1_000 else None
     if not match or (match[1] not in _TESTS and " to " not in match["ends"]):
         return None
@@ -110,11 +97,6 @@ def run(
     given: Given,
     interim: Sequence[Interim] = (),
 ) -> ImportedRun:
-    """Return the run for the values of its selectors.
-
-    Raises:
-        DataError: The unit of a value is unknown.
-    """
     keys = {**given.selectors, **{k: text.strip('"') for k, text in keys.items()}}
     way = _DIRECTIONS.get(keys.get("DIRECTION", ""), banner.direction)
     arrived = {"send": "REMOTE_RECV_THROUGHPUT", "recv": "LOCAL_RECV_THROUGHPUT"}.get(way, "")
@@ -136,7 +118,6 @@ def run(
 
 
 def factors(keys: Mapping[str, str], banner: Test, way: str) -> dict[str, Scalar]:
-    """Return the factors that the values and the banner state."""
     sent = "REMOTE_SEND_SIZE" if way == "recv" else "LOCAL_SEND_SIZE"
     sizes = {"mss": "TRANSPORT_MSS"}
     sizes |= (

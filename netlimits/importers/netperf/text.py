@@ -1,10 +1,7 @@
 """netperf's text output in any form: `-k`, `-o`, `-O` and the classic tables.
 
-A file may contain many runs, with a banner and header before each, before the first only (`-P 0`
-in a loop), or nowhere. It is read line by line; a banner or header holds until the next one. A
-banner or header without figures is a failed run, with netperf's messages as the reason. Of a
-terminal's transcript, prompts and other programs' lines are skipped. A line that looks like a row
-and does not fit its header is an error: it is safer to reject the file than to read half of it.
+A banner or header holds until the next one; without figures it is a failed run. A line that looks
+like a row and does not fit its header is an error: better to reject a file than to read half of it.
 """
 
 from __future__ import annotations
@@ -73,7 +70,6 @@ class _Table:
 
 
 def claims(source: SourceText) -> bool:
-    """Return True if a line is a banner, a header, a pair, an interim result or an error of it."""
     lines = source.lines
     return any(
         _is_netperfs(line.strip(), lines[at : at + 4])
@@ -89,25 +85,28 @@ def _is_netperfs(line: str, block: Sequence[str]) -> bool:
         return True
     if any(pattern.fullmatch(line) for pattern in _INTERIM):
         return True
-    if line.startswith(",") or line.split(",")[0].split()[:1] == []:
-        return False
-    if line.split(",")[0].split()[0] not in columns.FIRST_WORDS:
-        return False
     try:
-        wide = len(block) >= 4 and max(map(len, block)) <= LINE_LIMIT // 8
-        above = columns.column_header(tuple(block)) if wide else None
+        return _header(line, block) is not None
     except columns.Unfit:
         return True
-    joined = (" ".join(map(str.strip, block[:lines])) for lines in range(1, len(block) + 1))
-    return above is not None or any(map(columns.csv_header, joined))
+
+
+def _header(
+    line: str, block: Sequence[str]
+) -> tuple[columns.Columns, Sequence[int] | None, int] | None:
+    """Return a header's selectors, their offsets (of columns only), and its number of lines."""
+    if line.startswith(",") or line.split(",")[0].split()[0] not in columns.FIRST_WORDS:
+        return None
+    wide = len(block) >= 4 and max(map(len, block)) <= LINE_LIMIT // 8
+    if wide and (header := columns.column_header(tuple(block[:4]))):
+        return *header, 4
+    for lines in range(1, len(block) + 1):  # terminals and mails break a long header
+        if names := columns.csv_header(" ".join(map(str.strip, block[:lines]))):
+            return names, None, lines
+    return None
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
-    """Return the runs of a file of netperf's output, in their order.
-
-    Raises:
-        DataError: A line is not netperf's; the message names it.
-    """
     return _Reading(source, given).whole()
 
 
@@ -174,20 +173,18 @@ class _Reading:
         elif _HISTOGRAM.fullmatch(line) or line == _WARNING:
             pass
         else:
-            return self._header(line, block) or self._row(line)
+            return self._take_header(line, block) or self._row(line)
         return 1
 
     def _is_failure(self, line: str) -> bool:
         if line == _WARNING or not _FAILURE.fullmatch(line):
             return False
-        return self._pending() or _OWN_FAILURE.fullmatch(line) is not None
-
-    def _pending(self) -> bool:
-        """Return True if a banner or header waits for its figures, or a message goes on."""
-        return bool(self._announced or self._failure or self._rows)
+        return (
+            bool(self._announced or self._failure or self._rows)
+            or _OWN_FAILURE.fullmatch(line) is not None
+        )
 
     def _is_noise(self, line: str) -> bool:
-        """Return True for a line of another program: it looks like no row of what is expected."""
         if _TRANSCRIPT.fullmatch(line):
             return True
         if self._headed:
@@ -207,28 +204,23 @@ class _Reading:
         self._columns, self._spaced = self._given.columns or None, None
         self._announced = self._number
 
-    def _header(self, line: str, block: Sequence[str]) -> int:
+    def _take_header(self, line: str, block: Sequence[str]) -> int:
         """Consume a header; return its number of lines, 0 if there is none."""
         if table := classic.form(block, self._test.direction):
             self._end_runs()
             self._announce()
             self._form, taken = table
             return taken
-        if line.startswith(",") or line.split(",")[0].split()[0] not in columns.FIRST_WORDS:
-            return 0
         try:
-            wide = len(block) >= 4 and max(map(len, block)) <= LINE_LIMIT // 8
-            if wide and (header := columns.column_header(tuple(block[:4]))):
-                self._table_header(header[0], spaced=True)
-                self._starts = header[1]
-                return 4
+            header = _header(line, block)
         except columns.Unfit as error:
             self._source.refuse(self._number, str(error))
-        for lines in range(1, len(block) + 1):  # terminals and mails break a long header
-            if names := columns.csv_header(" ".join(map(str.strip, block[:lines]))):
-                self._table_header(names, spaced=False)
-                return lines
-        return 0
+        if header is None:
+            return 0
+        names, starts, taken = header
+        self._table_header(names, spaced=starts is not None)
+        self._starts = starts or self._starts
+        return taken
 
     def _table_header(self, names: columns.Columns, *, spaced: bool) -> None:
         """Begin a run with an `-o` or `-O` header, or add another table to the same run."""
@@ -296,13 +288,11 @@ class _Reading:
             self._source.refuse(
                 self._number, f"{clean(key)[:60]} is not an output selector of netperf"
             )
-        if self._table or (interim and (key in self._known or not self._only_interim())):
+        after_results = self._pairs and self._pairs[-1].key in HEADERS
+        if self._table or (interim and (key in self._known or after_results)):
             self._end_runs()
         self._pairs.append(keys.Pair(key, text, self._number))
         self._known.add(key)
-
-    def _only_interim(self) -> bool:
-        return not self._pairs or self._pairs[-1].key not in HEADERS
 
     def _end_runs(self) -> None:
         """Finish the runs that are complete: a table's, or those of the pairs so far."""
@@ -367,7 +357,6 @@ class _Reading:
 
 
 def rows_alone(line: str) -> str:
-    """Return the error for a row under no header."""
     return (
         f"a row without its header ({clean(line)[:40]!r}): name its columns as in netperf's "
         "-o or -O, such as --columns throughput,elapsed_time"

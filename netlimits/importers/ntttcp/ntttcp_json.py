@@ -13,13 +13,11 @@ _ENDS = ("ntttcps", "ntttcpr")
 
 
 def recognizes(document: Mapping[str, Any]) -> bool:
-    """Return True for the results of an end."""
     results = next((document[end] for end in _ENDS if end in document), None)
     return isinstance(results, dict) and "parameters" in results
 
 
 def read(source: SourceText, documents: Sequence[JsonDocument]) -> list[ImportedRun]:
-    """Return a run for each end's results."""
     runs = []
     for line, document in documents:
         end = next(end for end in _ENDS if end in document)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from netlimits.importers.base import LINE_LIMIT, Given, ImportedRun, SourceText, clean
+from netlimits.importers.base import Given, ImportedRun, SourceText, clean
 from netlimits.importers.ntttcp.results import Values, key, run_of
 
 _BANNER = re.compile(r"NTTTCP for Linux [\d.]{1,20}")
@@ -23,13 +22,9 @@ _NAMES = {
     "tx_packets": ("packets_sent", ""),
     "tcpi rtt": ("tcp_average_rtt", ""),
 }
-_DIGITS = 0.005
-"""Rounding of the duration and of the rate, which have two decimals."""
 
 
 class _Run:
-    """A run while its lines are read."""
-
     def __init__(self, line: int) -> None:
         self.line = line
         self.sender: bool | None = None
@@ -65,27 +60,21 @@ class _Run:
 
 
 def claims(source: SourceText) -> bool:
-    """Return True if a line is the banner."""
-    return any(_BANNER.search(line[:LINE_LIMIT]) for line in source.lines)
+    return any(_BANNER.search(line) for _, line in source.stripped())
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
-    """Return the runs, a banner for each; a banner without results or an error is a failed run."""
     return [_finished(run) for run in _runs(source)]
 
 
-def _runs(source: SourceText) -> Iterator[_Run]:
-    run: _Run | None = None
-    for number, line in enumerate(source.lines, 1):
-        line = line[:LINE_LIMIT].strip()
+def _runs(source: SourceText) -> list[_Run]:
+    runs: list[_Run] = []
+    for number, line in source.stripped():
         if _BANNER.search(line):
-            if run is not None:
-                yield run
-            run = _Run(number)
-        elif run is not None:
-            _add(run, line, number)
-    if run is not None:
-        yield run
+            runs.append(_Run(number))
+        elif runs:
+            _add(runs[-1], line, number)
+    return runs
 
 
 def _add(run: _Run, line: str, number: int) -> None:

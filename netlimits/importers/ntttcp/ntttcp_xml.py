@@ -13,16 +13,10 @@ _DEEPEST = 6
 
 
 def claims(source: SourceText) -> bool:
-    """Return True if the first element is ntttcp's."""
     return _ROOT.match(source.text) is not None
 
 
 def read(source: SourceText, given: Given) -> list[ImportedRun]:
-    """Return the run.
-
-    Raises:
-        DataError: The file is not complete XML, or declares entities.
-    """
     values, last = _values(source)
     root = _ROOT.match(source.text)
     assert root is not None

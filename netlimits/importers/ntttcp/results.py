@@ -1,8 +1,7 @@
 """The run of an end's results, whatever form ntttcp wrote them in.
 
-The receiver's file has what arrived, the sender's what was sent. Under Windows `cpu` is that of the
-whole machine; under Linux `cpu` and `cpu busy (all)` are ntttcp's own, in per cent of one CPU, and
-the machine's is what is neither idle nor iowait. `mbps` is 10⁶ bit/s everywhere.
+Linux' `cpu` and `cpu busy (all)` are ntttcp's own, in per cent of one CPU; Windows' `cpu` is that
+of the whole machine. `mbps` is 10⁶ bit/s everywhere.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import re
 
 from netlimits.errors import ToolFailure
-from netlimits.importers.base import ImportedRun, clean
+from netlimits.importers.base import ImportedRun, arrived, failed
 from netlimits.model import Scalar
 
 _NUMBER = re.compile(r"-?\d{1,20}(\.\d{1,12})?")
@@ -35,14 +34,12 @@ def key(path: str, metric: str) -> tuple[str, str]:
 
 
 def run_of(values: Values, *, sender: bool, line: int) -> ImportedRun:
-    """Return the run of a sender's or a receiver's results."""
     end = "local" if sender else "remote"
     factors = _factors(values, end)
     try:
         figures = _figures(values, end)
     except ToolFailure as error:
-        status = "invalid" if error.status == "invalid" else "failed"
-        return ImportedRun(line, status, clean(str(error)), factors)  # type: ignore[arg-type]
+        return failed(line, error, factors)
     return ImportedRun(line, "ok", "", factors, figures)
 
 
@@ -71,12 +68,8 @@ def _factors(values: Values, end: str) -> dict[str, Scalar]:
 
 
 def _figures(values: Values, end: str) -> dict[str, Scalar]:
-    rate = _number(values, "throughput", "mbps")
+    rate = arrived(_number(values, "throughput", "mbps"), "ntttcp")
     seconds = _number(values, "realtime", "s")
-    if rate is None:
-        raise ToolFailure("ntttcp wrote no throughput: the run was interrupted")
-    if rate <= 0:
-        raise ToolFailure("throughput is 0: no data arrived; is the data path open?")
     receiver = end == "remote"
     figures: dict[str, Scalar] = {f"{end}_{'recv' if receiver else 'send'}_throughput_mbps": rate}
     if receiver:
