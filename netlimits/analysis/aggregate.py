@@ -1,11 +1,7 @@
 """Add up parallel streams' interim results over the time in which all of them run.
 
-An interim result is a rate over [ending − interval, ending]. The streams' intervals do not
-coincide, so a stream's data up to time t is interpolated linearly between its interim results. Only
-the window common to all streams counts, since outside it the sum would lack a stream. (The sum of
-the final throughputs is too high: a stream that runs alone at either end has the link to itself.)
-
-The sum is exact, not sampled: it changes only where some stream's interval ends.
+A stream's data up to time t is interpolated linearly between its interim results. The sum is exact:
+it changes only where some stream's interval ends.
 """
 
 from __future__ import annotations
@@ -175,10 +171,7 @@ def highest_averages(intervals: pd.DataFrame, seconds: float | None = None) -> p
 def with_highest_averages(
     runs: pd.DataFrame, intervals: pd.DataFrame, seconds: float | None = None
 ) -> pd.DataFrame:
-    """Add the column `highest_average_mbps` to a frame of runs.
-
-    It is missing for runs that are not ok or have none; `attrs["partial"]` explains the latter.
-    """
+    """Add the column `highest_average_mbps` to a frame of runs."""
     averages = highest_averages(intervals, seconds)
     left_out = {run: f"run {run}: {why}" for run, why in averages.attrs["left_out"].items()}
     columns = ["run", "attempt", "highest_average_mbps"]

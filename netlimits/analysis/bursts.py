@@ -1,15 +1,10 @@
 """Bursts: how many segments, or ACKs, one end sends before it hears from the other.
 
 *A burst is the longest run of packets of one kind from one end of a connection that no packet of
-the other end interrupts.* The rule is the same for segments and ACKs; the sender's pure ACKs and
-control packets neither count nor interrupt. It follows the order of the trace, so it holds where
-the trace was taken: at the sender it shows what was sent before an ACK arrived. With `gap_s`, a
-longer silence ends a burst too.
-
-The sender is the end that sent more bytes of data (the server if equal). The requester is the end
-that opened the connection or, if that is not in the trace, the first to send data. A transaction
-starts with its first data after the other's. The ACK mail's bursts of 7, 8 and 9 segments (and 6
-and 9) are the first of a transaction: `first_of_transactions`.
+the other end interrupts*, in the order of the trace; the sender's pure ACKs and control packets
+neither count nor interrupt. The sender is the end that sent more bytes of data (the server if
+equal). The requester opened the connection or, if that is not in the trace, sent data first. A
+transaction starts with its first data after the other's.
 """
 
 from __future__ import annotations

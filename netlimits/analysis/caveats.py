@@ -78,10 +78,7 @@ def _outcomes(runs: Runs) -> tuple[dict[str, int], int]:
 
 
 def of_sides(sides: Iterable[tuple[str, Runs]], columns: Iterable[str]) -> tuple[str, ...]:
-    """Return the notes for a comparison of `columns`, each with its side's name.
-
-    A note that holds for every side is returned once, without a name.
-    """
+    """Return the notes for a comparison of `columns`, each with the names of its sides."""
     sides, columns = [*sides], [*columns]
     named: dict[str, list[str]] = {}
     for name, frame in sides:
@@ -119,12 +116,7 @@ def _of(frame: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
 
 
 def windows(frame: Runs) -> str:
-    """Note runs whose sent and received rates cover different times; "" for none.
-
-    For several streams of a tool that does not report what arrived, the receiving host measures it
-    over the time that all streams share (campaign.parallel), while what was sent is that of the
-    whole run.
-    """
+    """Note runs whose sent and received rates cover different times (window_s); "" for none."""
     if not {"window_s", "elapsed_s"} <= set(frame.columns):
         return ""
     share = "window_s / nullif(elapsed_s, 0)"
@@ -145,11 +137,7 @@ def windows(frame: Runs) -> str:
 
 
 def losses(frame: Runs) -> str:
-    """Return how many runs lost packets, as "2 of 6 runs lost packets"; "" for none.
-
-    A run counts if the share of its datagrams that did not arrive is above LOSS. TCP resends what
-    it loses, so its difference between sent and received was only delayed.
-    """
+    """Return how many runs lost more than LOSS, as "2 of 6 runs lost packets"; "" for none."""
     sent, arrived = "local_send_throughput_mbps", "remote_recv_throughput_mbps"
     if "loss_pct" not in frame.columns and not {sent, arrived} <= {*frame.columns}:
         return ""
@@ -178,11 +166,7 @@ def losses(frame: Runs) -> str:
 
 
 def sessions(runs: Runs) -> str:
-    """Note several sessions of runs; "" for one session, or without times.
-
-    A session ends after BREAK seconds without a run: the campaign was resumed or extended later. A
-    block lies almost always within one session, but a mean is over all of them.
-    """
+    """Note several sessions of runs; "" for one session, or without times."""
     if not {"started", "duration_s"} <= set(runs.columns):
         return ""
     if isinstance(runs, Relation):
@@ -287,10 +271,7 @@ def _flagged(
     sign: Literal["<", ">"],
     limit: float,
 ) -> tuple[int, int, float, float]:
-    """Return how many ok runs have a share beyond a limit, of how many; the least and the most.
-
-    The share is an expression in `sql`, for a relation, and a function of a frame.
-    """
+    """Return how many ok runs have a share beyond a limit, of how many; the least and the most."""
     if isinstance(runs, Relation):
         flagged = f"filter (where {runs.ok} and {sql} {sign} {limit})"
         of, count, least, most = runs.counted(

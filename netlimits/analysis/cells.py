@@ -1,8 +1,4 @@
-"""The cells of a table: the runs of each combination of some factors.
-
-All runs with an outcome count as `runs` of a cell, and the ok ones give its figures, so a
-configuration whose runs all failed has a cell too.
-"""
+"""The cells of a table: the runs of each combination of factors, ok or not."""
 
 from __future__ import annotations
 
@@ -29,16 +25,7 @@ Places = dict[Key, tuple[Key, np.ndarray]]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A combination of row and columns.
-
-    Attributes:
-        key: The factors' values.
-        sample: The metric of each row.
-        weights: How many runs each row stands for.
-        blocks: The block of each row, if any.
-        runs: Number of runs with an outcome.
-        unreported: True if there are ok runs and none has the metric.
-    """
+    """A combination of row and columns: its ok runs, and the number of `runs` with an outcome."""
 
     key: Key
     sample: np.ndarray
@@ -65,16 +52,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A frame's runs with an outcome by factors.
-
-    Attributes:
-        keys: The factors.
-        tried: The runs with an outcome.
-        places: Positions of each cell's runs.
-        ok: Positions of each cell's ok runs.
-        weights: How many runs each row stands for.
-        blocks: The block of each run.
-    """
+    """A frame's runs with an outcome by factors: positions of each cell's runs and ok runs."""
 
     keys: tuple[str, ...]
     tried: pd.DataFrame
@@ -85,10 +63,7 @@ class Grid:
 
 
 class CellRuns(NamedTuple):
-    """The ok runs of a combination: values (NaN for missing), weights and blocks.
-
-    `runs` is the number of runs with an outcome.
-    """
+    """The ok runs of a combination (NaN for missing), and the number of `runs` with an outcome."""
 
     key: Key
     values: np.ndarray
@@ -99,10 +74,7 @@ class CellRuns(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """A relation's runs by factors, of which only the requested metric is read.
-
-    Blocks are read if `compares` is true.
-    """
+    """A relation's runs by factors, of which only the requested metric (and block) is read."""
 
     keys: tuple[str, ...]
     relation: Relation
@@ -172,12 +144,7 @@ def _streamed(grid: Streamed, metric: Metric) -> list[CellRuns]:
 
 
 def cells(grid: Grid | Streamed, metric: Metric, *, partial: bool = False) -> list[Cell]:
-    """Return each cell of a metric, in the order of `wording.rank`.
-
-    Raises:
-        DataError: The metric is infinite in a run or missing in all, or some runs of a cell lack it
-            and it is not `partial`.
-    """
+    """Return each cell of a metric, in the order of `wording.rank`."""
     every = rows(grid, metric)
     if any(np.isinf(each.values).any() for each in every):
         raise DataError(f"{metric.column} is infinite in a run")
@@ -197,11 +164,7 @@ def cells(grid: Grid | Streamed, metric: Metric, *, partial: bool = False) -> li
 
 
 def complete(runs: Runs, keys: Sequence[str], metric: Metric) -> list[tuple[Key, np.ndarray]]:
-    """Return the metric of the ok runs by the keys, in the order of `wording.rank`.
-
-    Raises:
-        DataError: Runs lack the metric or have an infinite one.
-    """
+    """Return the metric of the ok runs by the keys, in the order of `wording.rank`."""
     every = rows(grid(runs, keys, compares=False), metric)
     of_keys = {each.key: each.values for each in every if len(each.values)}
     count = sum(map(len, of_keys.values()))

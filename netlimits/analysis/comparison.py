@@ -1,11 +1,6 @@
 """Compare campaigns with a baseline: a ratio for each configuration and metric, and a verdict.
 
-Two campaigns are two sessions. The machines may differ between them by more than the runs vary, so
-a ratio shows only that these sessions differ, unless a bound on sessions is known (`sessions`). The
-sides of a duet are interleaved in the same blocks, and their ratios are taken within blocks
-(`duet`). Runs that are not ok may be the slow ones (`survivors`). Many ratios at 95 % are not all
-right at once, so verdicts hold at a false discovery rate of 5 % over the whole table (Benjamini and
-Hochberg 1995).
+Verdicts hold at a false discovery rate of 5 % over the whole table (Benjamini and Hochberg 1995):
 
     same      the whole interval is within the threshold, whatever its p-value
     better    the ratio is beyond the threshold and significant, in the metric's better direction
@@ -279,11 +274,7 @@ def _row(
     confidence: float,
     unit: Sessions | None,
 ) -> dict[str, Any]:
-    """Return the row of a metric and configuration; `runs` is None for a side without ok runs.
-
-    `unit` is None for a duet. If fewer runs of `before` ended ok, `trimmed` is the contrast with
-    some of the runs of `after`.
-    """
+    """Return the row of a metric and configuration; `runs` is None for a side without ok runs."""
     figures = [
         pd.to_numeric(part[metric.column], errors="coerce").dropna()
         if part is not None and metric.column in part.columns
@@ -356,11 +347,7 @@ def _contrast(
     *,
     turned: bool,
 ) -> Contrast:
-    """Return the ratio of after to before, or of before to after if `turned`.
-
-    A single run, or values without a logarithm, have no interval. `places` are the runs' blocks in
-    a duet, where `unit` is None, and otherwise their sessions.
-    """
+    """Return the ratio of after to before, or of before to after if `turned`."""
     order = (0, 1) if turned else (1, 0)
     top, bottom = (samples[side] for side in order)
     of_top, of_bottom = (places[side] for side in order)

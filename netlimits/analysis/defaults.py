@@ -1,8 +1,4 @@
-"""The default table and chart of runs, if no `report:` or option names others.
-
-They need neither `report:` nor factors. The metrics are the headline first and then the costs; the
-factor with most values makes the rows, and the others the columns.
-"""
+"""The default table and chart of runs, if no `report:` or option names others."""
 
 from __future__ import annotations
 

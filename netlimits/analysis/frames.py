@@ -1,8 +1,7 @@
 """The basics of every analysis: which runs count, where a metric is, and which columns are factors.
 
 A frame has a row for each run attempt, as a campaign makes it, or is any table with the same column
-names. Bookkeeping columns (`run`, `attempt`, `status`, …) may be absent. A missing metric or factor
-is a DataError that names it and the existing ones.
+names. Bookkeeping columns (`run`, `attempt`, `status`, …) may be absent.
 """
 
 from __future__ import annotations
@@ -67,11 +66,7 @@ def usable(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def usable_of_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs of a table of unknown origin that count.
-
-    Raises:
-        DataError: No column is a metric, or a throughput is below 0.
-    """
+    """Return the runs of a table of unknown origin that count."""
     if not {metric.column for metric in known()} & {*frame.columns}:
         raise DataError(
             "no column is a metric, such as throughput_mbps; say which one is: --metric "
@@ -85,11 +80,7 @@ def usable_of_table(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def ok(frame: pd.DataFrame) -> np.ndarray:
-    """Return which of the last attempts are ok, a bool for each row; all without `status`.
-
-    Raises:
-        DataError: None is ok.
-    """
+    """Return which of the last attempts are ok, a bool for each row; all without `status`."""
     if not len(frame):
         raise DataError("there are no runs in this frame")
     if "status" not in frame.columns:
@@ -113,10 +104,7 @@ def with_process_cpu(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def counted(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the attempts without those that recorded a profile, and without profiles' columns.
-
-    Profiling slows a run, so no statistic of throughput or CPU counts it.
-    """
+    """Return the attempts without those that recorded a profile, and without profiles' columns."""
     if PROFILED not in frame.columns:
         return frame
     names = [name for name in frame.columns if not _of_profile(name)]
@@ -135,11 +123,7 @@ def _of_profile(name: Hashable) -> bool:
 def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the last attempt of each run that has an outcome, or else its last attempt.
 
-    Profiled runs do not count (`counted`). An attempt that was interrupted or is running does not
-    replace an earlier one with an outcome.
-
-    Raises:
-        DataError: An attempt occurs twice, as in joined campaigns without a column `campaign`.
+    Raises DataError if an attempt occurs twice, as in joined campaigns without a column `campaign`.
     """
     frame = counted(frame)
     if not {"run", "attempt"} <= set(frame.columns) or not (frame["attempt"] > 1).any():
@@ -196,8 +180,7 @@ def _several(frame: pd.DataFrame) -> np.ndarray:
 def without_outcome(runs: pd.DataFrame) -> int:
     """Return how many runs of a campaign have no outcome, including those that never began.
 
-    `attrs["planned"]` has the number of planned runs and the number of rows of the whole frame. For
-    a part of the frame the planned runs are unknown.
+    `attrs["planned"]` has the number of planned runs and the number of rows of the whole frame.
     """
     done = int(runs["status"].isin(OUTCOMES).sum())
     planned, rows = runs.attrs.get("planned", (0, 0))
@@ -214,11 +197,7 @@ def with_outcome(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def one_run(rows: pd.DataFrame, run: int | None) -> pd.DataFrame:
-    """Return the rows of one run, or all if `run` is None.
-
-    Raises:
-        DataError: There is no such run.
-    """
+    """Return the rows of one run, or all if `run` is None."""
     if run is None:
         return rows
     factors(rows, "run")
@@ -236,11 +215,7 @@ def tools_own_of(columns: Iterable[str], column: str) -> list[str]:
 
 
 def weights(runs: pd.DataFrame) -> pd.Series[Any]:
-    """Return how many runs each row stands for: `aggregated_runs`, or 1.
-
-    Raises:
-        DataError: A value is not a number of runs.
-    """
+    """Return how many runs each row stands for: `aggregated_runs`, or 1."""
     if AGGREGATED not in runs.columns:
         return pd.Series(1, index=runs.index)
     counts = pd.to_numeric(runs[AGGREGATED], errors="coerce").where(runs[AGGREGATED].notna(), 1)
@@ -340,9 +315,7 @@ def measured(frame: pd.DataFrame) -> list[str]:
 def varied(frame: pd.DataFrame) -> list[str]:
     """Return the columns that are neither metric nor bookkeeping: factors and derived values.
 
-    A campaign's frame lists what it measured (`attrs["columns"]`). In any other table a column
-    counts as varied unless it has the name of a metric, or the prefix of a tool whose metrics are
-    present (`netperf_protocol`).
+    A campaign's frame lists what it measured (`attrs["columns"]`).
     """
     here = [metric(name) for name in measured(frame)]
     metrics = {name for m in here for name in (m.column, m.extreme("min"), m.extreme("max"))}
@@ -389,11 +362,7 @@ RESERVED = frozenset(
 def resolve(
     frame: pd.DataFrame, *names: str | Sequence[str]
 ) -> tuple[pd.DataFrame, list[list[str]]]:
-    """Return the frame and `names`, with factors renamed whose names are in RESERVED.
-
-    Raises:
-        DataError: A name is not a column, or occurs twice.
-    """
+    """Return the frame and `names`, with factors renamed whose names are in RESERVED."""
     lists = [factors(frame, some) for some in names]
     every = [name for some in lists for name in some]
     if twice := [name for name in dict.fromkeys(every) if every.count(name) > 1]:
@@ -430,11 +399,7 @@ def groups(
 
 
 def blocks(frame: pd.DataFrame) -> pd.Series | None:
-    """Return the block of each run, distinguished by campaign; None without blocks.
-
-    Shuffled campaigns, coin flips and imported files have one block or none. In joined campaigns
-    without a column `campaign` the owner of a block is unknown.
-    """
+    """Return the block of each run, distinguished by campaign; None without blocks, or with one."""
     if "block" not in frame.columns or frame["block"].isna().any():
         return None
     if "campaign" in frame.columns:

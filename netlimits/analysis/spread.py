@@ -1,16 +1,10 @@
 """How much repeated runs of a point differ, and which tool is more repeatable.
 
-The Turin report adds up the ranges of each point's samples, divides by the number of points and
-calls it "variance". It does not compare tools with different numbers of samples, because a range
-grows with their number (of 20 normal samples it is 3.73 standard deviations, of 10 it is 3.08).
-Three measures that do not depend on the number accompany it: the pooled standard deviation
-√(Σ (nᵢ − 1) sᵢ² / Σ (nᵢ − 1)), the same relative to each point's mean (pooled coefficient of
-variation), and the ranges divided by d₂(n), the expected range of n normal samples in standard
-deviations (Tippett 1925; the control charts' d₂), which needs only minimum and maximum.
-
-A mean's interval is Student's t over the runs of its point. That of a pooled deviation is the
-delete-a-point jackknife of its logarithm, from six points on; chi square's would hold for normal
-runs only.
+The Turin report's "variance" is the sum of the points' ranges over their number. Three measures do
+not depend on the number of samples: the pooled standard deviation √(Σ (nᵢ − 1) sᵢ² / Σ (nᵢ − 1)),
+the same relative to each point's mean, and the ranges divided by d₂(n), the expected range of n
+normal samples in standard deviations (Tippett 1925). A mean's interval is Student's t; that of a
+pooled deviation is the delete-a-point jackknife of its logarithm, from six points on.
 """
 
 from __future__ import annotations
@@ -191,13 +185,7 @@ def _pooled(spreads: pd.Series[Any], freedom: pd.Series[Any]) -> intervals.Inter
 
 @cache
 def expected_range(n: int) -> float:
-    """Return d₂(n): the expected range of n independent standard normal samples.
-
-    It is ∫ 1 − (1 − Φ(x))ⁿ − Φ(x)ⁿ dx over the line (Tippett 1925).
-
-    Raises:
-        DataError: `n` is less than 2.
-    """
+    """Return d₂(n) = ∫ 1 − (1 − Φ(x))ⁿ − Φ(x)ⁿ dx over the line (Tippett 1925)."""
     from scipy.integrate import quad
     from scipy.special import ndtr
 

@@ -1,18 +1,8 @@
 """The reports' summary table: figures of each configuration, and improvements between values.
 
-The unit is one number a run, because interval samples within a run are not independent. A mean's
-interval is Student's t over the runs of its cell. From six runs on there is also the median with
-its order-statistic interval. If either estimate is outside the other's interval, or the runs form
-separate groups (`intervals.of_several_kinds`), a note says that the runs are of several kinds.
-Another note says that an interval is too narrow because runs depend on one another (`dependence`).
-Improvements are those of `improvements`. `benchmarks/coverage.py` shows what each interval covers.
-
-A row that is the mean of several runs (`aggregated_runs` of an imported file) counts as so many in
-n and in the mean. The variance of those runs is lost, so a cell with such a row has no interval,
-and a note says so.
-
-A configuration whose runs all failed has a cell without a value. A metric that cannot be computed
-is named in the notes, and the others are returned.
+The unit is one number a run. A mean's interval is Student's t over the runs of its cell; from six
+runs on there is also the median with its order-statistic interval. A cell with a row that is the
+mean of several runs has no interval, since their variance is lost.
 """
 
 from __future__ import annotations
@@ -42,19 +32,7 @@ _OURS = ("metric", "statistic", "value", "n", "runs", "low", "high", "contrast")
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A row of the table: a statistic of a metric in one cell, or over two.
-
-    Attributes:
-        metric: Column of the metric.
-        statistic: Name of the statistic.
-        key: The cell's values.
-        interval: Value and interval.
-        n: Runs behind it.
-        runs: Runs with an outcome.
-        mixed: True if the runs are of several kinds.
-        unreported: True if ok runs do not have the metric.
-        contrast: The comparison of an improvement.
-    """
+    """A row of the table: a statistic of a metric in one cell, or over two."""
 
     metric: str
     statistic: str

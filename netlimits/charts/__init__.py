@@ -4,9 +4,7 @@
     figure = nl.charts.spread(frame, of="throughput", series="transport")
     nl.charts.save(figure, "throughput.svg")
 
-To add a chart: one file in `kinds/` and one line in CHARTS. The lines are data, so that the
-`report:` of an experiment is checked without importing matplotlib. The functions that draw a chart
-or make its table are imported at their first call.
+Functions are imported at their first call, so `report:` is checked without matplotlib.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def goodput_bound(axes: Axes, bound: float, unit: str) -> None:
 def label_ends(axes: Axes, ends: Sequence[tuple[float, float, SeriesStyle]]) -> None:
     """Write each series' label at the right edge, at the height of its last point (x, y).
 
-    Labels that would overlap are moved. They follow the points when the axes' limits change.
+    They follow the points when the axes' limits change.
     """
     figure = axes.get_figure(root=True)
     assert figure is not None
@@ -131,10 +131,7 @@ def log_ticks(values: Iterable[float]) -> list[float]:
 def spaced(
     positions: Sequence[float], gap: float, low: float = 0.0, high: float = 1.0
 ) -> list[float]:
-    """Return positions at least `gap` apart and close to `positions`, in the same order.
-
-    They are between `low` and `high` if they fit.
-    """
+    """Return positions at least `gap` apart and close to `positions`, in the same order."""
     order = sorted(range(len(positions)), key=lambda i: positions[i])
     clusters: list[list[float]] = []
     for i in order:

@@ -1,15 +1,10 @@
 """The metrics, with the only definition of their columns, titles, units and better directions.
 
-A metric has a short name, for an experiment's `report:` and the command line, and a column, for
-frames and CSV files, which ends in its unit. Throughput is in 10⁶ bit/s of user data that arrived.
+A metric has a short name, for `report:` and the command line, and a column, which ends in its unit.
 Service demand is µs of CPU time of the whole machine per KiB (1024 bytes) or per transaction, both
-over one window (evidence.cpu); `ticks` in a name means netperf's formula. "Local" is the client's
-end, "remote" the server's. Titles assume that the client sends; `Metric.towards` returns them for
-other directions. A figure that a tool computes in its own way has the tool's name in front,
-`netperf_local_sd_…`: any word before a metric of an end is a tool.
-
-netperf's selectors (metrics.selectors) are accepted wherever a metric is named. The error for an
-unknown name suggests metrics with the same meaning. `own` adds a user's metrics to METRICS.
+over one window (evidence.cpu). "Local" is the client's end, "remote" the server's. A tool's own
+figure has the tool's name in front: `netperf_local_sd_…`. netperf's selectors are accepted wherever
+a metric is named.
 """
 
 from __future__ import annotations
@@ -143,14 +138,7 @@ def metric(name: str) -> Metric:
 
 
 def tools_own(columns: Iterable[str]) -> dict[str, Metric]:
-    """Return column -> metric for those columns that hold a tool's own figure for a metric.
-
-    Args:
-        columns: Names of columns.
-
-    Returns:
-        The columns of one tool after the other, each tool's in the order of METRICS.
-    """
+    """Return column -> metric for the columns that hold a tool's own figure, tool after tool."""
     by_tool: dict[str, list[str]] = {}
     for name in map(str, columns):
         if (prefix := _prefix(name)) and name.removeprefix(prefix) in _COLUMNS:

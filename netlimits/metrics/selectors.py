@@ -1,9 +1,7 @@
 """The columns of netperf's output selectors, which `select:` in an experiment names.
 
-netperf has about 175 selectors (`netperf -t omni -- -k '?'`). An experiment is checked against the
-list of the installed build, not against this one. A selector's column is that of the metric if
-there is one, else the selector in lower case with a unit suffix. CPU and service demand are
-prefixed with `netperf_`, since the columns without it are computed from /proc/stat for every tool.
+An experiment is checked against the installed build (`netperf -t omni -- -k '?'`). CPU and service
+demand are prefixed with `netperf_`: ours are computed from /proc/stat for every tool.
 """
 
 from __future__ import annotations

@@ -1,18 +1,13 @@
 """Compare every statement and table of the reports with what our functions compute.
 
-A comparison is *recomputed* from other printed numbers, *transcribed* (it guards our copy of the
-report) or *stated* (there is nothing to compute it from). Only the first kind can agree, so that no
-constant agrees with itself, and nothing agrees by being left out:
-
-    agrees      recomputed: the computed figure rounds to the printed one
-    differs     it does not, or our copy differs from the report
-    slip        the report is known to be wrong, and the right figure came out; the remark says why
-    hedged      the text says "about", "nearly" or a range; the computed figure is shown with it
-    as printed  transcribed, and equal
-    beside      stated, and shown with a figure computed from something else; see the remark
-    no data     stated, and the report gives no data; the remark names the experiment that measures
-                it, and the lab's result is shown with it if there is one
-    condition   stated: the set-up (a link rate, an MTU)
+agrees      recomputed: the computed figure rounds to the printed one
+differs     it does not, or our copy differs from the report
+slip        the report is known to be wrong, and the right figure came out; the remark says why
+hedged      the text says "about", "nearly" or a range; the computed figure is shown with it
+as printed  transcribed, and equal
+beside      stated, and shown with a figure computed from something else; see the remark
+no data     stated, and the report gives no data; the lab's result is shown with it, if any
+condition   stated: the set-up (a link rate, an MTU)
 """
 
 from __future__ import annotations
@@ -41,16 +36,7 @@ ITEMS: tuple[tuple[Report, Item], ...] = tuple((r, item) for r in REPORTS for it
 
 
 def compare(report: Report, item: Item, known: Statements | None = None) -> list[Comparison]:
-    """Compare what a report prints of an item with what its data give.
-
-    Args:
-        report: The report.
-        item: The item.
-        known: `printed_figures()`, if read already.
-
-    Raises:
-        DataError: A table lacks a row.
-    """
+    """Compare what a report prints of an item with what its data give."""
     known = known or printed_figures()
     try:
         figures, checks = item.figures(), list(item.checks())
@@ -129,11 +115,7 @@ def stated(report: Report, statements: Statements | None = None) -> Iterator[Com
 
 
 def comparisons() -> list[Comparison]:
-    """Return all comparisons of all reports, by item; those without an item follow their report.
-
-    Raises:
-        DataError: A statement is neither computed, nor without data, nor a condition.
-    """
+    """Return all comparisons of all reports, by item; those without an item follow their report."""
     rows = []
     statements = printed_figures()
     for report in REPORTS:

@@ -79,11 +79,7 @@ def limit(vcpus: str, mtu: int) -> tuple[Bound, Limit]:
 
 
 def limits() -> pd.DataFrame:
-    """Return the limit of each machine at each MTU: the link's headers or the egress cap.
-
-    Columns: `machine`, `mtu` (bytes), `link_gbps` (physical), `egress_cap_gbps`, `link_bound_gbps`
-    (of user data on plain Ethernet), `limit_gbps`, `binds`.
-    """
+    """Return the limit of each machine at each MTU: the link's headers or the egress cap."""
     rows = []
     for vcpus in MACHINES:
         for mtu in (1500, CLOUD_MTU):

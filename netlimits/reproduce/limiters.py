@@ -1,7 +1,4 @@
-"""“A Brief Look at Network Performance Limiters”: its tables, charts, scripts and figures.
-
-Its percentile charts are in `percentile_charts`.
-"""
+"""“A Brief Look at Network Performance Limiters”: its tables, charts, scripts and figures."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Write the reports' items: tables as CSV and Markdown, charts as PNG and SVG, comparisons.
-
-DIR/tables/NAME.csv .md     DIR/charts/NAME.png .svg     DIR/comparison.csv .md .json
-"""
+"""Write the reports' items: tables as CSV and Markdown, charts as PNG and SVG, comparisons."""
 
 from __future__ import annotations
 
@@ -68,11 +65,7 @@ def regenerate(folder: Path | str) -> Iterator[Regenerated]:
 
 
 def write_item(report: Report, item: Item, folder: Path) -> tuple[Path, ...]:
-    """Write an item's tables and charts into the existing `tables` and `charts` of a folder.
-
-    Returns:
-        The paths of the files.
-    """
+    """Write an item's tables and charts into the existing `tables` and `charts` of a folder."""
     files: list[Path] = []
     for name, table in item.tables().items():
         files.append(folder / "tables" / f"{name}.csv")

@@ -1,8 +1,4 @@
-"""“Performance Measurements, Report 3” (Politecnico di Torino): its bound, figures and scripts.
-
-The report prints peaks, mean ranges and its scripts' lists of lengths; the curves are in its
-figures only, so its figures are named with the experiments that measure them.
-"""
+"""“Performance Measurements, Report 3” (Politecnico di Torino): its bound, figures and scripts."""
 
 from __future__ import annotations
 
@@ -22,11 +18,7 @@ PEAKS = {1500: "turin-peak", 9000: "turin-jumbo-peak"}
 
 
 def bounds() -> pd.DataFrame:
-    """Return the goodput bounds (Gbit/s) at both MTUs, and the peaks that the report states.
-
-    `bound_gbps` is the report's (no TCP options), `bound_timestamps_gbps` that with timestamps;
-    `of_bound_pct` is the peak over the report's bound.
-    """
+    """Return the goodput bounds (Gbit/s) at both MTUs, and the peaks that the report states."""
     stated = published.statements()["value"]
     rows = []
     for mtu, start in PEAKS.items():

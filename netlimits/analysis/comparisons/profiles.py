@@ -16,12 +16,7 @@ AT_MOST = 3
 
 
 def notes(before: pd.DataFrame, after: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence for each configuration and end whose costs differ beyond their intervals.
-
-    Args:
-        before: The first side's table of `analysis.profile.profile`.
-        after: The second side's, of the same factors.
-    """
+    """Yield a sentence for each configuration and end whose costs differ beyond their intervals."""
     keys = [key for key in before.attrs["factors"] if key in after.attrs["factors"]]
     direction = cast(Direction, before.attrs["direction"])
     for values, first in _parts(before, keys):

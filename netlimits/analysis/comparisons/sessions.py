@@ -1,13 +1,8 @@
 """Campaigns as sessions: how much sessions of the same machines differ, and what that allows.
 
-The runs of one campaign show how runs differ within a session. How sessions differ (heat,
-neighbours, another boot) is known only from several sessions, or from the user. So a comparison of
-two campaigns shows
-
-    one session a side              at most that these two sessions differ
-    one a side, and a bound         a difference beyond the bound, which widens the interval
-    several on one side or both     the difference of the sessions' means: a session is one value,
-                                    and more runs only make that value more precise
+one session a side              at most that these two sessions differ
+one a side, and a bound         a difference beyond the bound, which widens the interval
+several on one side or both     the difference of the sessions' means: a session is one value
 """
 
 from __future__ import annotations
@@ -67,8 +62,8 @@ def ratio(
 ) -> Contrast:
     """Return the ratio of `top` to `bottom`; `of` names the session of each of their runs.
 
-    The method is Student's t of the sessions' mean logarithms: Welch's if both sides have several
-    sessions, otherwise with a common variance. One session a side has no interval.
+    Student's t of the sessions' mean logarithms: Welch's if both sides have several, otherwise with
+    a common variance.
     """
     means = [
         pd.Series(np.log(values)).groupby(session).mean().to_numpy()
@@ -95,8 +90,7 @@ def widened(
 ) -> Contrast:
     """Return the contrast of two sessions that may differ by a share without any change.
 
-    The interval contains the effect of the change if the sessions differ by at most that share. The
-    p-value is that of the nearest ratio within the bound.
+    The p-value is that of the nearest ratio within the bound.
     """
     margin = math.log1p(differ_by)
     away = math.log(contrast.value)

@@ -36,14 +36,7 @@ def ok(side: pd.DataFrame) -> pd.DataFrame:
 def factors(
     sides: Sequence[pd.DataFrame], tried: Sequence[pd.DataFrame], among: Sequence[str] | None
 ) -> list[str]:
-    """Return the factors that distinguish the configurations of both sides.
-
-    Runs that failed have configurations too. If the factors are not known (`among`), a column that
-    failed runs lack counts as measured.
-
-    Raises:
-        DataError: One side lacks a factor.
-    """
+    """Return the factors that distinguish the configurations of both sides."""
     both = _joined([side for side in sides if len(side)], among)
     names = list(pooling.left_out(both, [], among))
     every = _joined([side for side in tried if len(side)], among)

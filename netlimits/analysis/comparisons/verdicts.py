@@ -49,8 +49,7 @@ def verdict(
 ) -> str:
     """Return the verdict of a ratio; `limits` are the better direction, threshold and greatest p.
 
-    `lost` says that significantly fewer runs ended on one side. `trimmed` compares with the best
-    runs of after only.
+    `trimmed` compares with the best runs of after only.
     """
     fewer = survivors.side(row)
     if lost and fewer == 1:
@@ -88,11 +87,8 @@ def runs_to_decide(
 ) -> float:
     """Return how many runs of each side, or blocks, would decide if ratio and variation stay.
 
-    A ratio within the threshold becomes `same` once its interval is as narrow as the threshold or,
-    if it is that narrow already and contains the threshold, as the ratio's distance from it. A
-    ratio beyond the threshold becomes a discovery once its interval excludes 1, at the confidence
-    that one of so many `ratios` may need. The result exceeds the present number; it is NaN above
-    MOST_RUNS.
+    A ratio within the threshold becomes `same` once its interval is narrow enough; one beyond it
+    becomes a discovery once its interval excludes 1. NaN above MOST_RUNS.
     """
     if row["verdict"] != UNCLEAR or math.isnan(row["low"]) or (unit and unit.bounded):
         return math.nan
@@ -122,8 +118,5 @@ def _width(runs: Any, row: Mapping[str, Any]) -> Any:
 
 
 def _least(ratios: int) -> int:
-    """Return the minimum number of blocks with which Wilcoxon's test can be a discovery.
-
-    With n blocks its smallest p-value is 2 / 2ⁿ, which must be significant among so many ratios.
-    """
+    """Return the minimum number of blocks with which Wilcoxon's p, 2 / 2ⁿ, can be a discovery."""
     return math.ceil(1 + math.log2(max(1, ratios) / FALSE_DISCOVERIES))

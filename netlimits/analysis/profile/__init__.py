@@ -1,7 +1,6 @@
 """Service demand by what the CPU did: profiles of some runs, service demand of the others.
 
-Profiling slows a run, so a profile only gives the share of each category. The service demand is
-that of the runs without a profile, of the same configuration.
+Profiling slows a run, so a profile only gives the share of each category.
 """
 
 from __future__ import annotations

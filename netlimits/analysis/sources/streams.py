@@ -1,7 +1,4 @@
-"""The figures of a relation's runs, cell by cell, as arrays: one column of all runs at a time.
-
-A figure takes 8 bytes a run, a block 4; nothing else of a run is in memory.
-"""
+"""The figures of a relation's runs, cell by cell, as arrays: one column of all runs at a time."""
 
 from __future__ import annotations
 
@@ -26,10 +23,7 @@ BATCH = 1 << 20
 def samples(
     runs: Relation, keys: Sequence[str], columns: Sequence[str]
 ) -> dict[Key, tuple[np.ndarray, ...]]:
-    """Return the columns' values of the ok runs for each combination of the keys' values.
-
-    A missing value is NaN.
-    """
+    """Return the columns' values of the ok runs (NaN for missing) by the keys."""
     cells = sketches.counts(runs, keys, ("ok",))
     counts = cells[RUNS].to_numpy(dtype=np.int64)
     numbered = cells[[*keys]].assign(code=np.arange(len(counts), dtype=np.int32))
@@ -68,8 +62,7 @@ def by_block(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the sum of the ok runs' scores, their number, and the failed runs of each block.
 
-    A score is the distance from the mean of the run's combination of keys, in its standard
-    deviations, limited to `most`. Only the first `blocks` blocks are read.
+    A score is the distance from the mean of the run's keys in its standard deviations.
     """
     value, names = _number(runs, column), [quoted(name) for name in keys]
     cells = "".join(f", runs.{name} as {name}" for name in names)
@@ -112,11 +105,7 @@ def _number(runs: Relation, column: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ConfigurationRuns:
-    """The runs of one configuration, whose columns are read on demand.
-
-    A column is read for all configurations at once, and cached until another one is read. Sides
-    that are `paired` read the blocks with it.
-    """
+    """The runs of one configuration; a column is read for all at once and cached until the next."""
 
     runs: Relation
     factors: Sequence[str]

@@ -1,11 +1,8 @@
 """Walsh averages, those of each pair of n values and of each value with itself, by rank.
 
-There are n (n + 1) / 2 of them. Up to ALL values all are computed. For more values the average of a
-rank is found by counting (Johnson and Mizoguchi, "Selecting the K-th Element in X + Y", 1978): a
-search for each value counts the averages up to t, and t is narrowed down until few averages are
-left, which are computed. The first guess comes from every THIN-th value, of which there are THIN²
-times fewer averages (Monahan's Algorithm 616, 1984, samples them at random). The result is exact
-whatever the guess.
+Up to ALL values all are computed. For more the average of a rank is found by counting (Johnson and
+Mizoguchi, "Selecting the K-th Element in X + Y", 1978); the first guess comes from every THIN-th
+value (Monahan's Algorithm 616, 1984). The result is exact whatever the guess.
 """
 
 from __future__ import annotations
@@ -66,10 +63,7 @@ def _count(reach: np.ndarray) -> int:
 
 
 def _average(ordered: np.ndarray, place: int) -> float:
-    """Return the average at a rank.
-
-    The lower end of the bracket has at most `place` averages below it, the upper end more.
-    """
+    """Return the average at a rank."""
     n = len(ordered)
     low, high = float(ordered[0]), float(ordered[-1])
     below, above = _reach(ordered, low), np.full(n, n)

@@ -1,8 +1,4 @@
-"""Parallel streams: their sum over time, and the highest average of each run against the MTU.
-
-The highest averages stand next to what may limit them: the link's goodput bound, which depends on
-the MTU, and an egress cap, which does not.
-"""
+"""Parallel streams: their sum over time, and the highest average of each run against the MTU."""
 
 from __future__ import annotations
 

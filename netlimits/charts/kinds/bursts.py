@@ -1,8 +1,4 @@
-"""Packet traces: bursts over time, a histogram of their sizes, and first bursts by transaction.
-
-`bursts` draws a time-sequence graph: a stroke for each segment from its first byte to its last,
-and the ACKs as a staircase below it.
-"""
+"""Packet traces: bursts over time, a histogram of their sizes, and first bursts by transaction."""
 
 from __future__ import annotations
 

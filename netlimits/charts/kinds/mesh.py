@@ -1,8 +1,4 @@
-"""A mesh: its links as a heat map, its hosts as points, outliers marked in both.
-
-The map's colours run from orange over white to blue, which people with colour-vision deficiency
-distinguish. An outlier has a frame, so that the map also reads in grey.
-"""
+"""A mesh: its links as a heat map, its hosts as points, outliers marked in both."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Metrics against buffer length: lines of means with a band from the minimum to the maximum run.
-
-Bars at the means are their 95 % intervals. With fewer than six runs the runs are drawn instead,
-because such intervals would dwarf the curves.
-"""
+"""Metrics against buffer length: lines of means with a band from the minimum to the maximum run."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Runs over time: panels of what was sampled, above a strip of what limited each end.
-
-Several runs are drawn faint behind their median. Colours are ends, line styles are columns.
-"""
+"""Runs over time: panels of what was sampled, above a strip of what limited each end."""
 
 from __future__ import annotations
 
