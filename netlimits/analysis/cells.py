@@ -199,8 +199,6 @@ def _places(runs: pd.DataFrame, keys: Sequence[str]) -> Places:
         codes = codes.astype(np.int16)
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    places = {}
-    for rows in np.split(order, starts[1:]):
-        key = tuple(runs[name].iloc[rows[0]] for name in keys)
-        places[wording.hashed(key)] = (key, rows)
-    return places
+    names = zip(*(runs[name].iloc[order[starts]] for name in keys), strict=True)
+    rows = zip(names, np.split(order, starts[1:]), strict=False)  # no rows, no names
+    return {wording.hashed(key): (key, own) for key, own in rows}

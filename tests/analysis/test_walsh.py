@@ -54,7 +54,7 @@ def test_what_is_found_by_counting_is_what_sorting_finds(values: list[float]) ->
 
 
 @pytest.mark.parametrize("kind", DRAWN)
-@pytest.mark.parametrize("count", [1, 2, 7, 500, 1501, 2300])
+@pytest.mark.parametrize("count", [1, 2, 7, 800])
 def test_ranks_of_many_values(kind: str, count: int) -> None:
     ordered = np.sort(DRAWN[kind](np.random.default_rng(count), count))
     every = averages(ordered)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from netlimits.analysis.comparisons import survivors
@@ -106,15 +106,16 @@ def runs_to_decide(
         narrow -= off
     if half <= 0 or narrow <= 0:
         return math.nan
-    more = np.arange(runs + 1, MOST_RUNS + 1)
-    enough = more[(_width(more, row) * half <= _width(runs, row) * narrow) & (more >= least)]
-    return float(enough[0]) if len(enough) else math.nan
+    enough = _width(runs, row) * narrow
+    more = range(max(runs + 1, least), MOST_RUNS + 1)
+    place = bisect_left(more, True, key=lambda count: _width(count, row) * half <= enough)
+    return float(more[place]) if place < len(more) else math.nan
 
 
-def _width(runs: Any, row: Mapping[str, Any]) -> Any:
+def _width(runs: int, row: Mapping[str, Any]) -> float:
     """Return a number proportional to the width of an interval of so many runs a side or blocks."""
     freedom = runs - 1 if "blocks" in row else 2 * (runs - 1)
-    return stdtrit(freedom, 0.975) / np.sqrt(runs)
+    return float(stdtrit(freedom, 0.975)) / runs**0.5
 
 
 def _least(ratios: int) -> int:
