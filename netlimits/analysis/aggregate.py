@@ -6,7 +6,7 @@ it changes only where some stream's interval ends.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -31,7 +31,6 @@ def aggregate(
     intervals: pd.DataFrame,
     of: str = "throughput",
     stream: str | Sequence[str] = "stream",
-    offsets: Mapping[Hashable, float] | None = None,
     step: float | None = None,
 ) -> pd.DataFrame:
     """Add up the streams over their common window.
@@ -42,7 +41,6 @@ def aggregate(
         of: The rate.
         stream: Columns that distinguish the streams. Without a column `stream` the runs are the
             streams (column `run`), as for netperf programs that ran side by side and were imported.
-        offsets: Stream (a tuple for several columns) -> seconds to subtract from its clock.
         step: Seconds of a step, the last one shorter; by default a row wherever the sum changes.
 
     Returns:
@@ -54,7 +52,7 @@ def aggregate(
         DataError: The streams never ran together, or a stream's intervals leave a gap or overlap.
     """
     column = frames.column(intervals, of).column
-    curves = _curves(intervals, column, stream, offsets or {})
+    curves = _curves(intervals, column, stream)
     begin, end = _window(curves)
     times = np.unique(np.concatenate([times for times, _ in curves]))
     times = np.unique(np.concatenate([[begin], times[(times > begin) & (times < end)], [end]]))
@@ -203,7 +201,6 @@ def _curves(
     intervals: pd.DataFrame,
     column: str,
     stream: str | Sequence[str],
-    offsets: Mapping[Hashable, float],
 ) -> list[_Curve]:
     """Return each stream's cumulated data against time."""
     if stream == "stream" and "stream" not in intervals.columns and "run" in intervals.columns:
@@ -217,7 +214,7 @@ def _curves(
     for key, part in frames.groups(intervals, keys):
         name: Hashable = key[0] if len(key) == 1 else key
         part = part.sort_values("ending_s")
-        ends = part["ending_s"].to_numpy(dtype=float) - offsets.get(name, 0.0)
+        ends = part["ending_s"].to_numpy(dtype=float)
         lengths = part["interval_s"].to_numpy(dtype=float)
         if (lengths <= 0).any():
             raise DataError(f"stream {name}: interval_s of an interim result is not above zero")
@@ -243,7 +240,7 @@ def _window(curves: Sequence[_Curve]) -> tuple[float, float]:
     if end <= begin:
         raise DataError(
             f"the {len(curves)} streams never ran all together: one ended {begin - end:.3g} s "
-            "before another began; if their clocks differ, give offsets"
+            "before another began; if their clocks differ, correct ending_s"
         )
     return begin, end
 

@@ -24,14 +24,11 @@ __all__ += ["over_transactions", "trace"]
 KEYS = ["connection", "transaction", "burst"]
 
 
-def bursts(
-    packets: pd.DataFrame, *, gap_s: float | None = None, first_transaction: int = 1
-) -> pd.DataFrame:
+def bursts(packets: pd.DataFrame, *, first_transaction: int = 1) -> pd.DataFrame:
     """Find the bursts of data segments in a trace.
 
     Args:
         packets: The frame of `trace`.
-        gap_s: A silence in seconds that ends a burst, by default none.
         first_transaction: Number of the trace's first transaction.
 
     Returns:
@@ -42,7 +39,7 @@ def bursts(
     Raises:
         DataError: The trace has no data segment.
     """
-    runs = _runs(packets, "segment", gap_s, first_transaction)
+    runs = _runs(packets, "segment", first_transaction)
     if runs.empty:
         raise DataError("the trace has no data segments, so there are no bursts")
     return _collapse(
@@ -54,9 +51,7 @@ def bursts(
     )
 
 
-def ack_bursts(
-    packets: pd.DataFrame, *, gap_s: float | None = None, first_transaction: int = 1
-) -> pd.DataFrame:
+def ack_bursts(packets: pd.DataFrame, *, first_transaction: int = 1) -> pd.DataFrame:
     """Find the bursts of pure ACKs that the receiver of the data sends.
 
     A request that acknowledges carries data and is no pure ACK. A receiver that acknowledges only
@@ -64,14 +59,13 @@ def ack_bursts(
 
     Args:
         packets: The frame of `trace`.
-        gap_s: A silence in seconds that ends a burst, by default none.
         first_transaction: Number of the trace's first transaction.
 
     Returns:
         The columns of `bursts` without the segments', and `acks` and `acked_bytes`: the bytes that
         they acknowledge and nothing before them did (missing if unknown for the trace's first).
     """
-    runs = _runs(packets, "ack", gap_s, first_transaction)
+    runs = _runs(packets, "ack", first_transaction)
     return _collapse(runs, acks=("length_bytes", "size"), acked_bytes=("acked", _sum))
 
 
@@ -167,22 +161,20 @@ def _ends(packets: pd.DataFrame) -> pd.Series[str]:
     return packets["source"] + " " + packets["source_port"].astype(str)
 
 
-def _runs(packets: pd.DataFrame, kind: str, gap_s: float | None, first: int) -> pd.DataFrame:
+def _runs(packets: pd.DataFrame, kind: str, first: int) -> pd.DataFrame:
     """Return the packets of bursts of `kind`, each with its transaction and burst."""
-    if gap_s is not None and gap_s <= 0:
-        raise DataError(f"gap_s: it must be above 0 s, not {gap_s}")
     frame = packets.reset_index(drop=True)
     frame = frame.assign(row=frame.index, end=_ends(frame)).merge(
         roles(frame), on="connection", validate="many_to_one"
     )
     parts = [
-        _connection(rows.sort_values("row"), kind, gap_s, first)
+        _connection(rows.sort_values("row"), kind, first)
         for _, rows in frame.groupby("connection", sort=True)
     ]
     return pd.concat(parts).sort_values("row")
 
 
-def _connection(rows: pd.DataFrame, kind: str, gap_s: float | None, first: int) -> pd.DataFrame:
+def _connection(rows: pd.DataFrame, kind: str, first: int) -> pd.DataFrame:
     """Do the work of `_runs` for the packets of one connection, in order."""
     sending = rows["end"] == rows["sender"]
     data = rows["length_bytes"] > 0
@@ -197,8 +189,6 @@ def _connection(rows: pd.DataFrame, kind: str, gap_s: float | None, first: int) 
     part = rows.assign(transaction=transaction, run=interrupted, acked=news.clip(lower=0))
     part = part[mine & (rows["kind"] == kind) & ~_opening(rows, sending & data)]
     breaks = part["run"].diff().ne(0) | part["transaction"].diff().ne(0)
-    if gap_s is not None:
-        breaks |= part["time_s"].diff() > gap_s
     run = breaks.cumsum()
     before = run.groupby(part["transaction"]).transform("min")
     return part.assign(burst=run - before + 1)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from netlimits.analysis import frames
-from netlimits.analysis.sources import sketches
+from netlimits.analysis.sources import sketches, streams
 from netlimits.analysis.sources.relations import Relation, Runs
-from netlimits.metrics import COVERED_NOTED, OTHER_CPU_NOTED
+from netlimits.metrics import COVERED_NOTED, OTHER_CPU_NOTED, PROFILED
 from netlimits.model import tally_of_runs
 
 LOSS = 0.001
@@ -111,58 +111,55 @@ def _shared(runs: Runs) -> bool:
 
 def _of(frame: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
     """Return these columns, as far as present, and those that say which runs count."""
-    names = {*columns, "campaign", "run", "attempt", "status", "reason"}
+    names = {*columns, *frames.TELLING, PROFILED}
     return frame[[name for name in frame.columns if name in names]]
 
 
-def windows(frame: Runs) -> str:
+def _figures(runs: Runs, *columns: str) -> pd.DataFrame:
+    """Return these columns of the ok runs as numbers."""
+    if isinstance(runs, Relation):
+        return streams.figures(runs, columns)
+    last = frames.last_attempts(_of(runs, columns))
+    ok = last[last["status"] == "ok"] if "status" in last.columns else last
+    figures: pd.DataFrame = ok[[*columns]].apply(pd.to_numeric, errors="coerce")
+    return figures
+
+
+def windows(runs: Runs) -> str:
     """Note runs whose sent and received rates cover different times (window_s); "" for none."""
-    if not {"window_s", "elapsed_s"} <= set(frame.columns):
+    if not {"window_s", "elapsed_s"} <= {*runs.columns}:
         return ""
-    share = "window_s / nullif(elapsed_s, 0)"
-    if not isinstance(frame, Relation):
-        frame = frames.usable(_of(frame, ("window_s", "elapsed_s")))
-    of, runs, least, most = _flagged(
-        frame, share, lambda ok: _numbers(ok["window_s"]) / _numbers(ok["elapsed_s"]), "<", WHOLE
-    )
-    if not of:
+    figures = _figures(runs, "window_s", "elapsed_s")
+    shares = figures["window_s"] / figures["elapsed_s"]
+    partly = 100 * shares[shares < WHOLE]
+    if partly.empty:
         return ""
-    low, high = (f"{100 * share:.0f}" for share in (least, most))
+    low, high = f"{partly.min():.0f}", f"{partly.max():.0f}"
     return (
         "the difference between sent and received rates is not loss: "
-        f"in {of} of {runs} runs sent data are counted over the whole time, and received data over "
-        f"the {low if low == high else f'{low} to {high}'} % of it in which all streams ran "
-        "(window_s)"
+        f"in {len(partly)} of {len(shares)} runs sent data are counted over the whole time, and "
+        f"received data over the {low if low == high else f'{low} to {high}'} % of it in which all "
+        "streams ran (window_s)"
     )
 
 
-def losses(frame: Runs) -> str:
-    """Return how many runs lost more than LOSS, as "2 of 6 runs lost packets"; "" for none."""
+def losses(runs: Runs) -> str:
+    """Return how many runs lost more than LOSS, as "2 of 6 runs lost packets"; "" for none.
+
+    TCP resends what it loses, so its difference between sent and received was only delayed.
+    """
     sent, arrived = "local_send_throughput_mbps", "remote_recv_throughput_mbps"
-    if "loss_pct" not in frame.columns and not {sent, arrived} <= {*frame.columns}:
-        return ""
-    if isinstance(frame, Relation):
-        lossy = f"try_cast(loss_pct as double) > {100 * LOSS}"
-        if "loss_pct" not in frame.columns:
-            lossy = f"{arrived} < {1 - LOSS} * {sent}"
-            if "transport_mss_bytes" in frame.columns:
-                lossy += " and transport_mss_bytes is null"
-        of, count = frame.counted(
-            lossy=f"count(*) filter (where {frame.ok} and {lossy})",
-            runs=f"count(*) filter (where {frame.ok})",
-        ).values()
-        return f"{of} of {count} runs lost packets" if of else ""
-    columns = (
-        ("loss_pct",) if "loss_pct" in frame.columns else (sent, arrived, "transport_mss_bytes")
-    )
-    runs = frames.usable(_of(frame, columns))
-    if "loss_pct" in frame.columns:
-        lost = pd.to_numeric(runs["loss_pct"], errors="coerce") > 100 * LOSS
+    mss = "transport_mss_bytes"
+    if "loss_pct" in runs.columns:
+        lost = _figures(runs, "loss_pct")["loss_pct"] > 100 * LOSS
+    elif {sent, arrived} <= {*runs.columns}:
+        figures = _figures(runs, sent, arrived, *([mss] if mss in runs.columns else []))
+        lost = figures[arrived] < (1 - LOSS) * figures[sent]
+        if mss in figures:
+            lost &= figures[mss].isna()
     else:
-        lost = runs[arrived] < (1 - LOSS) * runs[sent]
-        if "transport_mss_bytes" in frame.columns:
-            lost &= runs["transport_mss_bytes"].isna()
-    return f"{int(lost.sum())} of {len(runs)} runs lost packets" if lost.any() else ""
+        return ""
+    return f"{int(lost.sum())} of {len(lost)} runs lost packets" if lost.any() else ""
 
 
 def sessions(runs: Runs) -> str:
@@ -214,14 +211,13 @@ def disturbance(runs: Runs) -> str:
     """Note how many ok runs had other traffic on their link, and how much; "" for none."""
     if "disturbed_pct" not in runs.columns:
         return ""
-    of, count, _, most = _flagged(
-        runs, _number("disturbed_pct"), lambda ok: _numbers(ok["disturbed_pct"]), ">", 0
-    )
-    if not of:
+    shares = _figures(runs, "disturbed_pct")["disturbed_pct"]
+    some = shares[shares > 0]
+    if some.empty:
         return ""
     return (
-        f"{of} of {count} runs had other traffic on their link, up to "
-        f"{most:.2g} % of their own (disturbed_pct)"
+        f"{len(some)} of {len(shares)} runs had other traffic on their link, up to "
+        f"{some.max():.2g} % of their own (disturbed_pct)"
     )
 
 
@@ -230,18 +226,13 @@ def other_programs(runs: Runs) -> str:
     columns = [name for name in OTHERS if name in runs.columns]
     if not columns:
         return ""
-    of, count, _, highest = _flagged(
-        runs,
-        f"greatest({', '.join(f'coalesce({_number(name)}, 0)' for name in columns)})",
-        lambda ok: ok[columns].apply(_numbers).max(axis="columns"),
-        ">",
-        OTHER_CPU_NOTED,
-    )
-    if not of:
+    shares = _figures(runs, *columns).max(axis="columns")
+    some = shares[shares > OTHER_CPU_NOTED]
+    if some.empty:
         return ""
     return (
-        f"in {of} of {count} runs other programs used CPU time on a host, up to {highest:.0f} % of "
-        f"one CPU ({', '.join(columns)})"
+        f"in {len(some)} of {len(shares)} runs other programs used CPU time on a host, up to "
+        f"{some.max():.0f} % of one CPU ({', '.join(columns)})"
     )
 
 
@@ -249,48 +240,11 @@ def covered(runs: Runs) -> str:
     """Note how many ok runs have a throughput over part of the time; "" for none."""
     if "covered_pct" not in runs.columns:
         return ""
-    of, count, least, _ = _flagged(
-        runs,
-        _number("covered_pct"),
-        lambda ok: _numbers(ok["covered_pct"]),
-        "<",
-        COVERED_NOTED,
-    )
-    if not of:
+    shares = _figures(runs, "covered_pct")["covered_pct"]
+    some = shares[shares < COVERED_NOTED]
+    if some.empty:
         return ""
     return (
-        f"in {of} of {count} runs the throughput is of a part of the time, down to {least:.0f} %, "
-        "in which data of all streams arrived (covered_pct)"
+        f"in {len(some)} of {len(shares)} runs the throughput is of a part of the time, down to "
+        f"{some.min():.0f} %, in which data of all streams arrived (covered_pct)"
     )
-
-
-def _flagged(
-    runs: Runs,
-    sql: str,
-    share: Callable[[pd.DataFrame], pd.Series[Any]],
-    sign: Literal["<", ">"],
-    limit: float,
-) -> tuple[int, int, float, float]:
-    """Return how many ok runs have a share beyond a limit, of how many; the least and the most."""
-    if isinstance(runs, Relation):
-        flagged = f"filter (where {runs.ok} and {sql} {sign} {limit})"
-        of, count, least, most = runs.counted(
-            flagged=f"count(*) {flagged}",
-            runs=f"count(*) filter (where {runs.ok})",
-            least=f"min({sql}) {flagged}",
-            most=f"max({sql}) {flagged}",
-        ).values()
-        return of, count, least, most
-    ok = runs[runs["status"] == "ok"] if "status" in runs.columns else runs
-    shares = share(ok)
-    shares = shares[shares < limit if sign == "<" else shares > limit]
-    return len(shares), len(ok), shares.min(), shares.max()
-
-
-def _number(name: str) -> str:
-    """Return SQL for a column as numbers; text is null."""
-    return f"try_cast({name} as double)"
-
-
-def _numbers(column: pd.Series[Any]) -> pd.Series[Any]:
-    return pd.to_numeric(column, errors="coerce")

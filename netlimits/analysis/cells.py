@@ -78,25 +78,32 @@ class Streamed:
 
     keys: tuple[str, ...]
     relation: Relation
-    compares: bool
+    blocked: bool
 
 
 def grid(runs: Runs, keys: Sequence[str], *, compares: bool = True) -> Grid | Streamed:
     """Return the runs by the factors `keys`. Raises DataError if none is ok."""
     if isinstance(runs, Relation):
         frames.ok(sketches.sketch(runs))  # raises
-        return Streamed(tuple(keys), runs, compares)
+        return Streamed(tuple(keys), runs, compares and runs.in_blocks)
     last = frames.last_attempts(runs)
     frames.ok(last)  # raises, with the reason
     tried = frames.with_process_cpu(frames.with_outcome(last))
     good = frames.ok(tried)
+    return of_frame(tried, good, keys, _blocks(tried, good) if compares else None)
+
+
+def of_frame(
+    tried: pd.DataFrame, good: np.ndarray, keys: Sequence[str], blocks: np.ndarray | None
+) -> Grid:
+    """Return the grid of runs with an outcome, of which `good` marks the ok ones."""
     places = _places(tried, keys)
     ok = {hashed: (key, rows[good[rows]]) for hashed, (key, rows) in places.items()}
     weights = np.broadcast_to(1, len(tried))
     if frames.AGGREGATED in tried.columns:
         weights = np.ones(len(tried), int)
         weights[good] = frames.weights(tried[good])
-    return Grid(tuple(keys), tried, places, ok, weights, _blocks(tried, good) if compares else None)
+    return Grid(tuple(keys), tried, places, ok, weights, blocks)
 
 
 def _blocks(tried: pd.DataFrame, good: np.ndarray) -> np.ndarray | None:
@@ -115,7 +122,11 @@ def rows(grid: Grid | Streamed, metric: Metric) -> list[CellRuns]:
     """Return the runs' values of a metric, for each combination with an outcome."""
     if isinstance(grid, Streamed):
         return _streamed(grid, metric)
-    values = grid.tried[metric.column].to_numpy(dtype=float, na_value=np.nan)
+    values = np.full(len(grid.tried), np.nan)
+    if metric.column in grid.tried.columns:
+        values = pd.to_numeric(grid.tried[metric.column], errors="coerce").to_numpy(
+            dtype=float, na_value=np.nan
+        )
     every = []
     for hashed_key, (key, places) in grid.ok.items():
         blocks = None if grid.blocks is None else grid.blocks[places]
@@ -130,8 +141,7 @@ def _streamed(grid: Streamed, metric: Metric) -> list[CellRuns]:
         raise DataError(
             f"{frames.AGGREGATED}: a relation cannot have rows that are means; use a frame"
         )
-    blocked = grid.compares and grid.relation.in_blocks
-    columns = [metric.column, *(["block"] if blocked else [])]
+    columns = [metric.column, *(["block"] if grid.blocked else [])]
     every_sample = streams.samples(grid.relation, grid.keys, columns)
     samples = {wording.hashed(key): values for key, values in every_sample.items()}
     nothing = (np.empty(0), np.empty(0, dtype=int))
@@ -139,7 +149,7 @@ def _streamed(grid: Streamed, metric: Metric) -> list[CellRuns]:
     for hashed_key, (key, tried) in sketches.cells(grid.relation, grid.keys, OUTCOMES).items():
         values, *blocks = samples.get(hashed_key, nothing)
         weights = np.broadcast_to(1, len(values))
-        every.append(CellRuns(key, values, weights, blocks[0] if blocked else None, tried))
+        every.append(CellRuns(key, values, weights, blocks[0] if blocks else None, tried))
     return every
 
 

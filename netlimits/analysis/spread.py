@@ -9,7 +9,7 @@ pooled deviation is the delete-a-point jackknife of its logarithm, from six poin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from netlimits.analysis import cells, frames, pooling, wording
+from netlimits.analysis import cells, frames, pooling
 from netlimits.analysis.sources.relations import Relation, Runs
 from netlimits.analysis.sources.sketches import sketched
 from netlimits.analysis.statistics import intervals
@@ -59,57 +59,44 @@ def spread(
     keys = [*across, *along]
     metric = frames.metric_for(sketch, of, keys)
     pooling.refuse(frames.usable(sketch), keys, meant)
-    if isinstance(frame, Relation):
-        table = _streamed(
-            frame,
-            [*frames.factors(sketch_of_all, series), *frames.factors(sketch_of_all, by)],
-            metric,
-        )
-        table = table.rename(columns=dict(zip(table.columns, keys, strict=False)))
-    else:
-        table = _points(frames.complete(frames.usable(sketch), [metric.column]), keys, metric)
-    table["mean"] = table["sum"] / table["n"]
-    table["sd"] = table["sd"].where(table["most"] == 1)
-    ranks = table[keys].apply(lambda row: tuple(wording.rank(value) for value in row), axis=1)
-    table = table.loc[sorted(table.index, key=ranks.__getitem__)].reset_index(drop=True)
-    table["range"] = table["max"] - table["min"]
+    rows = []
+    for key, points in _samples(frame, sketch, keys, [*_names(series), *_names(by)], metric):
+        n = points["n"].sum()
+        mean = float((points["n"] * points["mean"]).sum() / n)
+        sd = points["mean"].std() if n == len(points) else np.nan
+        least, most = points["min"].min(), points["max"].max()
+        rows.append((*key, n, least, mean, most, most - least, sd))
+    table = pd.DataFrame(rows, columns=[*keys, "n", "min", "mean", "max", "range", "sd"])
     table["cv_pct"] = 100 * table["sd"] / table["mean"]
     half = stdtrit(np.maximum(table["n"] - 1, 1), (1 + confidence) / 2) * table["sd"]
     half /= table["n"] ** 0.5
     table["low"], table["high"] = table["mean"] - half, table["mean"] + half
-    return table[[*keys, "n", "min", "mean", "max", "range", "sd", "cv_pct", "low", "high"]]
+    return table
 
 
-def _points(runs: pd.DataFrame, keys: Sequence[str], metric: Metric) -> pd.DataFrame:
-    rows = runs[[*keys]].assign(**_figures(runs, metric))
-    grouped = rows.groupby([*keys], sort=False, dropna=False, observed=True)
-    return grouped.agg(
-        n=("_n", "sum"),
-        min=("_min", "min"),
-        max=("_max", "max"),
-        sum=("_sum", "sum"),
-        sd=("_mean", "std"),
-        most=("_n", "max"),
-    ).reset_index()
+def _names(names: str | Sequence[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
 
 
-def _streamed(relation: Relation, keys: Sequence[str], metric: Metric) -> pd.DataFrame:
-    """Return the figures of a relation's points, read one after another; the keys come first."""
-    if frames.AGGREGATED in relation.columns:
-        raise DataError(
-            f"{frames.AGGREGATED}: a relation cannot have rows that are means; use a frame"
-        )
-    points = []
-    for key, values in cells.complete(relation, keys, metric):
-        rows = pd.DataFrame({"point": np.zeros(len(values), np.int8), metric.column: values})
-        points.append((key, _points(rows, ["point"], metric).drop(columns="point")))
-    labels = pd.DataFrame([key for key, _ in points], columns=[*keys])
-    figures = pd.concat([figure for _, figure in points], ignore_index=True)
-    return pd.concat([labels, figures], axis=1)
+def _samples(
+    frame: Runs, sketch: pd.DataFrame, keys: Sequence[str], given: Sequence[str], metric: Metric
+) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame]]:
+    """Yield each point's rows: `n`, `min`, `mean` and `max` of the runs behind each.
+
+    The `keys` are those of the sketch, and the `given` ones those of the frame.
+    """
+    if frames.AGGREGATED in frame.columns and not isinstance(frame, Relation):
+        runs = frames.complete(frames.usable(sketch), [metric.column]).reset_index(drop=True)
+        figures = _figures(runs, metric)
+        for key, part in frames.groups(runs, keys):
+            yield key, figures.loc[part.index]
+        return
+    for key, values in cells.complete(frame, given, metric):
+        yield key, pd.DataFrame({"n": 1, "min": values, "mean": values, "max": values})
 
 
-def _figures(runs: pd.DataFrame, metric: Metric) -> dict[str, pd.Series[Any]]:
-    """Return each row's number of runs, and their minimum, mean, maximum and sum."""
+def _figures(runs: pd.DataFrame, metric: Metric) -> pd.DataFrame:
+    """Return the number of runs of each row, and their minimum, mean and maximum."""
     value = runs[metric.column]
     n = frames.weights(runs)
     ends = {}
@@ -123,7 +110,7 @@ def _figures(runs: pd.DataFrame, metric: Metric) -> dict[str, pd.Series[Any]]:
                 f"{name} is missing in {lacking} rows that are means of several runs "
                 f"({frames.AGGREGATED})"
             )
-    return {"_n": n, "_min": ends["min"], "_max": ends["max"], "_mean": value, "_sum": n * value}
+    return pd.DataFrame({"n": n, "mean": value, **ends})
 
 
 def repeatability(points: pd.DataFrame, series: str | Sequence[str] = ()) -> pd.DataFrame:

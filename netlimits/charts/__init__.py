@@ -175,7 +175,7 @@ CHARTS: tuple[ChartKind, ...] = (
          table="analysis.bursts.over_transactions", cosmetic=("role", "title")),
     ChartKind("bursts", "bursts", "packets",
          options={"connection": None, "first_transaction": 1, "transactions": None,
-                  "gap_s": None, "run": None, "role": None, "title": None},
+                  "run": None, "role": None, "title": None},
          table="charts.kinds.bursts.busiest", cosmetic=("transactions", "role", "title")),
     ChartKind("burst_histogram", "bursts", "packets",
          options={"run": None, "role": None, "title": None},

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.special import stdtr, stdtrit
 
 from netlimits.analysis.sources.relations import Relation, Runs
-from netlimits.analysis.sources.streams import ConfigurationRuns
 from netlimits.analysis.statistics import contrasts
 from netlimits.analysis.statistics.contrasts import NONE, Contrast
 
@@ -48,13 +47,6 @@ def number(runs: Runs) -> int:
     if isinstance(runs, Relation) or CAMPAIGN not in runs.columns:
         return 1
     return max(1, int(runs[CAMPAIGN].nunique()))
-
-
-def names(part: pd.DataFrame | ConfigurationRuns, index: pd.Index[Any]) -> np.ndarray:
-    """Return the session of each run."""
-    if isinstance(part, ConfigurationRuns) or CAMPAIGN not in part.columns:
-        return np.zeros(len(index), int)
-    return part[CAMPAIGN].reindex(index).astype(str).to_numpy()
 
 
 def ratio(

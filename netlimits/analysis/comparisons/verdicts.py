@@ -115,7 +115,8 @@ def runs_to_decide(
 def _width(runs: int, row: Mapping[str, Any]) -> float:
     """Return a number proportional to the width of an interval of so many runs a side or blocks."""
     freedom = runs - 1 if "blocks" in row else 2 * (runs - 1)
-    return float(stdtrit(freedom, 0.975)) / runs**0.5
+    width: float = stdtrit(freedom, 0.975) / runs**0.5
+    return width
 
 
 def _least(ratios: int) -> int:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -100,50 +98,22 @@ def _number(runs: Relation, column: str) -> str:
         return "runs.block"
     own = frames.tools_own_of(runs.columns, column)
     names = [name for name in dict.fromkeys((column, *own)) if name in runs.columns]
-    return f"cast(coalesce({', '.join(f'runs.{quoted(n)}' for n in names)}) as double)"
+    return f"cast(coalesce({', '.join(f'runs.{quoted(n)}' for n in names) or 'null'}) as double)"
 
 
-@dataclass(frozen=True, eq=False)
-class ConfigurationRuns:
-    """The runs of one configuration; a column is read for all at once and cached until the next."""
+def figures(runs: Relation, columns: Sequence[str]) -> pd.DataFrame:
+    """Return columns of the ok runs as numbers; text is missing."""
+    names = ", ".join(f"try_cast({quoted(n)} as double) as {quoted(n)}" for n in columns)
+    return frame_of(answer(runs.last, f"select {names} from runs where {runs.ok}"))
 
-    runs: Relation
-    factors: Sequence[str]
-    key: Key
-    count: int
-    paired: bool = False
 
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns."""
-        return self.runs.columns
-
-    def __len__(self) -> int:
-        return self.count
-
-    def __contains__(self, column: str) -> bool:
-        return column in self.columns
-
-    def __getitem__(self, column: str) -> pd.Series[Any]:
-        """Return a metric of the ok runs, or their blocks."""
-        factors = tuple(self.factors)
-        kept: dict[Any, dict[Key, np.ndarray]] = self.runs.kept.setdefault("figures", {})
-        if (column, factors) not in kept:
-            kept.clear()
-            columns = [column, *(["block"] if self.paired else [])]
-            every = samples(self.runs, factors, columns)
-            for place, name in enumerate(columns):
-                kept[name, factors] = {wording.hashed(k): v[place] for k, v in every.items()}
-        return pd.Series(kept[column, factors][wording.hashed(self.key)])
-
-    @property
-    def outcomes(self) -> pd.DataFrame:
-        """Status and reason of the runs that are not ok."""
-        names = [name for name in ("status", "reason") if name in self.columns]
-        of_key = " and ".join(
-            f"{quoted(name)} is not distinct from {literal(value)}"
-            for name, value in zip(self.factors, wording.hashed(self.key), strict=True)
-        )
-        others = f"status in {OUTCOMES} and status <> 'ok'"
-        query = f"select {', '.join(names)} from runs where {of_key or 'true'} and {others}"
-        return frame_of(answer(self.runs.last, query))
+def failures(runs: Relation, keys: Sequence[str], key: Key) -> pd.DataFrame:
+    """Return status and reason of the runs of a combination that have an outcome and are not ok."""
+    names = [name for name in ("status", "reason") if name in runs.columns]
+    of_key = " and ".join(
+        f"{quoted(name)} is not distinct from {literal(value)}"
+        for name, value in zip(keys, wording.hashed(key), strict=True)
+    )
+    others = f"status in {OUTCOMES} and status <> 'ok'"
+    query = f"select {', '.join(names)} from runs where {of_key or 'true'} and {others}"
+    return frame_of(answer(runs.last, query))

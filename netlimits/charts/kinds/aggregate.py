@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,6 @@ def aggregate(
     intervals: pd.DataFrame,
     of: str = "throughput",
     stream: str | Sequence[str] = "stream",
-    offsets: Mapping[Hashable, float] | None = None,
     step: float | None = None,
     window_s: float | None = None,
     bound_mbps: float | None = None,
@@ -51,7 +50,6 @@ def aggregate(
             are the streams.
         of: The metric.
         stream: Columns that distinguish the streams.
-        offsets: Stream -> seconds to add to its times.
         step: Seconds of a step, by default the streams' own.
         window_s: Seconds of the window with the highest average to shade.
         bound_mbps: Goodput bound in Mbit/s to draw.
@@ -63,7 +61,7 @@ def aggregate(
     """
     intervals = frames.one_run(intervals, run)
     metric = frames.column(intervals, of)
-    series = aggregate_frame(intervals, of, stream, offsets, step)
+    series = aggregate_frame(intervals, of, stream, step)
     with style():
         figure, (axes,) = blank()
         edges = np.append(series["start_s"], series["end_s"].iloc[-1])

@@ -32,7 +32,6 @@ def bursts(
     connection: int | None = None,
     first_transaction: int = 1,
     transactions: int | None = None,
-    gap_s: float | None = None,
     run: int | None = None,
     title: str | None = None,
 ) -> Chart:
@@ -43,7 +42,6 @@ def bursts(
         connection: Connection to draw, by default the one with most data.
         first_transaction: Number of the trace's first transaction.
         transactions: How many transactions to draw, by default all.
-        gap_s: Pause in seconds that separates bursts, as in `analysis.bursts.bursts`.
         run: Run to draw, if the frame contains several.
         title: The title.
 
@@ -51,7 +49,7 @@ def bursts(
         DataError: As `analysis.bursts.bursts`, or if the connection or run does not exist.
     """
     rows, others = _one_connection(frames.one_run(packets, run), connection)
-    table = bursts_frame(rows, gap_s=gap_s, first_transaction=first_transaction)
+    table = bursts_frame(rows, first_transaction=first_transaction)
     if transactions is not None:
         table = table[table["transaction"] < first_transaction + transactions]
         rows = rows.iloc[: _answered(rows, int(table["last"].max()) + 1)]
@@ -247,16 +245,11 @@ def busiest(
     packets: pd.DataFrame,
     connection: int | None = None,
     first_transaction: int = 1,
-    gap_s: float | None = None,
     run: int | None = None,
 ) -> pd.DataFrame:
     """Return the bursts of `connection`, by default of the one with most data."""
-    rows = frames.one_run(packets, run)
-    held = rows.groupby("connection")["length_bytes"].sum()
-    chosen = held.idxmax() if connection is None else connection
-    table = bursts_frame(
-        rows[rows["connection"] == chosen], gap_s=gap_s, first_transaction=first_transaction
-    )
+    rows, _ = _one_connection(frames.one_run(packets, run), connection)
+    table = bursts_frame(rows, first_transaction=first_transaction)
     return table[["transaction", "burst", "start_s", "end_s", "segments"]]
 
 
