@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import frames
+from netlimits.analysis import attempts, frames
 from netlimits.analysis.sources import sketches, streams
 from netlimits.analysis.sources.relations import Relation, Runs
 from netlimits.metrics import COVERED_NOTED, OTHER_CPU_NOTED, PROFILED
@@ -39,7 +39,7 @@ def notes(runs: Runs, columns: Iterable[str]) -> tuple[str, ...]:
     sentences = []
     columns = [*columns]
     if not isinstance(runs, Relation):
-        runs = frames.last_attempts(runs)
+        runs = attempts.last_attempts(runs)
     if "status" in runs.columns:
         counts, left = _outcomes(runs)
         if left or {*counts} != {"ok"}:
@@ -74,7 +74,7 @@ def _outcomes(runs: Runs) -> tuple[dict[str, int], int]:
     if isinstance(runs, Relation):
         return sketches.outcomes(runs), sketches.without_outcome(runs)
     counts = {str(k): int(v) for k, v in runs["status"].value_counts().items() if v}
-    return counts, frames.without_outcome(runs)
+    return counts, attempts.without_outcome(runs)
 
 
 def of_sides(sides: Iterable[tuple[str, Runs]], columns: Iterable[str]) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ def of_sides(sides: Iterable[tuple[str, Runs]], columns: Iterable[str]) -> tuple
     sides, columns = [*sides], [*columns]
     named: dict[str, list[str]] = {}
     for name, frame in sides:
-        runs = frame if isinstance(frame, Relation) else frames.last_attempts(frame)
+        runs = frame if isinstance(frame, Relation) else attempts.last_attempts(frame)
         of_hosts = disturbance(runs), other_programs(runs)
         for sentence in filter(None, [*of_hosts, *_of_cpu(runs, columns)]):
             named.setdefault(sentence, []).append(name)
@@ -119,7 +119,7 @@ def _figures(runs: Runs, *columns: str) -> pd.DataFrame:
     """Return these columns of the ok runs as numbers."""
     if isinstance(runs, Relation):
         return streams.figures(runs, columns)
-    last = frames.last_attempts(_of(runs, columns))
+    last = attempts.last_attempts(_of(runs, columns))
     ok = last[last["status"] == "ok"] if "status" in last.columns else last
     figures: pd.DataFrame = ok[[*columns]].apply(pd.to_numeric, errors="coerce")
     return figures

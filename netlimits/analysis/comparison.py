@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import caveats, defaults, frames, wording
-from netlimits.analysis.cells import CellRuns, Grid
+from netlimits.analysis import attempts, caveats, defaults, frames, wording
 from netlimits.analysis.comparisons import remarks, sessions, sides, survivors, verdicts
 from netlimits.analysis.comparisons.sessions import Sessions
 from netlimits.analysis.comparisons.sides import FAILED, RECOVERED, Key, listed
@@ -31,6 +30,7 @@ from netlimits.analysis.comparisons.verdicts import THRESHOLD
 from netlimits.analysis.sources.relations import Relation, Runs, literal
 from netlimits.analysis.sources.sketches import sketched
 from netlimits.analysis.statistics import contrasts, intervals
+from netlimits.analysis.statistics.cells import CellRuns, Grid
 from netlimits.analysis.statistics.contrasts import FALSE_DISCOVERIES, Contrast
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
@@ -85,7 +85,7 @@ def compare(
     runs_of = (before, after)
     unit = None if paired else _sessions(runs_of, sessions_differ_by)
     sketches = [sketched(side, of or defaults.TABLES) for side in runs_of]
-    outcomes = [frames.with_outcome(side) for side in sketches]
+    outcomes = [attempts.with_outcome(side) for side in sketches]
     good = [sides.ok(side) for side in sketches]
     if all(side.empty for side in good):
         frames.usable(sketches[0])  # raises, with the reason

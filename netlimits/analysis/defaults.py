@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from netlimits.analysis import frames, pooling, wording
+from netlimits.analysis import attempts, frames, pooling, wording
 from netlimits.errors import DataError
 from netlimits.metrics import HEADLINES
 
@@ -44,7 +44,7 @@ def metrics(frame: pd.DataFrame) -> list[str]:
 
 def layout(frame: pd.DataFrame) -> tuple[str | None, list[str]]:
     """Return the row factor, and the column factors that distinguish all runs."""
-    varied = pooling.left_out(frames.with_outcome(frame), [])
+    varied = pooling.left_out(attempts.with_outcome(frame), [])
     if not varied:
         return None, []
     rows = max(varied, key=lambda name: (_numbers(varied[name]), len(varied[name])))

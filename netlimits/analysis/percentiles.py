@@ -11,9 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import cells, frames, pooling
+from netlimits.analysis import frames, pooling
 from netlimits.analysis.sources.relations import Runs
 from netlimits.analysis.sources.sketches import sketched
+from netlimits.analysis.statistics import cells
 
 
 def percentiles(

@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from netlimits.analysis import cells, frames, pooling
+from netlimits.analysis import frames, pooling
 from netlimits.analysis.sources.relations import Relation, Runs
 from netlimits.analysis.sources.sketches import sketched
-from netlimits.analysis.statistics import intervals
+from netlimits.analysis.statistics import cells, intervals
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
 

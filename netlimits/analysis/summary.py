@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import caveats, frames, pooling, wording
-from netlimits.analysis.cells import Cell, Grid, Key, cells, grid
+from netlimits.analysis import attempts, caveats, frames, pooling, wording
 from netlimits.analysis.comparisons import improvements
 from netlimits.analysis.comparisons.improvements import Improvement, Pairing, Request
 from netlimits.analysis.sources.relations import Runs
 from netlimits.analysis.sources.sketches import sketched
 from netlimits.analysis.statistics import dependence, intervals
+from netlimits.analysis.statistics.cells import Cell, Grid, Key, cells, grid
 from netlimits.analysis.statistics.intervals import ENOUGH, RARE, Interval
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
@@ -90,7 +90,7 @@ def summary(
         raise DataError(f"no metric to summarize; metrics here: {here}")
     keys = _keys(frame, rows, columns)
     laid_out = grid(runs, keys, compares=improvement is not None)
-    tried = frames.with_outcome(frame)
+    tried = attempts.with_outcome(frame)
     pooling.refuse(tried, keys, pool)
     pairings: list[Pairing] = []
     absent: list[str] = []

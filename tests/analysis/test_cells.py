@@ -4,7 +4,8 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netlimits.analysis import cells, wording
+from netlimits.analysis import wording
+from netlimits.analysis.statistics import cells
 
 LABELS = st.one_of(st.none(), st.integers(0, 3), st.sampled_from(["", "0", "tcp", "udp"]))
 RUNS = st.lists(st.tuples(LABELS, st.integers(-2, 40_000), st.floats(0, 2)), min_size=1)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from netlimits.analysis import frames, profile
+from netlimits.analysis import attempts, frames, profile
 from netlimits.analysis.comparisons import profiles
 from netlimits.analysis.statistics.intervals import Interval
 from netlimits.errors import DataError
@@ -47,7 +47,7 @@ def test_no_statistic_counts_a_profiled_run():
     assert len(counted) == 6
     assert counted["throughput_mbps"].eq(1000).all()
     assert not [name for name in counted if "profile" in name]
-    assert len(frames.with_outcome(runs())) == 6
+    assert len(attempts.with_outcome(runs())) == 6
 
 
 def test_a_category_costs_its_share_of_the_other_runs_service_demand():

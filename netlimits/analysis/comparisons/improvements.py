@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from netlimits.analysis import frames, pooling, wording
-from netlimits.analysis.cells import Cell, Key
 from netlimits.analysis.statistics import contrasts
+from netlimits.analysis.statistics.cells import Cell, Key
 from netlimits.analysis.statistics.contrasts import FALSE_DISCOVERIES, Contrast
 from netlimits.analysis.statistics.intervals import ENOUGH
 from netlimits.errors import DataError

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import cells, frames, pooling, wording
-from netlimits.analysis.cells import CellRuns, Grid, Streamed
+from netlimits.analysis import attempts, frames, pooling, wording
 from netlimits.analysis.sources import joining, sketches, streams
 from netlimits.analysis.sources.relations import Relation, Runs
+from netlimits.analysis.statistics import cells
+from netlimits.analysis.statistics.cells import CellRuns, Grid, Streamed
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
 from netlimits.model import OUTCOMES
@@ -27,7 +28,7 @@ Key = tuple[str, ...]
 
 def ok(side: pd.DataFrame) -> pd.DataFrame:
     """Return the ok runs of a side; none if all failed."""
-    runs = frames.last_attempts(side)
+    runs = attempts.last_attempts(side)
     if len(runs) and "status" in runs.columns and not (runs["status"] == "ok").any():
         return runs.iloc[:0]
     return frames.usable(side)

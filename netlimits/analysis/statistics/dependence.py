@@ -16,8 +16,8 @@ import pandas as pd
 from scipy.special import ndtr
 
 from netlimits.analysis import frames
-from netlimits.analysis.cells import Grid, Streamed
 from netlimits.analysis.sources import streams
+from netlimits.analysis.statistics.cells import Grid, Streamed
 from netlimits.metrics import Metric
 
 ENOUGH = 10

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from netlimits.analysis import frames
+from netlimits.analysis import attempts, frames
 from netlimits.analysis.statistics import intervals
 from netlimits.errors import DataError
 from netlimits.model.searches import MISSED, OF, TRIALS, WHY, Bounds, bounds, counted
@@ -72,7 +72,7 @@ def searched(frame: pd.DataFrame) -> str:
 def _trials(frame: pd.DataFrame) -> tuple[str, list[str], pd.DataFrame]:
     """Return the factor that was searched, the other factors, and the trials in their order."""
     of = searched(frame)
-    rows = frames.with_outcome(frame).sort_values("run")
+    rows = attempts.with_outcome(frame).sort_values("run")
     known = frame.attrs.get("columns", {}).get("factors", ())
     keys = [name for name in known if name != of and rows[name].astype(str).nunique() > 1]
     return of, keys, rows

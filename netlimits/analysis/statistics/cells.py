@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import frames, wording
+from netlimits.analysis import attempts, frames, wording
 from netlimits.analysis.sources import sketches, streams
 from netlimits.analysis.sources.relations import Relation, Runs
 from netlimits.errors import DataError
@@ -86,9 +86,9 @@ def grid(runs: Runs, keys: Sequence[str], *, compares: bool = True) -> Grid | St
     if isinstance(runs, Relation):
         frames.ok(sketches.sketch(runs))  # raises
         return Streamed(tuple(keys), runs, compares and runs.in_blocks)
-    last = frames.last_attempts(runs)
+    last = attempts.last_attempts(runs)
     frames.ok(last)  # raises, with the reason
-    tried = frames.with_process_cpu(frames.with_outcome(last))
+    tried = frames.with_process_cpu(attempts.with_outcome(last))
     good = frames.ok(tried)
     return of_frame(tried, good, keys, _blocks(tried, good) if compares else None)
 
