@@ -63,10 +63,8 @@ def acks(
     metric = frames.metric_for(frame, of, [*keys, ratio]).column
     rate = frames.metric_for(frame, "throughput", [*keys, ratio]).column
     runs = frames.complete(frames.usable(frame), list(dict.fromkeys((ratio, metric, rate))))
-    if not (
-        pd.api.types.is_numeric_dtype(runs[ratio]) and (runs[[ratio, metric]] > 0).all(axis=None)
-    ):
-        raise DataError(f"{ratio} and {metric} must be numbers above zero in every run")
+    for name in (ratio, metric):
+        frames.positive(runs, name)
     parts = []
     for key, part in frames.groups(runs, keys):
         ordered = part.sort_values(ratio, kind="stable")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from netlimits.analysis import attempts, frames
@@ -175,29 +173,16 @@ def sessions(runs: Runs) -> str:
     seconds = runs["duration_s"].astype(float)
     if "status" in runs.columns:  # of a run that was cut off nobody knows more than its start
         seconds = seconds.mask(seconds.isna() & (runs["status"] == "interrupted"), 0.0)
-    if "campaign" not in runs.columns and _close(runs["started"], seconds):
-        return ""
     timed = runs.assign(duration_s=seconds).dropna(subset=["started", "duration_s"])
     if not timed["started"].is_monotonic_increasing:
         timed = timed.sort_values("started")
     ended = timed["started"] + pd.to_timedelta(timed["duration_s"], unit="s")
-    several = timed["campaign"] if "campaign" in timed.columns else pd.Series("", timed.index)
-    between = (timed["started"] - ended.groupby(several).shift()).dt.total_seconds()
+    count, before = 1, ended.shift()
+    if "campaign" in timed.columns:
+        count, before = timed["campaign"].nunique(), ended.groupby(timed["campaign"]).shift()
+    between = (timed["started"] - before).dt.total_seconds()
     long = between[between > BREAK]
-    if long.empty:
-        return ""
-    return _sessions(len(long) + several.nunique(), float(long.max()))
-
-
-def _close(started: pd.Series[Any], seconds: pd.Series[Any]) -> bool:
-    """Return True if runs start within BREAK of each other, so that no break fits between them."""
-    begins, lengths = started.to_numpy("datetime64[ns]"), seconds.to_numpy()
-    timed = ~(np.isnat(begins) | np.isnan(lengths))
-    begins, between = begins[timed], np.diff(begins[timed])
-    if (between < np.timedelta64(0)).any():
-        between = np.diff(np.sort(begins))
-    long = (between > np.timedelta64(int(BREAK), "s")) | (lengths[timed] < 0)[1:]
-    return not long.any()
+    return _sessions(len(long) + count, float(long.max())) if len(long) else ""
 
 
 def _sessions(count: int, longest: float) -> str:

@@ -107,35 +107,22 @@ def packet_times(
     """Return each run's factors, `size`, `kib` of data and `ns` per packet, with its block."""
     frame, (keys, (size,)) = frames.resolve(frame, list(series), size)
     runs = frames.usable(frame)
-    kib = _kib(runs, size)
+    kib = frames.positive(runs, size) / 1024
     if of == TIME_PER_SEND:
         sent = frames.metric_for(frame, frames.sent(frame), [*keys, size]).column
         frames.complete(runs, [sent, size])
-        ns = 8e3 * 1024 * kib / runs[sent]
+        ns = 8e3 * 1024 * kib / frames.positive(runs, sent)
     else:
         if not metric(of).column.endswith("_us_per_kib"):
             raise DataError(f"of: {of} is not a service demand per KiB, nor {TIME_PER_SEND}")
         demand = frames.metric_for(frame, of, [*keys, size]).column
         frames.complete(runs, [demand, size])
-        ns = 1e3 * runs[demand] * kib
+        ns = 1e3 * frames.positive(runs, demand) * kib
     table = runs[keys].assign(**{size: runs[size], "kib": kib, "ns": ns})
     for name in ("campaign", "block"):
         if name in runs.columns and name not in table.columns:
             table[name] = runs[name]
-    if not ((table["ns"] > 0) & np.isfinite(table["ns"]) & (table["kib"] > 0)).all():
-        raise DataError(f"{of}: each time per packet and {size} must be above zero")
     return table
-
-
-def _kib(runs: pd.DataFrame, size: str) -> pd.Series[float]:
-    """Return the sizes in KiB. Raises DataError if they are not numbers."""
-    if pd.api.types.is_bool_dtype(runs[size]):
-        raise DataError(f"{size} is true or false; a size is a number of bytes")
-    try:
-        kib: pd.Series[float] = runs[size].astype(float) / 1024
-    except (TypeError, ValueError):
-        raise DataError(f"{size} must be a number of bytes in every run") from None
-    return kib
 
 
 def _numbered(blocks: pd.Series[Any] | None) -> np.ndarray | None:

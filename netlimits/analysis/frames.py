@@ -288,6 +288,15 @@ def complete(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return frame
 
 
+def positive(frame: pd.DataFrame, name: str) -> pd.Series[float]:
+    """Return a column as numbers. Raises DataError unless each is above zero."""
+    numbers = pd.to_numeric(frame[name], errors="coerce").astype(float)
+    boolean = pd.api.types.is_bool_dtype(frame[name])
+    if boolean or not (np.isfinite(numbers) & (numbers > 0)).all():
+        raise DataError(f"{name} must be a number above zero in every run")
+    return numbers
+
+
 def groups(
     frame: pd.DataFrame, names: Sequence[str]
 ) -> list[tuple[tuple[Hashable, ...], pd.DataFrame]]:

@@ -177,9 +177,7 @@ def _logs(frame: pd.DataFrame, of: str, pool: str | Sequence[str]) -> tuple[str,
     metric = frames.column(runs, of)
     pooling.refuse(runs, [SENDER, RECEIVER], pool)
     runs = frames.complete(runs, [metric.column])
-    values = runs[metric.column].astype(float)
-    if not (values > 0).all():
-        raise DataError(f"{metric.column} must be above zero in every run for a ratio")
+    values = frames.positive(runs, metric.column)
     pooled = [pool] if isinstance(pool, str) else list(pool)
     same = [name for name in (*pooled, "block", "campaign") if name in runs.columns]
     logs = pd.Series(np.log(values.to_numpy()), runs.index)

@@ -99,7 +99,7 @@ def pacing(
     frames.complete(runs, [column, size])
     rows = []
     for (value,), part in frames.groups(runs, [size]):
-        rate, bytes_ = part[column], _bytes(value, size)
+        rate, bytes_ = part[column], float(frames.positive(part, size).iloc[0])
         achieved = intervals.mean(rate.to_numpy(dtype=float) / requested_mbps)
         rows.append(
             {
@@ -117,16 +117,6 @@ def pacing(
             }
         )
     return pd.DataFrame(rows)
-
-
-def _bytes(value: object, size: str) -> float:
-    try:
-        size_bytes = float(str(value))
-    except ValueError:
-        size_bytes = 0.0
-    if not 0 < size_bytes < float("inf"):
-        raise DataError(f"{size} is {value}: a message has a number of bytes above zero")
-    return size_bytes
 
 
 def ratios(

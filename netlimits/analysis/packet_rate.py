@@ -268,11 +268,8 @@ def _times(
     rate = frames.metric_for(frame, of or frames.sent(frame), [size]).column
     runs = frames.complete(frames.usable(frame), [rate, size])
     pooling.refuse(runs, [size], meant)
-    if not pd.api.types.is_numeric_dtype(runs[size]) or pd.api.types.is_bool_dtype(runs[size]):
-        raise DataError(f"{size} must be a number of bytes in every run")
-    if not ((runs[rate] > 0) & (runs[size] > 0)).all():
-        raise DataError(f"{rate} and {size} must be above zero in every run")
-    ns = 8e3 * runs[size].astype(float) / runs[rate]
+    sizes, rates = frames.positive(runs, size), frames.positive(runs, rate)
+    ns = 8e3 * sizes / rates
     block = {name: runs[name] for name in ("campaign", "block") if name in runs.columns}
-    times = pd.DataFrame({size: runs[size], "mbps": runs[rate], "pps": 1e9 / ns, "ns": ns, **block})
+    times = pd.DataFrame({size: sizes, "mbps": rates, "pps": 1e9 / ns, "ns": ns, **block})
     return times.reset_index(drop=True)

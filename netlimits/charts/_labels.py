@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
@@ -40,11 +41,11 @@ def two_lines(metric: Metric) -> str:
     return f"{metric.title}\n({metric.unit})" if metric.unit else metric.title
 
 
-def heading(axes: Axes, title: str, subtitle: str = "") -> None:
+def heading(axes: Axes, title: str, *notes: str) -> None:
     """Set the title and, in grey below it, what a reader needs to know to read the chart."""
     figure = axes.get_figure(root=True)
     assert figure is not None
-    lines = textwrap.wrap(subtitle, round(14 * figure.get_size_inches()[0]))
+    lines = textwrap.wrap(" · ".join(filter(None, notes)), round(14 * figure.get_size_inches()[0]))
     axes.set_title(title, pad=8 + 12 * len(lines), color="#111111")
     if lines:
         axes.annotate(
@@ -56,6 +57,11 @@ def heading(axes: Axes, title: str, subtitle: str = "") -> None:
             fontsize=8.5,
             color=GREY,
         )
+
+
+def heading_of_panels(figure: Figure, title: str) -> None:
+    """Set a title above panels with headings of their own."""
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
 
 
 def goodput_bound(axes: Axes, bound: float, unit: str) -> None:

@@ -142,7 +142,7 @@ def test_labels_of_the_published_charts_stand_at_their_curves_ends() -> None:
     drawn = dict(published())
     assert "transport-send-sd-percentiles" in drawn
     for name, figure in drawn.items():
-        assert not misplaced(figure), name
+        assert not figure.artists or not misplaced(figure), name  # leaders of labels at ends
 
 
 def test_names_of_limits_stand_above_all_bars() -> None:

@@ -93,9 +93,8 @@ def aggregate(
             f"starts differ by {parted['start_skew_s']:.2g} s, ends by {parted['end_skew_s']:.2g} s"
             f"; {100 * parted['left_out']:.2g} % of the data are outside the common window"
         )
-        parts = [intervals.attrs.get("run", ""), skew if count > 1 else ""]
-        about = " · ".join(part for part in parts if part)
-        heading(axes, title or f"{metric.title} of {together}", about)
+        title = title or f"{metric.title} of {together}"
+        heading(axes, title, intervals.attrs.get("run", ""), skew if count > 1 else "")
     return figure
 
 

@@ -74,8 +74,8 @@ def bursts(
         )
         if len(table) > LABELLED:
             about = f"{len(table)} bursts of at most {table['segments'].max()} segments"
-        about = f"{packets.attrs['run']} · {about}" if "run" in packets.attrs else about
-        heading(axes, title or f"Bursts from {source} port {port}", about + others)
+        title = title or f"Bursts from {source} port {port}"
+        heading(axes, title, packets.attrs.get("run", ""), about + others)
     return figure
 
 
@@ -236,8 +236,8 @@ def burst_histogram(
         axes.set_xlabel(f"Size of a burst ({unit})")
         axes.set_ylabel("Bursts")
         about = f"{len(table)} bursts of {total} {unit} in all"
-        about = f"{packets.attrs['run']} · {about}" if "run" in packets.attrs else about
-        heading(axes, title or f"Number of {unit} in a burst", about)
+        title = title or f"Number of {unit} in a burst"
+        heading(axes, title, packets.attrs.get("run", ""), about)
     return figure
 
 

@@ -152,10 +152,6 @@ def _chart(
         axes.grid(visible=False, axis="y")
         axes.set_xlabel(metric.label)
         by = " and ".join(wording.name(key) for key in keys)
-        notes = [metric.direction, about, *caveats.notes(frame, [metric.column])]
-        heading(
-            axes,
-            title or (f"{metric.title} by {by}" if by else metric.title),
-            " · ".join(note for note in notes if note),
-        )
+        title = title or (f"{metric.title} by {by}" if by else metric.title)
+        heading(axes, title, metric.direction, about, *caveats.notes(frame, [metric.column]))
     return chart

@@ -90,11 +90,7 @@ def spread(
         notes = caveats.notes(frame, [m.column for m in metrics])
         rest = [m.title[:1].lower() + m.title[1:] for m in metrics[1:]]
         titles = " and ".join([metrics[0].title, *rest])
-        heading(
-            panels[0],
-            title or f"{titles} against {wording.name(by)}",
-            " · ".join([about, *notes]),
-        )
+        heading(panels[0], title or f"{titles} against {wording.name(by)}", about, *notes)
     return figure
 
 
