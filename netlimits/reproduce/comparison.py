@@ -12,13 +12,13 @@ condition   stated: the set-up (a link rate, an MTU)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict
 
 import pandas as pd
 
 from netlimits.errors import DataError
-from netlimits.reproduce import acks, headers, limiters, turin, turin_lab
+from netlimits.reproduce import acks, headers, limiters, published, turin, turin_lab
 from netlimits.reproduce.items import Comparison, Item, Report
 from netlimits.reproduce.rounding import (
     ComputedFigure,
@@ -98,9 +98,18 @@ def _verdict(report: Report, key: str, figure: Printed, computed: ComputedFigure
     return "hedged" if figure.is_hedged else "differs"
 
 
-def stated(report: Report, statements: Statements | None = None) -> Iterator[Comparison]:
+SET_UP = ("configured", "standard")
+"""Kinds of statements that describe the set-up."""
+
+
+def stated(
+    report: Report, statements: Statements, computed: Collection[str]
+) -> Iterator[Comparison]:
     """Yield the statements of a report for which nothing is computed: no data, or a condition."""
-    for key, (what, figure) in (statements or printed_figures()).items():
+    kinds = published.statements()
+    kinds = kinds[(kinds["report"] == report.name) & kinds["kind"].isin(SET_UP)]
+    conditions = {*kinds.index} - {*computed}
+    for key, (what, figure) in statements.items():
         if key in report.no_data:
             item, why = report.no_data[key]
             measures = {i.name: f"; {i.experiment} measures it" for i in report.items}
@@ -109,19 +118,19 @@ def stated(report: Report, statements: Statements | None = None) -> Iterator[Com
             in_the_lab = f"{judgement.claim.words}: {judgement}" if judgement else "–"
             known_as = (report.name, item, key, what, figure.written, in_the_lab)
             yield Comparison(*known_as, "stated", "no data", remark)
-        elif key in report.conditions:
+        elif key in conditions:
             known_as = (report.name, "", key, what, figure.written, "–")
             yield Comparison(*known_as, "stated", "condition")
 
 
 def comparisons() -> list[Comparison]:
     """Return all comparisons of all reports, by item; those without an item follow their report."""
-    rows = []
+    rows = list[Comparison]()
     statements = printed_figures()
     for report in REPORTS:
         for item in report.items:
             rows += compare(report, item, statements)
-        rows += stated(report, statements)
+        rows += stated(report, statements, {row.statement for row in rows})
     missing = set(statements) - {c.statement for c in rows}
     if missing:
         raise DataError(f"no report accounts for the statements {', '.join(sorted(missing))}")

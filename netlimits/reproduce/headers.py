@@ -186,22 +186,6 @@ REPORT = Report(
     "headers",
     "Headers and Data and Bitrates! And MTUs too! Oh My!",
     ITEMS,
-    conditions=frozenset(
-        {
-            "headers-ethernet-slowest",
-            "headers-ethernet-fastest",
-            "headers-mtu-standard",
-            "headers-mtu-jumbo",
-            "headers-mtu-cloud",
-            "headers-mtu-cloud-default",
-            "headers-egress-cap-32",
-            "headers-egress-cap-80",
-            "headers-physical-32",
-            "headers-physical-80",
-            "headers-window",
-            "headers-sinks",
-        }
-    ),
     slips={
         "headers-payload-1500": Slip(1448, "1500 − 20 − 32 = 1448; the ratio is 94 % for both"),
     },

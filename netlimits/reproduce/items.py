@@ -94,6 +94,5 @@ class Report:
     title: str
     items: Sequence[Item]
     no_data: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    conditions: frozenset[str] = frozenset()
     slips: Mapping[str, Slip] = field(default_factory=dict)
     ranges: frozenset[str] = frozenset()

@@ -309,17 +309,6 @@ REPORT = Report(
     no_data={
         "limiters-checksum-offload-saving": ("", "of the 1990s; no experiment measures it"),
     },
-    conditions=frozenset(
-        {
-            "limiters-mtu",
-            "limiters-vcpus",
-            "limiters-rmem-default",
-            "limiters-tso-chunk",
-            "limiters-lro-control-kernel",
-            "limiters-cbr-user-rate-bytes",
-            "limiters-script-mtu",
-        }
-    ),
     slips={
         "limiters-udp-1024-local-cpu-peak": Slip(
             56.30, "not every run: 10, 12 and 14 print 68.43, 56.30 and 61.00 %"

@@ -56,10 +56,13 @@ def regenerate(folder: Path | str) -> Iterator[Regenerated]:
             (folder / place).mkdir(parents=True, exist_ok=True)
         statements = printed_figures()
         for report in REPORTS:
+            computed = set[str]()
             for item in report.items:
                 files = write_item(report, item, folder)
-                yield Regenerated(report, item, files, tuple(compare(report, item, statements)))
-            yield Regenerated(report, None, (), tuple(stated(report, statements)))
+                rows = tuple(compare(report, item, statements))
+                computed |= {row.statement for row in rows}
+                yield Regenerated(report, item, files, rows)
+            yield Regenerated(report, None, (), tuple(stated(report, statements, computed)))
     except OSError as error:
         raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from error
 
