@@ -271,5 +271,5 @@ def _times(
     sizes, rates = frames.positive(runs, size), frames.positive(runs, rate)
     ns = 8e3 * sizes / rates
     block = {name: runs[name] for name in ("campaign", "block") if name in runs.columns}
-    times = pd.DataFrame({size: sizes, "mbps": rates, "pps": 1e9 / ns, "ns": ns, **block})
+    times = pd.DataFrame({size: runs[size], "mbps": rates, "pps": 1e9 / ns, "ns": ns, **block})
     return times.reset_index(drop=True)
