@@ -27,10 +27,7 @@ from netlimits.metrics import (
 )
 
 AGGREGATED = "aggregated_runs"
-"""Column with the number of runs of which a row is the mean (the Turin scripts' files).
-
-Their minimum and maximum are in the columns of `metrics.Metric.extreme`.
-"""
+"""Column with the number of runs of which a row is the mean (the Turin scripts' files)."""
 
 LIMITED_BY = "limited_by"
 """Column with the limit of a run's configuration, if it was joined to the runs."""

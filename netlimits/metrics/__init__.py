@@ -45,10 +45,7 @@ __all__ = [
 ]
 
 OTHER_CPU_NOTED = 10.0
-"""Percent of one CPU above which the load of other programs on a host gets a note.
-
-In a lab the controller itself takes 0.2 %.
-"""
+"""Percent of one CPU above which the load of other programs on a host gets a note."""
 
 COVERED_NOTED = 90.0
 """Percent of a run's time below which a throughput measured over part of it gets a note."""
@@ -70,10 +67,7 @@ IDENTITY: Mapping[str, str] = {
     "limited_by": "The limit of the configuration (`netlimits.limited_by`), if joined.",
     "file": "The file that the run was imported from; only imported runs have it.",
 }
-"""The columns of a frame that describe the run itself, with what each holds.
-
-A value that an imported file does not state is missing.
-"""
+"""The columns of a frame that describe the run itself, with what each holds."""
 
 PROFILED = "profiled"
 """The column of runs that record a profile; only campaigns with `profile:` have it."""

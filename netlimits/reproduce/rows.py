@@ -15,10 +15,7 @@ from netlimits.reproduce.items import Agreement
 from netlimits.reproduce.rounding import EDGE, Worth, chosen, half_units
 
 SECONDS = (9.995, 10.005)
-"""Length of the runs if a report does not print it: 10.00 s, as the rows imply.
-
-What follows from it only guards our copy, and cannot agree with the report.
-"""
+"""Length of the runs if a report does not print it: 10.00 s, as the rows imply."""
 
 
 def service_demands(

@@ -95,7 +95,7 @@ def widened(
     return contrast._replace(low=low, high=high, p=p)
 
 
-def notes(sessions: Sessions, called: Sequence[str] = ("before", "after")) -> str:
+def notes(sessions: Sessions, called: Sequence[str]) -> str:
     """Return the note on the sessions of a comparison."""
     if sessions.several:
         return (
