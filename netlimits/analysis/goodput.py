@@ -276,19 +276,6 @@ def limit(bound: Bound, egress_cap: str | float) -> Limit:
     return Limit(binds, min(cap, bound.goodput_bps), cap)
 
 
-def turin(mss: int, link: str | float) -> float:
-    """Return MSS / (MSS + 20 + 20 + 38) × C in bit/s: TCP without options on plain Ethernet.
-
-    Source: "Performance Measurements, Report 3" (Politecnico di Torino), equation 1. It equals
-    `bound(mss + 40, link).goodput_bps`.
-
-    Args:
-        mss: In bytes.
-        link: Bit rate C, as in `bound`.
-    """
-    return bound(mss + 40, link).goodput_bps
-
-
 def bits_per_second(rate: str | float) -> float:
     """Parse a bit rate: a number is bit/s; "2.5G", "100M" and "2.5 Gbit/s" use powers of 1000."""
     if isinstance(rate, str):
