@@ -47,7 +47,8 @@ def layout(frame: pd.DataFrame) -> tuple[str | None, list[str]]:
     varied = pooling.left_out(attempts.with_outcome(frame), [])
     if not varied:
         return None, []
-    rows = max(varied, key=lambda name: (_numbers(varied[name]), len(varied[name])))
+    numeric = {name: all(map(pd.api.types.is_number, varied[name])) for name in varied}
+    rows = max(varied, key=lambda name: (numeric[name], len(varied[name])))
     return rows, [name for name in varied if name != rows]
 
 
@@ -75,7 +76,3 @@ def _known(runs: pd.DataFrame, name: str) -> bool:
         return bool(runs[frames.column(runs, name).column].notna().any())
     except DataError:
         return False
-
-
-def _numbers(values: list[Any]) -> bool:
-    return all(pd.api.types.is_number(value) for value in values)

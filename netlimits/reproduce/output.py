@@ -8,8 +8,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import get_args
 
-import pandas as pd
-
 from netlimits import charts, tables
 from netlimits.errors import DataError, InputError
 from netlimits.reproduce.comparison import REPORTS, compare, frame, stated
@@ -101,8 +99,9 @@ def write_comparison(rows: Sequence[Comparison], folder: Path | str) -> list[Pat
         raise DataError("there are no comparisons to write")
     folder = Path(folder)
     table = frame(list(rows))
+    shown = table[[*SHOWN]].rename(columns=SHOWN)
     parts = [
-        tables.render(_shown(table[table["report"] == report.name]), "markdown", title=report.title)
+        tables.render(shown[table["report"] == report.name], "markdown", title=report.title)
         for report in REPORTS
     ]
     records = json.dumps([asdict(row) for row in rows], indent=1, ensure_ascii=False)
@@ -117,11 +116,6 @@ def write_comparison(rows: Sequence[Comparison], folder: Path | str) -> list[Pat
     except OSError as error:
         raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from error
     return [folder / name for name in texts]
-
-
-def _shown(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns for people, with headings."""
-    return table[[*SHOWN]].rename(columns=SHOWN)
 
 
 def counted(rows: Sequence[Comparison]) -> str:

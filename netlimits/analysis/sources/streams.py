@@ -67,6 +67,7 @@ def by_block(
     grouped = f"group by {', '.join(names)}" if names else ""
     matched = " and ".join(f"ok.{name} is not distinct from cells.{name}" for name in names)
     first = runs.counted(first="min(block)")["first"]
+    outcome = f"status in {OUTCOMES}" if "status" in runs.columns else "true"
     score = "(value - middle) / nullif(deviation, 0)"
     ended = answer(
         runs.last.filter(f"block < {first + blocks}"),
@@ -78,18 +79,13 @@ def by_block(
         f"sums as (select block, sum(greatest(-{most}, least({most}, score))) as sum, "
         "count(score) as runs from scored where score is not null group by block), "
         f"tried as (select block, count(*) filter (where not coalesce({runs.ok}, false)) as failed "
-        f"from runs where {_outcome(runs)} group by block) "
+        f"from runs where {outcome} group by block) "
         "select coalesce(sum, 0) as sum, coalesce(runs, 0) as runs, failed "
         "from tried left join sums using (block) order by block",
     )
     table = frame_of(ended)
     sums, counts, failed = (table[name].to_numpy(float) for name in ("sum", "runs", "failed"))
     return sums, counts, failed
-
-
-def _outcome(runs: Relation) -> str:
-    """Return the SQL condition for a run with an outcome."""
-    return f"status in {OUTCOMES}" if "status" in runs.columns else "true"
 
 
 def _number(runs: Relation, column: str) -> str:
