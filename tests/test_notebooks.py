@@ -109,14 +109,14 @@ def test_three_foreign_tables_take_at_most_15_lines_of_code():
     assert len({*re.findall(r"data/foreign/([a-z-]+\.csv)", "".join(lines))}) == 3
 
 
-@pytest.mark.parametrize("code", ["1 / 0", "import warnings\nwarnings.warn('once', stacklevel=1)"])
-def test_a_cell_that_fails_or_warns_fails_the_notebook(code, tmp_path):
+def test_a_cell_that_warns_fails_the_notebook_as_one_that_raises_does(tmp_path):
+    code = "import warnings\nwarnings.warn('once', stacklevel=1)"
     broken = tmp_path / "broken.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)]), broken)
     before = broken.read_bytes()
     ran = run(tmp_path, broken)
     assert ran.returncode == 1
-    assert "ZeroDivisionError" in ran.stderr or "UserWarning: once" in ran.stderr
+    assert "UserWarning: once" in ran.stderr
     assert broken.read_bytes() == before
 
 

@@ -1,11 +1,10 @@
-"""Analyses of runs: each takes a frame and returns a frame.
-
-The input is a row for each run attempt: a campaign's frame, or any table with the columns that
-`netlimits.metrics` names. No function keeps state, reads a file (except `run_files` and `traces`)
-or draws. The modules are imported when first used:
+"""Analyses of runs: each takes a frame with a row for each run attempt, and returns a frame.
 
     import netlimits as nl
     nl.analysis.goodput.bound(mtu=1500, timestamps=True, link="100G")
+
+The modules are imported when first used. No function keeps state, reads a file (except `run_files`
+and `traces`) or draws.
 """
 
 from __future__ import annotations

@@ -1,17 +1,9 @@
 """The cost of acknowledgements: service demand against segments per ACK.
 
-The sender's CPU handles one ACK for several segments; the more segments, the less CPU ("Data
-demonstrating the CPU overhead of ACKs", 2005).
-
-A run is a *throughput anomaly* if its throughput is below `1 − tolerance` (99 %) of the link's
-rate: the highest throughput of its series (another MSS has other headers), or the given rate. The
-sender then does not fill its congestion window, the receiver's delayed ACKs interfere, and segments
-per ACK differ from what was set, so the run says nothing about the cost of ACKs. An anomaly is an
-exception: if fewer than half of all runs reach their series' highest throughput, no link limited
-them, and no run is called an anomaly.
-
-Segments per ACK are set, as in the mail, or measured in each run. Measured ratios are all
-different, so runs are then grouped by configuration (`config`).
+A run is a *throughput anomaly* if its throughput is below `1 − tolerance` of the link's rate: the
+highest throughput of its series, or the given rate. Its segments per ACK are not what was set, so
+it says nothing about the cost of ACKs. If fewer than half of all runs reach their series' highest
+throughput, no link limited them, and no run is an anomaly.
 """
 
 from __future__ import annotations
@@ -71,10 +63,8 @@ def acks(
     metric = frames.metric_for(frame, of, [*keys, ratio]).column
     rate = frames.metric_for(frame, "throughput", [*keys, ratio]).column
     runs = frames.complete(frames.usable(frame), list(dict.fromkeys((ratio, metric, rate))))
-    if not (
-        pd.api.types.is_numeric_dtype(runs[ratio]) and (runs[[ratio, metric]] > 0).all(axis=None)
-    ):
-        raise DataError(f"{ratio} and {metric} must be numbers above zero in every run")
+    for name in (ratio, metric):
+        frames.positive(runs, name)
     parts = []
     for key, part in frames.groups(runs, keys):
         ordered = part.sort_values(ratio, kind="stable")
@@ -113,10 +103,7 @@ def _refuse_several(
 
 
 def along(frame: pd.DataFrame, keys: Sequence[str], ratio: str) -> dict[str, list[object]]:
-    """Return the factors that differ along a curve, with their values.
-
-    The factors in `keys` are left out, and so is a ratio that was set.
-    """
+    """Return the factors that differ along a curve, with their values."""
     mine = [ratio] if was_set(frame, ratio) else []
     return pooling.left_out(frames.usable(frame), [*keys, *mine])
 

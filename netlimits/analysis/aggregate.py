@@ -1,16 +1,12 @@
 """Add up parallel streams' interim results over the time in which all of them run.
 
-An interim result is a rate over [ending − interval, ending]. The streams' intervals do not
-coincide, so a stream's data up to time t is interpolated linearly between its interim results. Only
-the window common to all streams counts, since outside it the sum would lack a stream. (The sum of
-the final throughputs is too high: a stream that runs alone at either end has the link to itself.)
-
-The sum is exact, not sampled: it changes only where some stream's interval ends.
+A stream's data up to time t is interpolated linearly between its interim results. The sum is exact:
+it changes only where some stream's interval ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -35,7 +31,6 @@ def aggregate(
     intervals: pd.DataFrame,
     of: str = "throughput",
     stream: str | Sequence[str] = "stream",
-    offsets: Mapping[Hashable, float] | None = None,
     step: float | None = None,
 ) -> pd.DataFrame:
     """Add up the streams over their common window.
@@ -46,7 +41,6 @@ def aggregate(
         of: The rate.
         stream: Columns that distinguish the streams. Without a column `stream` the runs are the
             streams (column `run`), as for netperf programs that ran side by side and were imported.
-        offsets: Stream (a tuple for several columns) -> seconds to subtract from its clock.
         step: Seconds of a step, the last one shorter; by default a row wherever the sum changes.
 
     Returns:
@@ -58,7 +52,7 @@ def aggregate(
         DataError: The streams never ran together, or a stream's intervals leave a gap or overlap.
     """
     column = frames.column(intervals, of).column
-    curves = _curves(intervals, column, stream, offsets or {})
+    curves = _curves(intervals, column, stream)
     begin, end = _window(curves)
     times = np.unique(np.concatenate([times for times, _ in curves]))
     times = np.unique(np.concatenate([[begin], times[(times > begin) & (times < end)], [end]]))
@@ -175,10 +169,7 @@ def highest_averages(intervals: pd.DataFrame, seconds: float | None = None) -> p
 def with_highest_averages(
     runs: pd.DataFrame, intervals: pd.DataFrame, seconds: float | None = None
 ) -> pd.DataFrame:
-    """Add the column `highest_average_mbps` to a frame of runs.
-
-    It is missing for runs that are not ok or have none; `attrs["partial"]` explains the latter.
-    """
+    """Add the column `highest_average_mbps` to a frame of runs."""
     averages = highest_averages(intervals, seconds)
     left_out = {run: f"run {run}: {why}" for run, why in averages.attrs["left_out"].items()}
     columns = ["run", "attempt", "highest_average_mbps"]
@@ -210,7 +201,6 @@ def _curves(
     intervals: pd.DataFrame,
     column: str,
     stream: str | Sequence[str],
-    offsets: Mapping[Hashable, float],
 ) -> list[_Curve]:
     """Return each stream's cumulated data against time."""
     if stream == "stream" and "stream" not in intervals.columns and "run" in intervals.columns:
@@ -224,7 +214,7 @@ def _curves(
     for key, part in frames.groups(intervals, keys):
         name: Hashable = key[0] if len(key) == 1 else key
         part = part.sort_values("ending_s")
-        ends = part["ending_s"].to_numpy(dtype=float) - offsets.get(name, 0.0)
+        ends = part["ending_s"].to_numpy(dtype=float)
         lengths = part["interval_s"].to_numpy(dtype=float)
         if (lengths <= 0).any():
             raise DataError(f"stream {name}: interval_s of an interim result is not above zero")
@@ -250,7 +240,7 @@ def _window(curves: Sequence[_Curve]) -> tuple[float, float]:
     if end <= begin:
         raise DataError(
             f"the {len(curves)} streams never ran all together: one ended {begin - end:.3g} s "
-            "before another began; if their clocks differ, give offsets"
+            "before another began; if their clocks differ, correct ending_s"
         )
     return begin, end
 

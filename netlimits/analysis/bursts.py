@@ -1,15 +1,10 @@
 """Bursts: how many segments, or ACKs, one end sends before it hears from the other.
 
 *A burst is the longest run of packets of one kind from one end of a connection that no packet of
-the other end interrupts.* The rule is the same for segments and ACKs; the sender's pure ACKs and
-control packets neither count nor interrupt. It follows the order of the trace, so it holds where
-the trace was taken: at the sender it shows what was sent before an ACK arrived. With `gap_s`, a
-longer silence ends a burst too.
-
-The sender is the end that sent more bytes of data (the server if equal). The requester is the end
-that opened the connection or, if that is not in the trace, the first to send data. A transaction
-starts with its first data after the other's. The ACK mail's bursts of 7, 8 and 9 segments (and 6
-and 9) are the first of a transaction: `first_of_transactions`.
+the other end interrupts*, in the order of the trace; the sender's pure ACKs and control packets
+neither count nor interrupt. The sender is the end that sent more bytes of data (the server if
+equal). The requester opened the connection or, if that is not in the trace, sent data first. A
+transaction starts with its first data after the other's.
 """
 
 from __future__ import annotations
@@ -29,14 +24,11 @@ __all__ += ["over_transactions", "trace"]
 KEYS = ["connection", "transaction", "burst"]
 
 
-def bursts(
-    packets: pd.DataFrame, *, gap_s: float | None = None, first_transaction: int = 1
-) -> pd.DataFrame:
+def bursts(packets: pd.DataFrame, *, first_transaction: int = 1) -> pd.DataFrame:
     """Find the bursts of data segments in a trace.
 
     Args:
         packets: The frame of `trace`.
-        gap_s: A silence in seconds that ends a burst, by default none.
         first_transaction: Number of the trace's first transaction.
 
     Returns:
@@ -47,7 +39,7 @@ def bursts(
     Raises:
         DataError: The trace has no data segment.
     """
-    runs = _runs(packets, "segment", gap_s, first_transaction)
+    runs = _runs(packets, "segment", first_transaction)
     if runs.empty:
         raise DataError("the trace has no data segments, so there are no bursts")
     return _collapse(
@@ -59,9 +51,7 @@ def bursts(
     )
 
 
-def ack_bursts(
-    packets: pd.DataFrame, *, gap_s: float | None = None, first_transaction: int = 1
-) -> pd.DataFrame:
+def ack_bursts(packets: pd.DataFrame, *, first_transaction: int = 1) -> pd.DataFrame:
     """Find the bursts of pure ACKs that the receiver of the data sends.
 
     A request that acknowledges carries data and is no pure ACK. A receiver that acknowledges only
@@ -69,14 +59,13 @@ def ack_bursts(
 
     Args:
         packets: The frame of `trace`.
-        gap_s: A silence in seconds that ends a burst, by default none.
         first_transaction: Number of the trace's first transaction.
 
     Returns:
         The columns of `bursts` without the segments', and `acks` and `acked_bytes`: the bytes that
         they acknowledge and nothing before them did (missing if unknown for the trace's first).
     """
-    runs = _runs(packets, "ack", gap_s, first_transaction)
+    runs = _runs(packets, "ack", first_transaction)
     return _collapse(runs, acks=("length_bytes", "size"), acked_bytes=("acked", _sum))
 
 
@@ -172,22 +161,20 @@ def _ends(packets: pd.DataFrame) -> pd.Series[str]:
     return packets["source"] + " " + packets["source_port"].astype(str)
 
 
-def _runs(packets: pd.DataFrame, kind: str, gap_s: float | None, first: int) -> pd.DataFrame:
+def _runs(packets: pd.DataFrame, kind: str, first: int) -> pd.DataFrame:
     """Return the packets of bursts of `kind`, each with its transaction and burst."""
-    if gap_s is not None and gap_s <= 0:
-        raise DataError(f"gap_s: it must be above 0 s, not {gap_s}")
     frame = packets.reset_index(drop=True)
     frame = frame.assign(row=frame.index, end=_ends(frame)).merge(
         roles(frame), on="connection", validate="many_to_one"
     )
     parts = [
-        _connection(rows.sort_values("row"), kind, gap_s, first)
+        _connection(rows.sort_values("row"), kind, first)
         for _, rows in frame.groupby("connection", sort=True)
     ]
     return pd.concat(parts).sort_values("row")
 
 
-def _connection(rows: pd.DataFrame, kind: str, gap_s: float | None, first: int) -> pd.DataFrame:
+def _connection(rows: pd.DataFrame, kind: str, first: int) -> pd.DataFrame:
     """Do the work of `_runs` for the packets of one connection, in order."""
     sending = rows["end"] == rows["sender"]
     data = rows["length_bytes"] > 0
@@ -202,8 +189,6 @@ def _connection(rows: pd.DataFrame, kind: str, gap_s: float | None, first: int) 
     part = rows.assign(transaction=transaction, run=interrupted, acked=news.clip(lower=0))
     part = part[mine & (rows["kind"] == kind) & ~_opening(rows, sending & data)]
     breaks = part["run"].diff().ne(0) | part["transaction"].diff().ne(0)
-    if gap_s is not None:
-        breaks |= part["time_s"].diff() > gap_s
     run = breaks.cumsum()
     before = run.groupby(part["transaction"]).transform("min")
     return part.assign(burst=run - before + 1)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator
 
-import numpy as np
 import pandas as pd
 
-from netlimits.analysis import frames
-from netlimits.analysis.sources import sketches
+from netlimits.analysis import attempts, frames
+from netlimits.analysis.sources import sketches, streams
 from netlimits.analysis.sources.relations import Relation, Runs
-from netlimits.metrics import COVERED_NOTED, OTHER_CPU_NOTED
+from netlimits.metrics import COVERED_NOTED, OTHER_CPU_NOTED, PROFILED
 from netlimits.model import tally_of_runs
 
 LOSS = 0.001
@@ -39,7 +37,7 @@ def notes(runs: Runs, columns: Iterable[str]) -> tuple[str, ...]:
     sentences = []
     columns = [*columns]
     if not isinstance(runs, Relation):
-        runs = frames.last_attempts(runs)
+        runs = attempts.last_attempts(runs)
     if "status" in runs.columns:
         counts, left = _outcomes(runs)
         if left or {*counts} != {"ok"}:
@@ -74,18 +72,15 @@ def _outcomes(runs: Runs) -> tuple[dict[str, int], int]:
     if isinstance(runs, Relation):
         return sketches.outcomes(runs), sketches.without_outcome(runs)
     counts = {str(k): int(v) for k, v in runs["status"].value_counts().items() if v}
-    return counts, frames.without_outcome(runs)
+    return counts, attempts.without_outcome(runs)
 
 
 def of_sides(sides: Iterable[tuple[str, Runs]], columns: Iterable[str]) -> tuple[str, ...]:
-    """Return the notes for a comparison of `columns`, each with its side's name.
-
-    A note that holds for every side is returned once, without a name.
-    """
+    """Return the notes for a comparison of `columns`, each with the names of its sides."""
     sides, columns = [*sides], [*columns]
     named: dict[str, list[str]] = {}
     for name, frame in sides:
-        runs = frame if isinstance(frame, Relation) else frames.last_attempts(frame)
+        runs = frame if isinstance(frame, Relation) else attempts.last_attempts(frame)
         of_hosts = disturbance(runs), other_programs(runs)
         for sentence in filter(None, [*of_hosts, *_of_cpu(runs, columns)]):
             named.setdefault(sentence, []).append(name)
@@ -114,75 +109,59 @@ def _shared(runs: Runs) -> bool:
 
 def _of(frame: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
     """Return these columns, as far as present, and those that say which runs count."""
-    names = {*columns, "campaign", "run", "attempt", "status", "reason"}
+    names = {*columns, *frames.TELLING, PROFILED}
     return frame[[name for name in frame.columns if name in names]]
 
 
-def windows(frame: Runs) -> str:
-    """Note runs whose sent and received rates cover different times; "" for none.
+def _figures(runs: Runs, *columns: str) -> pd.DataFrame:
+    """Return these columns of the ok runs as numbers."""
+    if isinstance(runs, Relation):
+        return streams.figures(runs, columns)
+    last = attempts.last_attempts(_of(runs, columns))
+    ok = last[last["status"] == "ok"] if "status" in last.columns else last
+    figures: pd.DataFrame = ok[[*columns]].apply(pd.to_numeric, errors="coerce")
+    return figures
 
-    For several streams of a tool that does not report what arrived, the receiving host measures it
-    over the time that all streams share (campaign.parallel), while what was sent is that of the
-    whole run.
-    """
-    if not {"window_s", "elapsed_s"} <= set(frame.columns):
+
+def windows(runs: Runs) -> str:
+    """Note runs whose sent and received rates cover different times (window_s); "" for none."""
+    if not {"window_s", "elapsed_s"} <= {*runs.columns}:
         return ""
-    share = "window_s / nullif(elapsed_s, 0)"
-    if not isinstance(frame, Relation):
-        frame = frames.usable(_of(frame, ("window_s", "elapsed_s")))
-    of, runs, least, most = _flagged(
-        frame, share, lambda ok: _numbers(ok["window_s"]) / _numbers(ok["elapsed_s"]), "<", WHOLE
-    )
-    if not of:
+    figures = _figures(runs, "window_s", "elapsed_s")
+    shares = figures["window_s"] / figures["elapsed_s"]
+    partly = 100 * shares[shares < WHOLE]
+    if partly.empty:
         return ""
-    low, high = (f"{100 * share:.0f}" for share in (least, most))
+    low, high = f"{partly.min():.0f}", f"{partly.max():.0f}"
     return (
         "the difference between sent and received rates is not loss: "
-        f"in {of} of {runs} runs sent data are counted over the whole time, and received data over "
-        f"the {low if low == high else f'{low} to {high}'} % of it in which all streams ran "
-        "(window_s)"
+        f"in {len(partly)} of {len(shares)} runs sent data are counted over the whole time, and "
+        f"received data over the {low if low == high else f'{low} to {high}'} % of it in which all "
+        "streams ran (window_s)"
     )
 
 
-def losses(frame: Runs) -> str:
-    """Return how many runs lost packets, as "2 of 6 runs lost packets"; "" for none.
+def losses(runs: Runs) -> str:
+    """Return how many runs lost more than LOSS, as "2 of 6 runs lost packets"; "" for none.
 
-    A run counts if the share of its datagrams that did not arrive is above LOSS. TCP resends what
-    it loses, so its difference between sent and received was only delayed.
+    TCP resends what it loses, so its difference between sent and received was only delayed.
     """
     sent, arrived = "local_send_throughput_mbps", "remote_recv_throughput_mbps"
-    if "loss_pct" not in frame.columns and not {sent, arrived} <= {*frame.columns}:
-        return ""
-    if isinstance(frame, Relation):
-        lossy = f"try_cast(loss_pct as double) > {100 * LOSS}"
-        if "loss_pct" not in frame.columns:
-            lossy = f"{arrived} < {1 - LOSS} * {sent}"
-            if "transport_mss_bytes" in frame.columns:
-                lossy += " and transport_mss_bytes is null"
-        of, count = frame.counted(
-            lossy=f"count(*) filter (where {frame.ok} and {lossy})",
-            runs=f"count(*) filter (where {frame.ok})",
-        ).values()
-        return f"{of} of {count} runs lost packets" if of else ""
-    columns = (
-        ("loss_pct",) if "loss_pct" in frame.columns else (sent, arrived, "transport_mss_bytes")
-    )
-    runs = frames.usable(_of(frame, columns))
-    if "loss_pct" in frame.columns:
-        lost = pd.to_numeric(runs["loss_pct"], errors="coerce") > 100 * LOSS
+    mss = "transport_mss_bytes"
+    if "loss_pct" in runs.columns:
+        lost = _figures(runs, "loss_pct")["loss_pct"] > 100 * LOSS
+    elif {sent, arrived} <= {*runs.columns}:
+        figures = _figures(runs, sent, arrived, *([mss] if mss in runs.columns else []))
+        lost = figures[arrived] < (1 - LOSS) * figures[sent]
+        if mss in figures:
+            lost &= figures[mss].isna()
     else:
-        lost = runs[arrived] < (1 - LOSS) * runs[sent]
-        if "transport_mss_bytes" in frame.columns:
-            lost &= runs["transport_mss_bytes"].isna()
-    return f"{int(lost.sum())} of {len(runs)} runs lost packets" if lost.any() else ""
+        return ""
+    return f"{int(lost.sum())} of {len(lost)} runs lost packets" if lost.any() else ""
 
 
 def sessions(runs: Runs) -> str:
-    """Note several sessions of runs; "" for one session, or without times.
-
-    A session ends after BREAK seconds without a run: the campaign was resumed or extended later. A
-    block lies almost always within one session, but a mean is over all of them.
-    """
+    """Note several sessions of runs; "" for one session, or without times."""
     if not {"started", "duration_s"} <= set(runs.columns):
         return ""
     if isinstance(runs, Relation):
@@ -194,29 +173,16 @@ def sessions(runs: Runs) -> str:
     seconds = runs["duration_s"].astype(float)
     if "status" in runs.columns:  # of a run that was cut off nobody knows more than its start
         seconds = seconds.mask(seconds.isna() & (runs["status"] == "interrupted"), 0.0)
-    if "campaign" not in runs.columns and _close(runs["started"], seconds):
-        return ""
     timed = runs.assign(duration_s=seconds).dropna(subset=["started", "duration_s"])
     if not timed["started"].is_monotonic_increasing:
         timed = timed.sort_values("started")
     ended = timed["started"] + pd.to_timedelta(timed["duration_s"], unit="s")
-    several = timed["campaign"] if "campaign" in timed.columns else pd.Series("", timed.index)
-    between = (timed["started"] - ended.groupby(several).shift()).dt.total_seconds()
+    count, before = 1, ended.shift()
+    if "campaign" in timed.columns:
+        count, before = timed["campaign"].nunique(), ended.groupby(timed["campaign"]).shift()
+    between = (timed["started"] - before).dt.total_seconds()
     long = between[between > BREAK]
-    if long.empty:
-        return ""
-    return _sessions(len(long) + several.nunique(), float(long.max()))
-
-
-def _close(started: pd.Series[Any], seconds: pd.Series[Any]) -> bool:
-    """Return True if runs start within BREAK of each other, so that no break fits between them."""
-    begins, lengths = started.to_numpy("datetime64[ns]"), seconds.to_numpy()
-    timed = ~(np.isnat(begins) | np.isnan(lengths))
-    begins, between = begins[timed], np.diff(begins[timed])
-    if (between < np.timedelta64(0)).any():
-        between = np.diff(np.sort(begins))
-    long = (between > np.timedelta64(int(BREAK), "s")) | (lengths[timed] < 0)[1:]
-    return not long.any()
+    return _sessions(len(long) + count, float(long.max())) if len(long) else ""
 
 
 def _sessions(count: int, longest: float) -> str:
@@ -230,14 +196,13 @@ def disturbance(runs: Runs) -> str:
     """Note how many ok runs had other traffic on their link, and how much; "" for none."""
     if "disturbed_pct" not in runs.columns:
         return ""
-    of, count, _, most = _flagged(
-        runs, _number("disturbed_pct"), lambda ok: _numbers(ok["disturbed_pct"]), ">", 0
-    )
-    if not of:
+    shares = _figures(runs, "disturbed_pct")["disturbed_pct"]
+    some = shares[shares > 0]
+    if some.empty:
         return ""
     return (
-        f"{of} of {count} runs had other traffic on their link, up to "
-        f"{most:.2g} % of their own (disturbed_pct)"
+        f"{len(some)} of {len(shares)} runs had other traffic on their link, up to "
+        f"{some.max():.2g} % of their own (disturbed_pct)"
     )
 
 
@@ -246,18 +211,13 @@ def other_programs(runs: Runs) -> str:
     columns = [name for name in OTHERS if name in runs.columns]
     if not columns:
         return ""
-    of, count, _, highest = _flagged(
-        runs,
-        f"greatest({', '.join(f'coalesce({_number(name)}, 0)' for name in columns)})",
-        lambda ok: ok[columns].apply(_numbers).max(axis="columns"),
-        ">",
-        OTHER_CPU_NOTED,
-    )
-    if not of:
+    shares = _figures(runs, *columns).max(axis="columns")
+    some = shares[shares > OTHER_CPU_NOTED]
+    if some.empty:
         return ""
     return (
-        f"in {of} of {count} runs other programs used CPU time on a host, up to {highest:.0f} % of "
-        f"one CPU ({', '.join(columns)})"
+        f"in {len(some)} of {len(shares)} runs other programs used CPU time on a host, up to "
+        f"{some.max():.0f} % of one CPU ({', '.join(columns)})"
     )
 
 
@@ -265,51 +225,11 @@ def covered(runs: Runs) -> str:
     """Note how many ok runs have a throughput over part of the time; "" for none."""
     if "covered_pct" not in runs.columns:
         return ""
-    of, count, least, _ = _flagged(
-        runs,
-        _number("covered_pct"),
-        lambda ok: _numbers(ok["covered_pct"]),
-        "<",
-        COVERED_NOTED,
-    )
-    if not of:
+    shares = _figures(runs, "covered_pct")["covered_pct"]
+    some = shares[shares < COVERED_NOTED]
+    if some.empty:
         return ""
     return (
-        f"in {of} of {count} runs the throughput is of a part of the time, down to {least:.0f} %, "
-        "in which data of all streams arrived (covered_pct)"
+        f"in {len(some)} of {len(shares)} runs the throughput is of a part of the time, down to "
+        f"{some.min():.0f} %, in which data of all streams arrived (covered_pct)"
     )
-
-
-def _flagged(
-    runs: Runs,
-    sql: str,
-    share: Callable[[pd.DataFrame], pd.Series[Any]],
-    sign: Literal["<", ">"],
-    limit: float,
-) -> tuple[int, int, float, float]:
-    """Return how many ok runs have a share beyond a limit, of how many; the least and the most.
-
-    The share is an expression in `sql`, for a relation, and a function of a frame.
-    """
-    if isinstance(runs, Relation):
-        flagged = f"filter (where {runs.ok} and {sql} {sign} {limit})"
-        of, count, least, most = runs.counted(
-            flagged=f"count(*) {flagged}",
-            runs=f"count(*) filter (where {runs.ok})",
-            least=f"min({sql}) {flagged}",
-            most=f"max({sql}) {flagged}",
-        ).values()
-        return of, count, least, most
-    ok = runs[runs["status"] == "ok"] if "status" in runs.columns else runs
-    shares = share(ok)
-    shares = shares[shares < limit if sign == "<" else shares > limit]
-    return len(shares), len(ok), shares.min(), shares.max()
-
-
-def _number(name: str) -> str:
-    """Return SQL for a column as numbers; text is null."""
-    return f"try_cast({name} as double)"
-
-
-def _numbers(column: pd.Series[Any]) -> pd.Series[Any]:
-    return pd.to_numeric(column, errors="coerce")

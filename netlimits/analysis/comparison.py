@@ -1,11 +1,6 @@
 """Compare campaigns with a baseline: a ratio for each configuration and metric, and a verdict.
 
-Two campaigns are two sessions. The machines may differ between them by more than the runs vary, so
-a ratio shows only that these sessions differ, unless a bound on sessions is known (`sessions`). The
-sides of a duet are interleaved in the same blocks, and their ratios are taken within blocks
-(`duet`). Runs that are not ok may be the slow ones (`survivors`). Many ratios at 95 % are not all
-right at once, so verdicts hold at a false discovery rate of 5 % over the whole table (Benjamini and
-Hochberg 1995).
+Verdicts hold at a false discovery rate of 5 % over the whole table (Benjamini and Hochberg 1995):
 
     same      the whole interval is within the threshold, whatever its p-value
     better    the ratio is beyond the threshold and significant, in the metric's better direction
@@ -27,25 +22,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import caveats, defaults, frames, wording
+from netlimits.analysis import attempts, caveats, defaults, frames, wording
 from netlimits.analysis.comparisons import remarks, sessions, sides, survivors, verdicts
 from netlimits.analysis.comparisons.sessions import Sessions
-from netlimits.analysis.comparisons.sides import FAILED, RECOVERED, Configured, Key, listed
+from netlimits.analysis.comparisons.sides import FAILED, RECOVERED, Key, listed
 from netlimits.analysis.comparisons.verdicts import THRESHOLD
-from netlimits.analysis.sources.relations import Relation, Runs, literal, quoted
+from netlimits.analysis.sources.relations import Relation, Runs, literal
 from netlimits.analysis.sources.sketches import sketched
-from netlimits.analysis.sources.streams import ConfigurationRuns
 from netlimits.analysis.statistics import contrasts, intervals
+from netlimits.analysis.statistics.cells import CellRuns, Grid
 from netlimits.analysis.statistics.contrasts import FALSE_DISCOVERIES, Contrast
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
 from netlimits.model import SIDE, SIDES
-
-_UNITS = ("block", "campaign")
-"""Columns that say which block or session a run belongs to."""
-
-_ENDED = ("status", "reason")
-"""Columns that say how a run ended."""
 
 
 def compare(
@@ -96,40 +85,35 @@ def compare(
     runs_of = (before, after)
     unit = None if paired else _sessions(runs_of, sessions_differ_by)
     sketches = [sketched(side, of or defaults.TABLES) for side in runs_of]
-    outcomes = [frames.with_outcome(side) for side in sketches]
+    outcomes = [attempts.with_outcome(side) for side in sketches]
     good = [sides.ok(side) for side in sketches]
     if all(side.empty for side in good):
         frames.usable(sketches[0])  # raises, with the reason
     factors = sides.factors(good, outcomes, among)
     metrics = _metrics(good[1] if good[0].empty else good[0], of)
-    figures = [*_UNITS, *(metric.column for metric in metrics)]
-    ok = [
-        _configured(*both, factors, figures, ok=True, paired=paired)
-        for both in zip(runs_of, good, strict=True)
-    ]
-    tried = [
-        _configured(*both, factors, _ENDED, ok=False)
-        for both in zip(runs_of, outcomes, strict=True)
+    place = "block" if unit is None else sessions.CAMPAIGN if unit.several else ""
+    columns = [metric.column for metric in metrics]
+    grids = [
+        sides.grid(*both, factors, columns, place) for both in zip(runs_of, outcomes, strict=True)
     ]
     del outcomes  # a copy of every run
+    tried = [sides.ordered(grid) for grid in grids]
     keys = [key for key in tried[0] if key in tried[1]]
     if not keys:
         raise DataError(
             f"no configuration is on both sides: {listed(tried[0], factors)} {called[0]}; "
             f"{listed(tried[1], factors)} {called[1]}"
         )
-    inputs = [
-        runs if isinstance(runs, Relation) else side
-        for runs, side in zip(runs_of, good, strict=True)
-    ]
-    _refuse_infinite(inputs, metrics, called)
+    in_order = [bool(unit and not unit.several) and isinstance(grid, Grid) for grid in grids]
     rows = []
+    ok: list[dict[Key, int]] = [{}, {}]
     for metric in metrics:
+        figures = [sides.figures(*both, metric) for both in zip(grids, called, strict=True)]
+        ok = [{key: len(each.values) for key, each in side.items()} for side in figures]
         for key in keys:
-            runs = [side.get(key) for side in ok]
-            if _tells(runs, metric):
-                counts = [len(side[key]) for side in tried]
-                rows.append(_row(key, metric, runs, counts, confidence, unit))
+            runs = [side[key] for side in figures]
+            if any((~np.isnan(each.values)).any() for each in runs):
+                rows.append(_row(key, metric, runs, confidence, unit, in_order))
     if not rows:
         raise DataError(
             f"no configuration that is on both sides has a figure: {listed(keys, factors)}"
@@ -152,15 +136,15 @@ def compare(
         [{**dict(zip(headings, row.pop("key"), strict=True)), **row} for row in rows]
     )
     table.attrs["factors"] = headings
-    gaps = sides.gaps(ok, tried, factors, called)
+    gaps = sides.gaps(grids, ok, factors, called)
     how = sessions.notes(unit, called) if unit else remarks.INTERLEAVED
     about_verdicts = remarks.verdict_notes(len(chances), threshold, how)
     some = [
-        (name, runs)
-        for name, runs, side in zip(called, inputs, good, strict=True)
+        (name, runs if isinstance(runs, Relation) else side)
+        for name, runs, side in zip(called, runs_of, good, strict=True)
         if not side.empty
     ]
-    known = caveats.of_sides(some, [metric.column for metric in metrics])
+    known = caveats.of_sides(some, columns)
     table.attrs["notes"] = (*gaps, *ended, *about_verdicts, *known, *cautions)
     return table
 
@@ -231,73 +215,29 @@ def _metrics(frame: pd.DataFrame, of: str | Sequence[str]) -> list[Metric]:
     return [metric for metric in metrics if metric.better]
 
 
-def _configured(
-    runs: Runs,
-    sketch: pd.DataFrame,
-    factors: Sequence[str],
-    columns: Sequence[str],
-    *,
-    ok: bool,
-    paired: bool = False,
-) -> dict[Key, Configured]:
-    if isinstance(runs, Relation):
-        return sides.of_relation(runs, factors, ok=ok, paired=paired)
-    return sides.configurations(sketch, factors, columns)
-
-
-def _refuse_infinite(
-    good: Sequence[Runs], metrics: Sequence[Metric], called: Sequence[str]
-) -> None:
-    """Raise DataError for a metric that is infinite in a run."""
-    for metric in metrics:
-        for name, side in zip(called, good, strict=True):
-            if metric.column not in side.columns:
-                continue
-            if isinstance(side, Relation):
-                is_so = f"bool_or(isinf(try_cast({quoted(metric.column)} as double)))"
-                infinite = side.counted(infinite=f"{is_so} filter (where {side.ok})")["infinite"]
-            else:
-                infinite = side[metric.column].isin([math.inf, -math.inf]).any()
-            if infinite:
-                raise DataError(f"{metric.column} is infinite in a run {name}")
-
-
-def _tells(runs: Sequence[Configured | None], metric: Metric) -> bool:
-    """Return True if a run of either side has the metric."""
-    return any(
-        bool(part[metric.column].notna().any())
-        for part in runs
-        if part is not None and metric.column in part
-    )
-
-
 def _row(
     key: Key,
     metric: Metric,
-    runs: Sequence[Configured | None],
-    tried: Sequence[int],
+    runs: Sequence[CellRuns],
     confidence: float,
     unit: Sessions | None,
+    in_order: Sequence[bool],
 ) -> dict[str, Any]:
-    """Return the row of a metric and configuration; `runs` is None for a side without ok runs.
+    """Return the row of a metric and configuration.
 
     `unit` is None for a duet. If fewer runs of `before` ended ok, `trimmed` is the contrast with
     some of the runs of `after`.
     """
-    figures = [
-        pd.to_numeric(part[metric.column], errors="coerce").dropna()
-        if part is not None and metric.column in part.columns
-        else pd.Series(dtype=float)
-        for part in runs
+    known = [~np.isnan(each.values) for each in runs]
+    samples = [each.values[here] for each, here in zip(runs, known, strict=True)]
+    places = [
+        np.zeros(len(here))[here] if each.blocks is None else each.blocks[here]
+        for each, here in zip(runs, known, strict=True)
     ]
-    samples = [values.to_numpy(float) for values in figures]
-    places = [_places(part, values.index, unit) for part, values in zip(runs, figures, strict=True)]
     means = [float(sample.mean()) if len(sample) else math.nan for sample in samples]
     turned = metric.better == "lower"
     contrast = _contrast(samples, confidence, places, unit, turned=turned)
-    shared = {} if unit else {"blocks": _shared(places)}
-    ok = [len(part) if part is not None else 0 for part in runs]
-
+    ok = [len(each.values) for each in runs]
     row: dict[str, Any] = {
         "key": key,
         "metric": metric.name,
@@ -311,15 +251,12 @@ def _row(
         "n_after": len(samples[1]),
         "ok_before": ok[0],
         "ok_after": ok[1],
-        "of_before": tried[0],
-        "of_after": tried[1],
-        **shared,
-        "series": [
-            None if isinstance(part, ConfigurationRuns) or not unit or unit.several else sample
-            for part, sample in zip(runs, samples, strict=True)
-        ],
+        "of_before": runs[0].runs,
+        "of_after": runs[1].runs,
+        **({} if unit else {"blocks": _shared(places)}),
+        "series": [x if known else None for x, known in zip(samples, in_order, strict=True)],
         "kinds": [intervals.of_several_kinds(sample) for sample in samples],
-        "verdict": RECOVERED if runs[0] is None else FAILED if runs[1] is None else "",
+        "verdict": RECOVERED if not ok[0] else "" if ok[1] else FAILED,
     }
     if survivors.side(row) == 0:  # compare with as few runs of after
         kept = survivors.trimmed(row, samples[1], metric.better)
@@ -327,17 +264,6 @@ def _row(
         kept_places = [places[0], places[1][kept]]
         row["trimmed"] = _contrast(some, confidence, kept_places, unit, turned=turned)
     return row
-
-
-def _places(
-    part: Configured | None, index: pd.Index[Any], unit: Sessions | None
-) -> np.ndarray[Any, Any]:
-    """Return the block of each run of a duet, else its session."""
-    if part is None:
-        return np.empty(0)
-    if unit is None:
-        return part["block"].reindex(index).to_numpy()
-    return sessions.names(part, index) if unit.several else np.zeros(len(index))
 
 
 _OURS = (
@@ -356,11 +282,7 @@ def _contrast(
     *,
     turned: bool,
 ) -> Contrast:
-    """Return the ratio of after to before, or of before to after if `turned`.
-
-    A single run, or values without a logarithm, have no interval. `places` are the runs' blocks in
-    a duet, where `unit` is None, and otherwise their sessions.
-    """
+    """Return the ratio of after to before, or of before to after if `turned`."""
     order = (0, 1) if turned else (1, 0)
     top, bottom = (samples[side] for side in order)
     of_top, of_bottom = (places[side] for side in order)

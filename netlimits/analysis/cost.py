@@ -1,27 +1,15 @@
 """Split service demand into the cost of a packet and the cost of a byte.
 
-Per-packet costs do not depend on a packet's size, per-byte costs not on the number of packets
-("A Brief Look at Network Performance Limiters"). So the CPU time of a packet of k KiB is
+The CPU time of a packet of k KiB is t = a + b k = service demand × k ("A Brief Look at Network
+Performance Limiters"). Fit: weighted least squares over the runs, with weights 1 / (mean t of the
+size)². The intervals are a delete-a-block jackknife (Tukey 1958); runs without blocks have robust
+standard errors (HC3, MacKinnon and White 1985). The condition number is that of the weighted design
+with columns of unit length (Belsley, Kuh and Welsch 1980), who call figures above 30 harmful.
 
-    t = a + b k,    with t = service demand × k
-
-a per packet, b per KiB. `time_per_send` is the wall time of a send instead, 8 × size / send
-throughput: if one CPU is the limit it is that CPU's time.
-
-Fit: weighted least squares over the runs. A run's error is assumed to be the same fraction of t at
-every size, so its weight is 1 / (mean t of its size)². Runs of one block share its speed and are
-not independent, so the unit of the intervals is the block: a delete-a-block jackknife (Tukey 1958),
-Student's t with one degree of freedom less than there are blocks. Runs without blocks have robust
-standard errors (HC3, MacKinnon and White 1985) with n − 2. The condition number is that of the
-weighted design with columns of unit length (Belsley, Kuh and Welsch 1980), who call figures above
-30 harmful.
-
-The straight line is tested if three or more sizes were repeated. The means of the sizes'
-logarithms, less what each block's runs have in common, are tested against the line, with a variance
-for each size (Welch 1951, James 1951; critical values by Johansen 1980), because one noisy size
-would else look like a misfit in one campaign of six. A block that lacks some sizes counts only for
-those that it has. `benchmarks/coverage.py` prints the rate of false alarms. If the line does not
-fit, the intervals of a and b do not hold, and a note says so.
+The straight line is tested if three or more sizes were repeated: the means of the sizes'
+logarithms, less their blocks' effects, with a variance for each size (Welch 1951, James 1951;
+critical values by Johansen 1980), because one noisy size would else look like a misfit.
+`benchmarks/coverage.py` prints the rate of false alarms.
 """
 
 from __future__ import annotations
@@ -116,47 +104,25 @@ def cost(
 def packet_times(
     frame: pd.DataFrame, of: str, size: str = "send_size", series: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Return each run's time per packet.
-
-    Returns:
-        The series' factors, `size`, `kib` (of data) and `ns`, and `campaign` and `block` if
-        present.
-
-    Raises:
-        DataError: The metric is missing or not a service demand per KiB, a size is not a number, or
-            a time is missing or not above zero.
-    """
+    """Return each run's factors, `size`, `kib` of data and `ns` per packet, with its block."""
     frame, (keys, (size,)) = frames.resolve(frame, list(series), size)
     runs = frames.usable(frame)
-    kib = _kib(runs, size)
+    kib = frames.positive(runs, size) / 1024
     if of == TIME_PER_SEND:
         sent = frames.metric_for(frame, frames.sent(frame), [*keys, size]).column
         frames.complete(runs, [sent, size])
-        ns = 8e3 * 1024 * kib / runs[sent]
+        ns = 8e3 * 1024 * kib / frames.positive(runs, sent)
     else:
         if not metric(of).column.endswith("_us_per_kib"):
             raise DataError(f"of: {of} is not a service demand per KiB, nor {TIME_PER_SEND}")
         demand = frames.metric_for(frame, of, [*keys, size]).column
         frames.complete(runs, [demand, size])
-        ns = 1e3 * runs[demand] * kib
+        ns = 1e3 * frames.positive(runs, demand) * kib
     table = runs[keys].assign(**{size: runs[size], "kib": kib, "ns": ns})
     for name in ("campaign", "block"):
         if name in runs.columns and name not in table.columns:
             table[name] = runs[name]
-    if not ((table["ns"] > 0) & np.isfinite(table["ns"]) & (table["kib"] > 0)).all():
-        raise DataError(f"{of}: each time per packet and {size} must be above zero")
     return table
-
-
-def _kib(runs: pd.DataFrame, size: str) -> pd.Series[float]:
-    """Return the sizes in KiB. Raises DataError if they are not numbers."""
-    if pd.api.types.is_bool_dtype(runs[size]):
-        raise DataError(f"{size} is true or false; a size is a number of bytes")
-    try:
-        kib: pd.Series[float] = runs[size].astype(float) / 1024
-    except (TypeError, ValueError):
-        raise DataError(f"{size} must be a number of bytes in every run") from None
-    return kib
 
 
 def _numbered(blocks: pd.Series[Any] | None) -> np.ndarray | None:
@@ -182,16 +148,7 @@ def _dependence_notes(times: pd.DataFrame, size: str, about: str) -> Iterator[st
 
 
 def lack_of_fit(kib: np.ndarray, ns: np.ndarray, blocks: np.ndarray | None = None) -> float:
-    """Return the p-value of the test for lack of fit; NaN if it cannot be computed.
-
-    A small value says that time per packet is not a straight line in size. Sizes that ran once, and
-    blocks that ran one size, are left out.
-
-    Args:
-        kib: Each run's size.
-        ns: Each run's time per packet.
-        blocks: Each run's block, numbered from 0.
-    """
+    """Return the p-value of time per packet not being a straight line in size; NaN if unknown."""
     from scipy.stats import f
 
     blocks = np.zeros(len(kib), int) if blocks is None else blocks
@@ -224,10 +181,7 @@ def lack_of_fit(kib: np.ndarray, ns: np.ndarray, blocks: np.ndarray | None = Non
 def _line(
     logs: np.ndarray, kib: np.ndarray, information: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the logarithms of the best line, and their derivatives by its two costs.
-
-    These columns also span the level of the logarithms, which is the line's scale.
-    """
+    """Return the logarithms of the best line, and their derivatives by its two costs."""
     design = np.column_stack([np.ones(len(kib)), kib])
     level = np.exp(logs - logs.mean())
     costs = np.linalg.lstsq(design / level[:, None], np.ones(len(kib)), rcond=None)[0]
@@ -249,10 +203,8 @@ def _effects(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """Return the sizes' effects next to the blocks', their information, and degrees of freedom.
 
-    The model is log t ~ size + block, with a variance for each size, so that a noisy size does not
-    widen the others. A variance from few runs may be far too small by chance: it is at least LEAST
-    of the sizes' median. The effects are of means: half a variance is added to each mean of
-    logarithms. None if some runs do not differ at all.
+    The model is log t ~ size + block, with a variance for each size, at least LEAST of their
+    median. Half of it is added to each mean of logarithms. None if runs do not differ at all.
     """
     sizes, counts = int(place.max()) + 1, np.bincount(place)
     table = np.zeros((int(block.max()) + 1, sizes))

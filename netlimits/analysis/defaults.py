@@ -1,8 +1,4 @@
-"""The default table and chart of runs, if no `report:` or option names others.
-
-They need neither `report:` nor factors. The metrics are the headline first and then the costs; the
-factor with most values makes the rows, and the others the columns.
-"""
+"""The default table and chart of runs, if no `report:` or option names others."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from netlimits.analysis import frames, pooling, wording
+from netlimits.analysis import attempts, frames, pooling, wording
 from netlimits.errors import DataError
 from netlimits.metrics import HEADLINES
 
@@ -48,10 +44,11 @@ def metrics(frame: pd.DataFrame) -> list[str]:
 
 def layout(frame: pd.DataFrame) -> tuple[str | None, list[str]]:
     """Return the row factor, and the column factors that distinguish all runs."""
-    varied = pooling.left_out(frames.with_outcome(frame), [])
+    varied = pooling.left_out(attempts.with_outcome(frame), [])
     if not varied:
         return None, []
-    rows = max(varied, key=lambda name: (_numbers(varied[name]), len(varied[name])))
+    numeric = {name: all(map(pd.api.types.is_number, varied[name])) for name in varied}
+    rows = max(varied, key=lambda name: (numeric[name], len(varied[name])))
     return rows, [name for name in varied if name != rows]
 
 
@@ -79,7 +76,3 @@ def _known(runs: pd.DataFrame, name: str) -> bool:
         return bool(runs[frames.column(runs, name).column].notna().any())
     except DataError:
         return False
-
-
-def _numbers(values: list[Any]) -> bool:
-    return all(pd.api.types.is_number(value) for value in values)

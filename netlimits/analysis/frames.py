@@ -1,8 +1,7 @@
 """The basics of every analysis: which runs count, where a metric is, and which columns are factors.
 
 A frame has a row for each run attempt, as a campaign makes it, or is any table with the same column
-names. Bookkeeping columns (`run`, `attempt`, `status`, …) may be absent. A missing metric or factor
-is a DataError that names it and the existing ones.
+names. Bookkeeping columns (`run`, `attempt`, `status`, …) may be absent.
 """
 
 from __future__ import annotations
@@ -15,24 +14,20 @@ import numpy as np
 import pandas as pd
 
 from netlimits.analysis import wording
+from netlimits.analysis.attempts import last_attempts
 from netlimits.errors import DataError
 from netlimits.metrics import (
     IDENTITY,
     PROFILE_COLUMN,
-    PROFILED,
     Direction,
     Metric,
     known,
     metric,
     tools_own,
 )
-from netlimits.model import OUTCOMES
 
 AGGREGATED = "aggregated_runs"
-"""Column with the number of runs of which a row is the mean (the Turin scripts' files).
-
-Their minimum and maximum are in the columns of `metrics.Metric.extreme`.
-"""
+"""Column with the number of runs of which a row is the mean (the Turin scripts' files)."""
 
 LIMITED_BY = "limited_by"
 """Column with the limit of a run's configuration, if it was joined to the runs."""
@@ -67,11 +62,7 @@ def usable(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def usable_of_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs of a table of unknown origin that count.
-
-    Raises:
-        DataError: No column is a metric, or a throughput is below 0.
-    """
+    """Return the runs of a table of unknown origin that count."""
     if not {metric.column for metric in known()} & {*frame.columns}:
         raise DataError(
             "no column is a metric, such as throughput_mbps; say which one is: --metric "
@@ -85,11 +76,7 @@ def usable_of_table(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def ok(frame: pd.DataFrame) -> np.ndarray:
-    """Return which of the last attempts are ok, a bool for each row; all without `status`.
-
-    Raises:
-        DataError: None is ok.
-    """
+    """Return which of the last attempts are ok, a bool for each row; all without `status`."""
     if not len(frame):
         raise DataError("there are no runs in this frame")
     if "status" not in frame.columns:
@@ -112,113 +99,8 @@ def with_process_cpu(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def counted(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the attempts without those that recorded a profile, and without profiles' columns.
-
-    Profiling slows a run, so no statistic of throughput or CPU counts it.
-    """
-    if PROFILED not in frame.columns:
-        return frame
-    names = [name for name in frame.columns if not _of_profile(name)]
-    rows = frame.loc[~frame[PROFILED].fillna(False).astype(bool), names]
-    planned, of_frame = frame.attrs.get("planned", (0, 0))
-    rows.attrs = dict(frame.attrs)
-    if of_frame == len(frame):
-        rows.attrs["planned"] = [planned - frame.attrs.get("planned_profiled", 0), len(rows)]
-    return rows
-
-
-def _of_profile(name: Hashable) -> bool:
-    return name == PROFILED or bool(PROFILE_COLUMN.fullmatch(str(name)))
-
-
-def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the last attempt of each run that has an outcome, or else its last attempt.
-
-    Profiled runs do not count (`counted`). An attempt that was interrupted or is running does not
-    replace an earlier one with an outcome.
-
-    Raises:
-        DataError: An attempt occurs twice, as in joined campaigns without a column `campaign`.
-    """
-    frame = counted(frame)
-    if not {"run", "attempt"} <= set(frame.columns) or not (frame["attempt"] > 1).any():
-        return frame
-    several = _several(frame)
-    if not several.any():
-        return frame
-    frame = frame.reset_index(drop=True)  # frames put together repeat their index
-    repeated = frame[several]  # usually only a few rows
-    if repeated.duplicated([*_run(frame), "attempt"]).any():
-        raise DataError(
-            "an attempt occurs twice: frames of several campaigns need a column campaign; join "
-            "them with netlimits.joined"
-        )
-    place = repeated["attempt"]
-    if "status" in frame.columns:
-        place = place.where(repeated["status"] != "interrupted", place - place.max() - 1)
-    groups = place.groupby([repeated[n] for n in _run(frame)], sort=False)
-    last, first = groups.idxmax().to_numpy(), groups.head(1).index.to_numpy()
-    places = np.arange(len(frame))
-    places[repeated.index] = -1
-    places[last] = first  # a run stands where its first attempt stood
-    kept = np.flatnonzero(places >= 0)
-    if (np.diff(places[kept]) < 0).any():
-        kept = kept[np.argsort(places[kept])]
-    return frame.iloc[kept]
-
-
-def to_last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return `last_attempts`, and empty the given frame, so that no column is in memory twice."""
-    frame = counted(frame)
-    names = [name for name in ("campaign", "run", "attempt", "status") if name in frame.columns]
-    numbered = frame[names].reset_index(drop=True)
-    last = last_attempts(numbered)
-    if last is numbered:
-        return frame
-    places, attrs = last.index.to_numpy(), frame.attrs
-    columns = {name: frame.pop(name).array.take(places) for name in [*frame.columns]}
-    rows = pd.DataFrame(columns, copy=False)
-    rows.attrs = attrs
-    return rows
-
-
-def _several(frame: pd.DataFrame) -> np.ndarray:
-    """Mark the rows of a run that has other rows too."""
-    runs = frame["run"].to_numpy()
-    if "campaign" in frame.columns or not (runs[1:] >= runs[:-1]).all():
-        return frame.duplicated(_run(frame), keep=False).to_numpy(bool)
-    alike = runs[1:] == runs[:-1]
-    several: np.ndarray = np.append(alike, False) | np.append(False, alike)
-    return several
-
-
-def without_outcome(runs: pd.DataFrame) -> int:
-    """Return how many runs of a campaign have no outcome, including those that never began.
-
-    `attrs["planned"]` has the number of planned runs and the number of rows of the whole frame. For
-    a part of the frame the planned runs are unknown.
-    """
-    done = int(runs["status"].isin(OUTCOMES).sum())
-    planned, rows = runs.attrs.get("planned", (0, 0))
-    return max(0, (planned if rows == len(runs) else len(runs)) - done)
-
-
-def with_outcome(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each run that has an outcome, ok or not; an interrupted run has none."""
-    rows = last_attempts(frame)
-    if "status" not in rows.columns:
-        return rows
-    ended = rows["status"].isin(OUTCOMES)
-    return rows if ended.all() else rows[ended]
-
-
 def one_run(rows: pd.DataFrame, run: int | None) -> pd.DataFrame:
-    """Return the rows of one run, or all if `run` is None.
-
-    Raises:
-        DataError: There is no such run.
-    """
+    """Return the rows of one run, or all if `run` is None."""
     if run is None:
         return rows
     factors(rows, "run")
@@ -236,22 +118,13 @@ def tools_own_of(columns: Iterable[str], column: str) -> list[str]:
 
 
 def weights(runs: pd.DataFrame) -> pd.Series[Any]:
-    """Return how many runs each row stands for: `aggregated_runs`, or 1.
-
-    Raises:
-        DataError: A value is not a number of runs.
-    """
+    """Return how many runs each row stands for: `aggregated_runs`, or 1."""
     if AGGREGATED not in runs.columns:
         return pd.Series(1, index=runs.index)
     counts = pd.to_numeric(runs[AGGREGATED], errors="coerce").where(runs[AGGREGATED].notna(), 1)
     if not ((counts >= 1) & (counts % 1 == 0)).all():
         raise DataError(f"{AGGREGATED} must be a whole number above zero in every row")
     return counts.astype(int)
-
-
-def _run(frame: pd.DataFrame) -> list[str]:
-    """Return the columns that identify a run."""
-    return [name for name in ("campaign", "run") if name in frame.columns]
 
 
 def column(frame: pd.DataFrame, name: str) -> Metric:
@@ -340,9 +213,7 @@ def measured(frame: pd.DataFrame) -> list[str]:
 def varied(frame: pd.DataFrame) -> list[str]:
     """Return the columns that are neither metric nor bookkeeping: factors and derived values.
 
-    A campaign's frame lists what it measured (`attrs["columns"]`). In any other table a column
-    counts as varied unless it has the name of a metric, or the prefix of a tool whose metrics are
-    present (`netperf_protocol`).
+    A campaign's frame lists what it measured (`attrs["columns"]`).
     """
     here = [metric(name) for name in measured(frame)]
     metrics = {name for m in here for name in (m.column, m.extreme("min"), m.extreme("max"))}
@@ -389,11 +260,7 @@ RESERVED = frozenset(
 def resolve(
     frame: pd.DataFrame, *names: str | Sequence[str]
 ) -> tuple[pd.DataFrame, list[list[str]]]:
-    """Return the frame and `names`, with factors renamed whose names are in RESERVED.
-
-    Raises:
-        DataError: A name is not a column, or occurs twice.
-    """
+    """Return the frame and `names`, with factors renamed whose names are in RESERVED."""
     lists = [factors(frame, some) for some in names]
     every = [name for some in lists for name in some]
     if twice := [name for name in dict.fromkeys(every) if every.count(name) > 1]:
@@ -418,6 +285,15 @@ def complete(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return frame
 
 
+def positive(frame: pd.DataFrame, name: str) -> pd.Series[float]:
+    """Return a column as numbers. Raises DataError unless each is above zero."""
+    numbers = pd.to_numeric(frame[name], errors="coerce").astype(float)
+    boolean = pd.api.types.is_bool_dtype(frame[name])
+    if boolean or not (np.isfinite(numbers) & (numbers > 0)).all():
+        raise DataError(f"{name} must be a number above zero in every run")
+    return numbers
+
+
 def groups(
     frame: pd.DataFrame, names: Sequence[str]
 ) -> list[tuple[tuple[Hashable, ...], pd.DataFrame]]:
@@ -430,11 +306,7 @@ def groups(
 
 
 def blocks(frame: pd.DataFrame) -> pd.Series | None:
-    """Return the block of each run, distinguished by campaign; None without blocks.
-
-    Shuffled campaigns, coin flips and imported files have one block or none. In joined campaigns
-    without a column `campaign` the owner of a block is unknown.
-    """
+    """Return the block of each run, distinguished by campaign; None without blocks, or with one."""
     if "block" not in frame.columns or frame["block"].isna().any():
         return None
     if "campaign" in frame.columns:

@@ -1,13 +1,8 @@
 """How much of a link's bit rate can carry data: the bound that headers set.
 
 MaxDataTransferRate <= DataPerPacket / (DataPerPacket + HeaderPerPacket) × PhysicalBitRate
-("Headers and Data and Bitrates!"), for any stack of headers of `headers`, any MTU and any link.
-Headers on an Ethernet include preamble, start of frame delimiter, frame check sequence and
-inter-packet gap, since no other frame can use those bit times. With IPv4, TCP without options and
-no tunnel it is the Turin report's MSS / (MSS + 20 + 20 + 38) × C.
-
-That report's example gives 1432 bytes of data at an MTU of 1500 with timestamps; it is
-1500 − 20 − 32 = 1448. Its ratio, about 94 %, holds for both.
+("Headers and Data and Bitrates!"). Headers on an Ethernet include preamble, start of frame
+delimiter, frame check sequence and inter-packet gap.
 """
 
 from __future__ import annotations
@@ -281,25 +276,8 @@ def limit(bound: Bound, egress_cap: str | float) -> Limit:
     return Limit(binds, min(cap, bound.goodput_bps), cap)
 
 
-def turin(mss: int, link: str | float) -> float:
-    """Return MSS / (MSS + 20 + 20 + 38) × C in bit/s: TCP without options on plain Ethernet.
-
-    Source: "Performance Measurements, Report 3" (Politecnico di Torino), equation 1. It equals
-    `bound(mss + 40, link).goodput_bps`.
-
-    Args:
-        mss: In bytes.
-        link: Bit rate C, as in `bound`.
-    """
-    return bound(mss + 40, link).goodput_bps
-
-
 def bits_per_second(rate: str | float) -> float:
-    """Parse a bit rate: a number is bit/s; "2.5G", "100M" and "2.5 Gbit/s" use powers of 1000.
-
-    Raises:
-        DataError: It is not a bit rate, or not above zero.
-    """
+    """Parse a bit rate: a number is bit/s; "2.5G", "100M" and "2.5 Gbit/s" use powers of 1000."""
     if isinstance(rate, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kKMGT]?)(?:bit/s|bps|b/s)?\s*", rate)
         if not match:

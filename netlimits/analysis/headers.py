@@ -1,9 +1,8 @@
 """The table of headers: how many bytes each protocol adds to a packet, and where they count.
 
-A `Layer` is an entry of a stack (`vlan`, `vxlan`, `esp-tunnel`, …), made of headers. A tag stands
-outside the MTU of a link. A tunnel's headers count inside the MTU of the physical link, and outside
-the MTU of the guest whose packets it carries. An inner layer stands between the sender's own IP
-header and its TCP or UDP header.
+A tag stands outside the MTU of a link. A tunnel's headers count inside the MTU of the physical link
+and outside that of the guest whose packets it carries. An inner layer stands between the sender's
+own IP header and its TCP or UDP header.
 """
 
 from __future__ import annotations
@@ -53,17 +52,9 @@ Place = Literal["tag", "tunnel", "inner"]
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """An entry of a stack.
+    """An entry of a stack; `headers` from the wire inward, where `IP` is IPv4 or IPv6.
 
-    Attributes:
-        name: Name in a stack.
-        place: Where it stands.
-        headers: From the wire inward; `IP` is IPv4 or IPv6.
-        trailer: Header that follows the enclosed bytes, "" for none.
-        align: The enclosed bytes and the trailer are padded to a multiple of this.
-        extra: Bytes of options.
-        pads: The enclosed bytes are padded to a multiple of this, up to the MTU of the layer's
-            interface.
+    `align` pads the enclosed bytes with the trailer, `pads` without it, up to the interface's MTU.
     """
 
     name: str

@@ -160,11 +160,7 @@ def _verdict(rose: bool, metric: Metric) -> str:
 
 
 def last_changes(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the last change of each configuration that has one: what a gate judges.
-
-    Args:
-        table: The frame of `history`.
-    """
+    """Return the last change of each configuration that has one: what a gate judges."""
     changed = table[table["verdict"] != ""]
     keys = list(table.columns[: list(table.columns).index(CAMPAIGN)])
     return pd.concat([changed[:0], *(part.tail(1) for _, part in frames.groups(changed, keys))])

@@ -1,26 +1,13 @@
 """Hosts and links of a mesh: how far each is from the others, and which are outliers.
 
-The unit is the logarithm of a run's metric, less the median of its block and configuration, in
-which each pair ran once. So neither drift nor a pooled factor looks like a host's effect. Then
-
-    median over a pair's runs = sender + receiver + rest
-
-by Tukey's median polish ("Exploratory Data Analysis", 1977, chapter 11), which a few odd links do
-not bend. Effects of hosts as senders, as receivers, and rests of links are three groups. A member's
-distance from the median of its group is divided by 1.4826 median absolute deviations (Iglewicz and
-Hoaglin, "How to Detect and Handle Outliers", 1993) and tested by Student's t. That median leaves
-out as many of the smallest deviations as there are effects, since polishing makes them zero.
-
-A member must also differ from the others in its own runs, because hosts vary by different amounts:
-the rest of each block (for a host the median over its pairs) is one value, and these are tested by
-Student's t. It is an outlier if
-
-- both p-values, adjusted for all links, or all hosts at both ends (Holm), are at most LEVEL,
-- its distance is at least LEAST, because a tiny difference is significant among hosts that are all
-  alike, but does not matter,
-- and each run of a link lies on that side, since slow runs that come and go are not the link's.
-
-No outlier is named with fewer than BLOCKS blocks, or than FEWEST members or free members.
+The unit is the logarithm of a run's metric, less the median of its block and configuration. A
+pair's median is sender + receiver + rest by Tukey's median polish ("Exploratory Data Analysis",
+1977, chapter 11). A member's distance from the median of its group (senders, receivers, rests) is
+divided by 1.4826 median absolute deviations (Iglewicz and Hoaglin 1993) and tested by Student's t;
+that median leaves out as many of the smallest deviations as there are effects, since polishing
+makes them zero. The rests of a member's own blocks are tested by Student's t too. It is an outlier
+if both p-values, adjusted for all links or hosts (Holm), are at most LEVEL, its distance is at
+least LEAST, and each run of a link lies on that side.
 """
 
 from __future__ import annotations
@@ -107,10 +94,7 @@ def _links(metric: str, logs: pd.DataFrame) -> pd.DataFrame:
 def _own(
     by_block: Any, table: pd.DataFrame, keys: Sequence[str] = (SENDER, RECEIVER)
 ) -> np.ndarray:
-    """Return the p-value of each row's rest within its own blocks: Student's t of a mean of zero.
-
-    `by_block` groups `left` by the rows' keys and block. 1 for fewer than BLOCKS blocks.
-    """
+    """Return the p-value of each row's rest within its own blocks; 1 for fewer than BLOCKS."""
     from scipy.special import stdtr
 
     values = by_block["left"].median().groupby(level=list(keys), sort=False)
@@ -193,9 +177,7 @@ def _logs(frame: pd.DataFrame, of: str, pool: str | Sequence[str]) -> tuple[str,
     metric = frames.column(runs, of)
     pooling.refuse(runs, [SENDER, RECEIVER], pool)
     runs = frames.complete(runs, [metric.column])
-    values = runs[metric.column].astype(float)
-    if not (values > 0).all():
-        raise DataError(f"{metric.column} must be above zero in every run for a ratio")
+    values = frames.positive(runs, metric.column)
     pooled = [pool] if isinstance(pool, str) else list(pool)
     same = [name for name in (*pooled, "block", "campaign") if name in runs.columns]
     logs = pd.Series(np.log(values.to_numpy()), runs.index)
@@ -239,8 +221,7 @@ def _judged(
 ) -> pd.DataFrame:
     """Return the table with `name` (a ratio), `z`, `p` and `outlier` of its rows' effects.
 
-    `freedom` is the degrees of freedom of the effects, `own` are their p-values within their own
-    runs, and `groups` is the number of groups that are judged together, of which this is one.
+    `own` are their p-values within their own runs; `groups` are judged together.
     """
     from scipy.special import stdtr
 

@@ -1,9 +1,7 @@
 """Constant bit rate: how accurate the pacing was, and what the same bits cost in other packets.
 
 A qdisc paces whole frames, so for a rate R of user data in messages of M bytes it must be set to
-R × (M + 42) / M ("What about at a constant bitrate?"): 42 bytes are the Ethernet, IPv4 and UDP
-headers that it sees; over IPv6 they are 62. netperf's `-q` and SO_MAX_PACING_RATE take bytes per
-second.
+R × (M + 42) / M ("What about at a constant bitrate?").
 """
 
 from __future__ import annotations
@@ -49,13 +47,7 @@ def frame_rate(requested: str | float, size: float, ipv6: bool = False) -> float
 def paced(frame: pd.DataFrame, requested: str | float | None = None) -> tuple[pd.DataFrame, float]:
     """Return the runs that count at one rate, and that rate in Mbit/s.
 
-    Args:
-        frame: A row for each run. Runs that netlimits paced have their rate in `pace_mbps`; other
-            runs (the report's table) are assumed to have run at `requested`.
-        requested: One of several rates, as "1G" or in bit/s; by default the only one, or 1 Gbit/s.
-
-    Raises:
-        DataError: There are several rates and none is chosen, or no run was paced at it.
+    Runs without `pace_mbps` (the report's table) are assumed to have `requested`, or 1 Gbit/s.
     """
     runs = frames.usable(frame)
     requested_mbps = None if requested is None else bits_per_second(requested) / 1e6
@@ -107,7 +99,7 @@ def pacing(
     frames.complete(runs, [column, size])
     rows = []
     for (value,), part in frames.groups(runs, [size]):
-        rate, bytes_ = part[column], _bytes(value, size)
+        rate, bytes_ = part[column], float(frames.positive(part, size).iloc[0])
         achieved = intervals.mean(rate.to_numpy(dtype=float) / requested_mbps)
         rows.append(
             {
@@ -125,16 +117,6 @@ def pacing(
             }
         )
     return pd.DataFrame(rows)
-
-
-def _bytes(value: object, size: str) -> float:
-    try:
-        size_bytes = float(str(value))
-    except ValueError:
-        size_bytes = 0.0
-    if not 0 < size_bytes < float("inf"):
-        raise DataError(f"{size} is {value}: a message has a number of bytes above zero")
-    return size_bytes
 
 
 def ratios(

@@ -1,20 +1,14 @@
 """Up to which size packets per second are the limit, and from which size bytes are.
 
-A sender that is limited by its own work needs t = a + b s for a send of s bytes: a for the packet,
-b for each byte ("Sometimes the Limit is Packets Per Second"; the same line as `analysis.cost`). The
-packet rate 1 / t stays near its ceiling 1 / a while b s is small compared with a, and throughput
-approaches 1 / b once a is small compared with b s. Two sizes mark the regimes:
+A send of s bytes takes t = a + b s ("Sometimes the Limit is Packets Per Second"):
 
     packet-rate limit up to   s₁ = a/b × share / (1 − share)   the packet rate is down by `share`
     byte limit from           s₂ = a/b                         half of the time goes by bytes
 
-(s₂ is Hockney's n½: half of the throughput that very long packets would reach.) Fit: least squares
-of relative errors over the runs. The interval of a/b is the delete-a-block jackknife of its
-logarithm. It holds even if sizes vary by different amounts, where the profile interval does not (81
-to 83 % if the variation grows with size, 49 % if one size is noisy). Without blocks the k-th runs
-of all sizes are a block. With fewer than three of them only the profile interval remains, which
-assumes the same variation for all sizes: all r for which t = b (r + s), with its best b, raises the
-sum of squares by at most the factor 1 + F(1, n − 2) / (n − 2).
+(s₂ is Hockney's n½.) Fit: least squares of relative errors over the runs. The interval of a/b is
+the delete-a-block jackknife of its logarithm; without blocks the k-th runs of all sizes are a
+block. With fewer than three of them only the profile interval remains: all r for which
+t = b (r + s), with its best b, raises the sum of squares by at most 1 + F(1, n − 2) / (n − 2).
 """
 
 from __future__ import annotations
@@ -274,11 +268,8 @@ def _times(
     rate = frames.metric_for(frame, of or frames.sent(frame), [size]).column
     runs = frames.complete(frames.usable(frame), [rate, size])
     pooling.refuse(runs, [size], meant)
-    if not pd.api.types.is_numeric_dtype(runs[size]) or pd.api.types.is_bool_dtype(runs[size]):
-        raise DataError(f"{size} must be a number of bytes in every run")
-    if not ((runs[rate] > 0) & (runs[size] > 0)).all():
-        raise DataError(f"{rate} and {size} must be above zero in every run")
-    ns = 8e3 * runs[size].astype(float) / runs[rate]
+    sizes, rates = frames.positive(runs, size), frames.positive(runs, rate)
+    ns = 8e3 * sizes / rates
     block = {name: runs[name] for name in ("campaign", "block") if name in runs.columns}
-    times = pd.DataFrame({size: runs[size], "mbps": runs[rate], "pps": 1e9 / ns, "ns": ns, **block})
+    times = pd.DataFrame({size: runs[size], "mbps": rates, "pps": 1e9 / ns, "ns": ns, **block})
     return times.reset_index(drop=True)

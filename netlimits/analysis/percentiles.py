@@ -1,9 +1,7 @@
 """The reports' percentile charts as data: the metric's value at each percentile of the runs.
 
-Plotting position: the k-th smallest of n runs is at 100 (k − 1) / (n − 1), so the minimum is at 0,
-the median at 50 and the maximum at 100; a single run is at 50. This is rule 7 of Hyndman and Fan,
-"Sample Quantiles in Statistical Packages" (1996), by which numpy and pandas interpolate too: the
-curve at p is `Series.quantile(p / 100)`.
+The k-th smallest of n runs is at 100 (k − 1) / (n − 1), rule 7 of Hyndman and Fan, "Sample
+Quantiles in Statistical Packages" (1996), as in pandas; a single run is at 50.
 """
 
 from __future__ import annotations
@@ -13,9 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import cells, frames, pooling
+from netlimits.analysis import frames, pooling
 from netlimits.analysis.sources.relations import Runs
 from netlimits.analysis.sources.sketches import sketched
+from netlimits.analysis.statistics import cells
 
 
 def percentiles(

@@ -1,10 +1,8 @@
 """Find factors that differ within a cell or curve, so that its figure would mix them.
 
-A mean over UDP and TCP, or over two MTUs, describes neither. So a factor that is not in rows,
-columns or series and differs within one of them is an error, unless the user names it in `pool`.
-What differs is decided by configurations; in a table without them (a user's CSV) by the columns
-that are not metrics. A column of fractions that are all different may be a factor or a measurement:
-evenly spaced it counts as a factor, otherwise a remark says that it counts as measured.
+What differs is decided by configurations; in a table without them by the columns that are not
+metrics. A column of fractions that are all different counts as a factor if evenly spaced, and
+otherwise as measured.
 """
 
 from __future__ import annotations
@@ -30,8 +28,7 @@ def left_out(
 ) -> dict[str, list[Any]]:
     """Return the factors that differ within some combination of `keys`, with their sorted values.
 
-    Only as many factors as distinguish the configurations: a derived value is left out if its
-    factors are named. `among` are the columns that may be factors, if known.
+    Only as many as distinguish the configurations. `among` are the columns that may be factors.
     """
     keys = list(keys)
     runs = frame.drop_duplicates(_configured(frame)) if _configured(frame) else frame
@@ -58,10 +55,7 @@ def refuse(
     pool: str | Sequence[str] = (),
     among: Sequence[str] | None = None,
 ) -> None:
-    """Raise DataError if runs would be pooled that differ in a factor outside `pool`.
-
-    Also if a factor of `pool` is one of `keys`.
-    """
+    """Raise DataError if runs would be pooled that differ in a factor outside `pool`."""
     meant = [pool] if isinstance(pool, str) else list(pool)
     frames.factors(frame, meant)
     if both := [name for name in meant if name in keys]:
@@ -129,10 +123,7 @@ def _may_be_a_factor(frame: pd.DataFrame, name: str) -> bool:
 
 
 def _may_be_either(column: pd.Series[Any]) -> bool:
-    """Return True for a column of numbers that may have been varied or measured.
-
-    They have fractions, are all different, and are neither halves nor evenly spaced.
-    """
+    """Return True for fractions, all different and not evenly spaced: varied or measured."""
     values = column.dropna()
     if not pd.api.types.is_float_dtype(column) or len(values) < 2 or values.duplicated().any():
         return False

@@ -1,21 +1,15 @@
 """How much repeated runs of a point differ, and which tool is more repeatable.
 
-The Turin report adds up the ranges of each point's samples, divides by the number of points and
-calls it "variance". It does not compare tools with different numbers of samples, because a range
-grows with their number (of 20 normal samples it is 3.73 standard deviations, of 10 it is 3.08).
-Three measures that do not depend on the number accompany it: the pooled standard deviation
-√(Σ (nᵢ − 1) sᵢ² / Σ (nᵢ − 1)), the same relative to each point's mean (pooled coefficient of
-variation), and the ranges divided by d₂(n), the expected range of n normal samples in standard
-deviations (Tippett 1925; the control charts' d₂), which needs only minimum and maximum.
-
-A mean's interval is Student's t over the runs of its point. That of a pooled deviation is the
-delete-a-point jackknife of its logarithm, from six points on; chi square's would hold for normal
-runs only.
+The Turin report's "variance" is the sum of the points' ranges over their number. Three measures do
+not depend on the number of samples: the pooled standard deviation √(Σ (nᵢ − 1) sᵢ² / Σ (nᵢ − 1)),
+the same relative to each point's mean, and the ranges divided by d₂(n), the expected range of n
+normal samples in standard deviations (Tippett 1925). A mean's interval is Student's t; that of a
+pooled deviation is the delete-a-point jackknife of its logarithm, from six points on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -23,10 +17,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from netlimits.analysis import cells, frames, pooling, wording
+from netlimits.analysis import frames, pooling
 from netlimits.analysis.sources.relations import Relation, Runs
 from netlimits.analysis.sources.sketches import sketched
-from netlimits.analysis.statistics import intervals
+from netlimits.analysis.statistics import cells, intervals
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
 
@@ -65,57 +59,44 @@ def spread(
     keys = [*across, *along]
     metric = frames.metric_for(sketch, of, keys)
     pooling.refuse(frames.usable(sketch), keys, meant)
-    if isinstance(frame, Relation):
-        table = _streamed(
-            frame,
-            [*frames.factors(sketch_of_all, series), *frames.factors(sketch_of_all, by)],
-            metric,
-        )
-        table = table.rename(columns=dict(zip(table.columns, keys, strict=False)))
-    else:
-        table = _points(frames.complete(frames.usable(sketch), [metric.column]), keys, metric)
-    table["mean"] = table["sum"] / table["n"]
-    table["sd"] = table["sd"].where(table["most"] == 1)
-    ranks = table[keys].apply(lambda row: tuple(wording.rank(value) for value in row), axis=1)
-    table = table.loc[sorted(table.index, key=ranks.__getitem__)].reset_index(drop=True)
-    table["range"] = table["max"] - table["min"]
+    rows = []
+    for key, points in _samples(frame, sketch, keys, [*_names(series), *_names(by)], metric):
+        n = points["n"].sum()
+        mean = float((points["n"] * points["mean"]).sum() / n)
+        sd = points["mean"].std() if n == len(points) else np.nan
+        least, most = points["min"].min(), points["max"].max()
+        rows.append((*key, n, least, mean, most, most - least, sd))
+    table = pd.DataFrame(rows, columns=[*keys, "n", "min", "mean", "max", "range", "sd"])
     table["cv_pct"] = 100 * table["sd"] / table["mean"]
     half = stdtrit(np.maximum(table["n"] - 1, 1), (1 + confidence) / 2) * table["sd"]
     half /= table["n"] ** 0.5
     table["low"], table["high"] = table["mean"] - half, table["mean"] + half
-    return table[[*keys, "n", "min", "mean", "max", "range", "sd", "cv_pct", "low", "high"]]
+    return table
 
 
-def _points(runs: pd.DataFrame, keys: Sequence[str], metric: Metric) -> pd.DataFrame:
-    rows = runs[[*keys]].assign(**_figures(runs, metric))
-    grouped = rows.groupby([*keys], sort=False, dropna=False, observed=True)
-    return grouped.agg(
-        n=("_n", "sum"),
-        min=("_min", "min"),
-        max=("_max", "max"),
-        sum=("_sum", "sum"),
-        sd=("_mean", "std"),
-        most=("_n", "max"),
-    ).reset_index()
+def _names(names: str | Sequence[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
 
 
-def _streamed(relation: Relation, keys: Sequence[str], metric: Metric) -> pd.DataFrame:
-    """Return the figures of a relation's points, read one after another; the keys come first."""
-    if frames.AGGREGATED in relation.columns:
-        raise DataError(
-            f"{frames.AGGREGATED}: a relation cannot have rows that are means; use a frame"
-        )
-    points = []
-    for key, values in cells.complete(relation, keys, metric):
-        rows = pd.DataFrame({"point": np.zeros(len(values), np.int8), metric.column: values})
-        points.append((key, _points(rows, ["point"], metric).drop(columns="point")))
-    labels = pd.DataFrame([key for key, _ in points], columns=[*keys])
-    figures = pd.concat([figure for _, figure in points], ignore_index=True)
-    return pd.concat([labels, figures], axis=1)
+def _samples(
+    frame: Runs, sketch: pd.DataFrame, keys: Sequence[str], given: Sequence[str], metric: Metric
+) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame]]:
+    """Yield each point's rows: `n`, `min`, `mean` and `max` of the runs behind each.
+
+    The `keys` are those of the sketch, and the `given` ones those of the frame.
+    """
+    if frames.AGGREGATED in frame.columns and not isinstance(frame, Relation):
+        runs = frames.complete(frames.usable(sketch), [metric.column]).reset_index(drop=True)
+        figures = _figures(runs, metric)
+        for key, part in frames.groups(runs, keys):
+            yield key, figures.loc[part.index]
+        return
+    for key, values in cells.complete(frame, given, metric):
+        yield key, pd.DataFrame({"n": 1, "min": values, "mean": values, "max": values})
 
 
-def _figures(runs: pd.DataFrame, metric: Metric) -> dict[str, pd.Series[Any]]:
-    """Return each row's number of runs, and their minimum, mean, maximum and sum."""
+def _figures(runs: pd.DataFrame, metric: Metric) -> pd.DataFrame:
+    """Return the number of runs of each row, and their minimum, mean and maximum."""
     value = runs[metric.column]
     n = frames.weights(runs)
     ends = {}
@@ -129,7 +110,7 @@ def _figures(runs: pd.DataFrame, metric: Metric) -> dict[str, pd.Series[Any]]:
                 f"{name} is missing in {lacking} rows that are means of several runs "
                 f"({frames.AGGREGATED})"
             )
-    return {"_n": n, "_min": ends["min"], "_max": ends["max"], "_mean": value, "_sum": n * value}
+    return pd.DataFrame({"n": n, "mean": value, **ends})
 
 
 def repeatability(points: pd.DataFrame, series: str | Sequence[str] = ()) -> pd.DataFrame:
@@ -191,13 +172,7 @@ def _pooled(spreads: pd.Series[Any], freedom: pd.Series[Any]) -> intervals.Inter
 
 @cache
 def expected_range(n: int) -> float:
-    """Return d₂(n): the expected range of n independent standard normal samples.
-
-    It is ∫ 1 − (1 − Φ(x))ⁿ − Φ(x)ⁿ dx over the line (Tippett 1925).
-
-    Raises:
-        DataError: `n` is less than 2.
-    """
+    """Return d₂(n) = ∫ 1 − (1 − Φ(x))ⁿ − Φ(x)ⁿ dx over the line (Tippett 1925)."""
     from scipy.integrate import quad
     from scipy.special import ndtr
 

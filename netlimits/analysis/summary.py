@@ -1,18 +1,8 @@
 """The reports' summary table: figures of each configuration, and improvements between values.
 
-The unit is one number a run, because interval samples within a run are not independent. A mean's
-interval is Student's t over the runs of its cell. From six runs on there is also the median with
-its order-statistic interval. If either estimate is outside the other's interval, or the runs form
-separate groups (`intervals.of_several_kinds`), a note says that the runs are of several kinds.
-Another note says that an interval is too narrow because runs depend on one another (`dependence`).
-Improvements are those of `improvements`. `benchmarks/coverage.py` shows what each interval covers.
-
-A row that is the mean of several runs (`aggregated_runs` of an imported file) counts as so many in
-n and in the mean. The variance of those runs is lost, so a cell with such a row has no interval,
-and a note says so.
-
-A configuration whose runs all failed has a cell without a value. A metric that cannot be computed
-is named in the notes, and the others are returned.
+The unit is one number a run. A mean's interval is Student's t over the runs of its cell; from six
+runs on there is also the median with its order-statistic interval. A cell with a row that is the
+mean of several runs has no interval, since their variance is lost.
 """
 
 from __future__ import annotations
@@ -23,13 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import caveats, frames, pooling, wording
-from netlimits.analysis.cells import Cell, Grid, Key, cells, grid
+from netlimits.analysis import attempts, caveats, frames, pooling, wording
 from netlimits.analysis.comparisons import improvements
 from netlimits.analysis.comparisons.improvements import Improvement, Pairing, Request
 from netlimits.analysis.sources.relations import Runs
 from netlimits.analysis.sources.sketches import sketched
 from netlimits.analysis.statistics import dependence, intervals
+from netlimits.analysis.statistics.cells import Cell, Grid, Key, cells, grid
 from netlimits.analysis.statistics.intervals import ENOUGH, RARE, Interval
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
@@ -42,19 +32,7 @@ _OURS = ("metric", "statistic", "value", "n", "runs", "low", "high", "contrast")
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A row of the table: a statistic of a metric in one cell, or over two.
-
-    Attributes:
-        metric: Column of the metric.
-        statistic: Name of the statistic.
-        key: The cell's values.
-        interval: Value and interval.
-        n: Runs behind it.
-        runs: Runs with an outcome.
-        mixed: True if the runs are of several kinds.
-        unreported: True if ok runs do not have the metric.
-        contrast: The comparison of an improvement.
-    """
+    """A row of the table: a statistic of a metric in one cell, or over two."""
 
     metric: str
     statistic: str
@@ -112,7 +90,7 @@ def summary(
         raise DataError(f"no metric to summarize; metrics here: {here}")
     keys = _keys(frame, rows, columns)
     laid_out = grid(runs, keys, compares=improvement is not None)
-    tried = frames.with_outcome(frame)
+    tried = attempts.with_outcome(frame)
     pooling.refuse(tried, keys, pool)
     pairings: list[Pairing] = []
     absent: list[str] = []

@@ -62,10 +62,7 @@ def hashed(key: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def label(values: Iterable[Any], separator: str = " ") -> str:
-    """Return the values of a configuration as text, without missing ones.
-
-    It is "null" if all are missing, and "all" if there are none.
-    """
+    """Return the values of a configuration as text, without missing ones."""
     values = list(values)
     words = [text(value) for value in values if not is_missing(value)]
     return separator.join(words) or (NULL if values else "all")

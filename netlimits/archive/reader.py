@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 
 from netlimits.analysis import comparison
-from netlimits.analysis.frames import counted
+from netlimits.analysis.attempts import counted
 from netlimits.analysis.packets.traces import trace
 from netlimits.analysis.sources import run_files
 from netlimits.analysis.sources.relations import Relation, Runs

@@ -4,9 +4,7 @@
     figure = nl.charts.spread(frame, of="throughput", series="transport")
     nl.charts.save(figure, "throughput.svg")
 
-To add a chart: one file in `kinds/` and one line in CHARTS. The lines are data, so that the
-`report:` of an experiment is checked without importing matplotlib. The functions that draw a chart
-or make its table are imported at their first call.
+Functions are imported at their first call, so `report:` is checked without matplotlib.
 """
 
 from __future__ import annotations
@@ -177,7 +175,7 @@ CHARTS: tuple[ChartKind, ...] = (
          table="analysis.bursts.over_transactions", cosmetic=("role", "title")),
     ChartKind("bursts", "bursts", "packets",
          options={"connection": None, "first_transaction": 1, "transactions": None,
-                  "gap_s": None, "run": None, "role": None, "title": None},
+                  "run": None, "role": None, "title": None},
          table="charts.kinds.bursts.busiest", cosmetic=("transactions", "role", "title")),
     ChartKind("burst_histogram", "bursts", "packets",
          options={"run": None, "role": None, "title": None},

@@ -1,9 +1,7 @@
 """Colour, line style and marker of each series.
 
-The colours are Okabe and Ito's (2008), which people with colour-vision deficiency distinguish.
-Line style and marker repeat the distinction, so that a chart also reads in grey. A value has the
-same colour in every chart: KNOWN fixes those of the reports, and other values take the free
-colours in the order of `wording.rank`.
+The colours are Okabe and Ito's (2008), which people with colour-vision deficiency distinguish. Line
+style and marker repeat the distinction, so that a chart also reads in grey.
 """
 
 from __future__ import annotations
@@ -72,16 +70,10 @@ class SeriesStyle:
 def series_styles(
     keys: Sequence[tuple[Any, ...]], factors: Sequence[str] = ()
 ) -> dict[tuple[Any, ...], SeriesStyle]:
-    """Return a style for each series.
+    """Return a style for each series; `factors` give labels their units.
 
-    The text values of a key together choose the colour (KNOWN first), and the numbers choose the
-    line and marker, so "UDP, 1024" and "UDP, 8192" share a colour. If the keys contain only
-    numbers, or only text, that chooses all three. A single text value in KNOWN keeps its colour for
-    every number.
-
-    Args:
-        keys: The factors' values of each series.
-        factors: The factors, so that labels carry units.
+    The text values of a key choose the colour (KNOWN first), its numbers line and marker, so that
+    "UDP, 1024" and "UDP, 8192" share a colour. Keys of numbers or text alone choose all three.
     """
     of = list(factors) or [""] * (len(keys[0]) if keys else 0)
     without = wording.NULL if of else "all runs"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
@@ -40,11 +41,11 @@ def two_lines(metric: Metric) -> str:
     return f"{metric.title}\n({metric.unit})" if metric.unit else metric.title
 
 
-def heading(axes: Axes, title: str, subtitle: str = "") -> None:
+def heading(axes: Axes, title: str, *notes: str) -> None:
     """Set the title and, in grey below it, what a reader needs to know to read the chart."""
     figure = axes.get_figure(root=True)
     assert figure is not None
-    lines = textwrap.wrap(subtitle, round(14 * figure.get_size_inches()[0]))
+    lines = textwrap.wrap(" · ".join(filter(None, notes)), round(14 * figure.get_size_inches()[0]))
     axes.set_title(title, pad=8 + 12 * len(lines), color="#111111")
     if lines:
         axes.annotate(
@@ -56,6 +57,11 @@ def heading(axes: Axes, title: str, subtitle: str = "") -> None:
             fontsize=8.5,
             color=GREY,
         )
+
+
+def heading_of_panels(figure: Figure, title: str) -> None:
+    """Set a title above panels with headings of their own."""
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
 
 
 def goodput_bound(axes: Axes, bound: float, unit: str) -> None:
@@ -75,7 +81,7 @@ def goodput_bound(axes: Axes, bound: float, unit: str) -> None:
 def label_ends(axes: Axes, ends: Sequence[tuple[float, float, SeriesStyle]]) -> None:
     """Write each series' label at the right edge, at the height of its last point (x, y).
 
-    Labels that would overlap are moved. They follow the points when the axes' limits change.
+    They follow the points when the axes' limits change.
     """
     figure = axes.get_figure(root=True)
     assert figure is not None
@@ -131,10 +137,7 @@ def log_ticks(values: Iterable[float]) -> list[float]:
 def spaced(
     positions: Sequence[float], gap: float, low: float = 0.0, high: float = 1.0
 ) -> list[float]:
-    """Return positions at least `gap` apart and close to `positions`, in the same order.
-
-    They are between `low` and `high` if they fit.
-    """
+    """Return positions at least `gap` apart and close to `positions`, in the same order."""
     order = sorted(range(len(positions)), key=lambda i: positions[i])
     clusters: list[list[float]] = []
     for i in order:

@@ -1,8 +1,4 @@
-"""Letters at the points or bars of a chart for what limited them, and a key below it.
-
-The letters come from the column `limited_by` (see `limits.explained.limited_by`). Without it
-nothing is drawn. If all points have one limit, the key names it and there are no letters.
-"""
+"""Letters at points or bars for what limited them (`limited_by`), and a key below the chart."""
 
 from __future__ import annotations
 
@@ -41,10 +37,7 @@ class Marks:
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, columns: Sequence[str]) -> Marks:
-        """Read the limits of the runs by these columns; empty if the frame has no `limited_by`.
-
-        A point of runs with several limits has the letters of all.
-        """
+        """Read the limits of the runs by these columns; empty if the frame has no `limited_by`."""
         if frames.LIMITED_BY not in frame.columns:
             return cls({}, {})
         runs = frames.usable(frame)
@@ -106,11 +99,7 @@ class Marks:
     def on_line(
         self, axes: Axes, line: Iterable[tuple[Key, float, float]], *, color: str, below: bool
     ) -> None:
-        """Write a letter above or below a line where its limit changes.
-
-        A letter at every point would be printed over those of other lines. KEY_OF_LINES explains
-        it.
-        """
+        """Write a letter above or below a line where its limit changes."""
         before = ""
         for key, x, y in line:
             letters = self.at(key) or NOTHING

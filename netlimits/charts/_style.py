@@ -1,7 +1,4 @@
-"""The style of every chart, and the output of figures without a display.
-
-Figures are made without pyplot, which keeps global state. A notebook shows them by itself.
-"""
+"""The style of every chart, and the output of figures without pyplot and its global state."""
 
 from __future__ import annotations
 
@@ -91,10 +88,7 @@ def style() -> Iterator[None]:
 def blank(
     width: float = 6.8, height: float = 4.0, rows: int = 1, columns: int = 1
 ) -> tuple[Chart, list[Axes]]:
-    """Return an empty chart and its panels; call it within `style()`.
-
-    Sizes are in inches. Panels above one another share the x-axis.
-    """
+    """Return an empty chart and its panels; call it within `style()`."""
     figure = Chart(figsize=(width, height), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False, sharex="col" if rows > 1 else False)
     return figure, list(panels.flat)

@@ -33,16 +33,7 @@ _LOOKS = {
 
 
 def ratios(table: pd.DataFrame, of: str, threshold: float, title: str) -> Figure | None:
-    """Draw one metric of a comparison; return None if it has no ratio.
-
-    The range within the threshold is shaded; the shape of a mark repeats the verdict.
-
-    Args:
-        table: The frame of `analysis.comparison.compare`.
-        of: Column of the metric.
-        threshold: The smallest change that matters, as a share.
-        title: The chart's title.
-    """
+    """Draw one metric of a comparison; return None if it has no ratio."""
     part = table[(table["metric"] == of) & table["ratio"].notna() & (table["ratio"] > 0)]
     rows = part.to_dict("records")[:MOST]
     if not rows:

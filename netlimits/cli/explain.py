@@ -84,7 +84,7 @@ def explain(
       netlimits explain results/udp-send-size-20260101-120000 --next proof.yaml
       netlimits explain results/tso-20260101-120000 --config tso=on --next proof.yaml
     """
-    from netlimits.analysis import caveats, frames
+    from netlimits.analysis import attempts, caveats, frames
     from netlimits.limits import explained, known
 
     reading.refuse_names()
@@ -121,7 +121,7 @@ def explain(
         if source.campaign and run is None and _can_continue(source.campaign):
             for line in _commands(verdicts, shlex.quote(str(results))):
                 echo(line)
-    if caveat := caveats.disturbance(frames.last_attempts(source.frame)):
+    if caveat := caveats.disturbance(attempts.last_attempts(source.frame)):
         echo(caveat, err=as_json)
 
 

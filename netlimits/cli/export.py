@@ -49,7 +49,7 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
       netlimits export results/a-million-runs --format csv --out results.csv
       netlimits export results/a-million-runs --format parquet --out s3://bucket/a-million-runs
     """
-    from netlimits.analysis import frames
+    from netlimits.analysis import attempts, frames
     from netlimits.experiment import resolution
     from netlimits.export.base import Runs
 
@@ -72,7 +72,7 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
     pieces = source.campaign.frames if source.campaign and source.narrow else None
     tools = list(campaign.experiment.measure) if campaign else []
     tool = tools[0] if len(tools) == 1 else ""
-    frame = source.frame if form == "csv" else frames.counted(source.frame)
+    frame = source.frame if form == "csv" else attempts.counted(source.frame)
     stacks = _stacks(source) if form in OF_PROFILES else {}
     runs = Runs(name, frame, factors, pieces, _campaigns(source), tool, stacks)
     if out is None:

@@ -56,7 +56,6 @@ OPTIONS: Mapping[str, Any] = {
     },
     "window_s": _WINDOW,
     "step": {"description": "Seconds to average over.", **_ABOVE_ZERO},
-    "gap_s": {"description": "A silence that ends a burst, seconds.", **_ABOVE_ZERO},
     "stream": {"description": "Columns that identify a stream.", **_NAMES},
     "link": {
         "description": "Bit rate of a link whose goodput bound to draw: bit/s, such as 100G, or "

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from netlimits.analysis import defaults, frames, wording
+from netlimits.analysis.attempts import last_attempts
 from netlimits.analysis.sources import spreadsheets
 from netlimits.metrics import IDENTITY, Metric, metric
 
@@ -117,7 +118,7 @@ class Runs:
                 number += len(table)
 
     def _last_attempts(self) -> Iterator[pd.DataFrame]:
-        last = frames.last_attempts(self.frame)
+        last = last_attempts(self.frame)
         key = ["run", "attempt"]
         if not {*key} <= {*last.columns}:
             yield last

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from netlimits.analysis import frames, wording
+from netlimits.analysis import attempts, frames, wording
 from netlimits.analysis.profile import sentences
 from netlimits.errors import DataError
 from netlimits.limits import bounds, calibration, imported, known, over_time, proof
@@ -58,7 +58,7 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
     frame, evidence = evidence_of(results)
     rows = {index: of_run(run) for index, run in evidence.items()}
     factors = _identifying(frame)
-    every = frames.with_outcome(
+    every = attempts.with_outcome(
         results if isinstance(results, pd.DataFrame) else results.frame(frames.TELLING)
     )
     bad = every[every["status"] != "ok"] if "status" in every.columns else every[:0]

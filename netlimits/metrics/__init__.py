@@ -1,15 +1,10 @@
 """The metrics, with the only definition of their columns, titles, units and better directions.
 
-A metric has a short name, for an experiment's `report:` and the command line, and a column, for
-frames and CSV files, which ends in its unit. Throughput is in 10⁶ bit/s of user data that arrived.
+A metric has a short name, for `report:` and the command line, and a column, which ends in its unit.
 Service demand is µs of CPU time of the whole machine per KiB (1024 bytes) or per transaction, both
-over one window (evidence.cpu); `ticks` in a name means netperf's formula. "Local" is the client's
-end, "remote" the server's. Titles assume that the client sends; `Metric.towards` returns them for
-other directions. A figure that a tool computes in its own way has the tool's name in front,
-`netperf_local_sd_…`: any word before a metric of an end is a tool.
-
-netperf's selectors (metrics.selectors) are accepted wherever a metric is named. The error for an
-unknown name suggests metrics with the same meaning. `own` adds a user's metrics to METRICS.
+over one window (evidence.cpu). "Local" is the client's end, "remote" the server's. A tool's own
+figure has the tool's name in front: `netperf_local_sd_…`. netperf's selectors are accepted wherever
+a metric is named.
 """
 
 from __future__ import annotations
@@ -50,10 +45,7 @@ __all__ = [
 ]
 
 OTHER_CPU_NOTED = 10.0
-"""Percent of one CPU above which the load of other programs on a host gets a note.
-
-In a lab the controller itself takes 0.2 %.
-"""
+"""Percent of one CPU above which the load of other programs on a host gets a note."""
 
 COVERED_NOTED = 90.0
 """Percent of a run's time below which a throughput measured over part of it gets a note."""
@@ -75,10 +67,7 @@ IDENTITY: Mapping[str, str] = {
     "limited_by": "The limit of the configuration (`netlimits.limited_by`), if joined.",
     "file": "The file that the run was imported from; only imported runs have it.",
 }
-"""The columns of a frame that describe the run itself, with what each holds.
-
-A value that an imported file does not state is missing.
-"""
+"""The columns of a frame that describe the run itself, with what each holds."""
 
 PROFILED = "profiled"
 """The column of runs that record a profile; only campaigns with `profile:` have it."""
@@ -143,14 +132,7 @@ def metric(name: str) -> Metric:
 
 
 def tools_own(columns: Iterable[str]) -> dict[str, Metric]:
-    """Return column -> metric for those columns that hold a tool's own figure for a metric.
-
-    Args:
-        columns: Names of columns.
-
-    Returns:
-        The columns of one tool after the other, each tool's in the order of METRICS.
-    """
+    """Return column -> metric for the columns that hold a tool's own figure, tool after tool."""
     by_tool: dict[str, list[str]] = {}
     for name in map(str, columns):
         if (prefix := _prefix(name)) and name.removeprefix(prefix) in _COLUMNS:

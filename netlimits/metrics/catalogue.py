@@ -74,20 +74,12 @@ class Metric:
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
     def extreme(self, end: str) -> str:
-        """Return the column of a minimum or maximum over streams: `throughput_min_mbps`.
-
-        Args:
-            end: "min" or "max".
-        """
+        """Return the column of a minimum ("min") or maximum over streams: `throughput_min_mbps`."""
         unit = self.column.removeprefix(self.name)
         return f"{self.name}_{end}{unit}" if unit != self.column else f"{self.column}_{end}"
 
     def towards(self, direction: Direction) -> Metric:
-        """Return the metric with a title that fits a direction of the data.
-
-        The client receives in reverse and MAERTS tests; in transactions and bidirectional tests
-        there is neither sender nor receiver, but a client and a server.
-        """
+        """Return the metric with a title that fits a direction of the data."""
         if direction == "send" or not _OF_AN_END.match(self.name):
             return self
         words = _ENDS.get(direction, _ENDS["both"])

@@ -1,8 +1,4 @@
-"""A user's own metrics, which METRICS does not have.
-
-A name means one metric in a process, as it does for METRICS, so that every analysis and chart finds
-it by name.
-"""
+"""A user's own metrics, which METRICS does not have; a name means one metric in a process."""
 
 from __future__ import annotations
 
@@ -17,11 +13,7 @@ _declared: dict[str, Metric] = {}
 
 
 def declare(quantity: Metric) -> Metric:
-    """Add a metric, or replace the one of this name; return it.
-
-    Raises:
-        InputError: The name cannot be one, or METRICS has the name or the column.
-    """
+    """Add a metric, or replace the one of this name. Raises InputError if METRICS has it."""
     if quantity in METRICS:
         return quantity
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", quantity.name):

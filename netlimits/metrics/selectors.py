@@ -1,9 +1,7 @@
 """The columns of netperf's output selectors, which `select:` in an experiment names.
 
-netperf has about 175 selectors (`netperf -t omni -- -k '?'`). An experiment is checked against the
-list of the installed build, not against this one. A selector's column is that of the metric if
-there is one, else the selector in lower case with a unit suffix. CPU and service demand are
-prefixed with `netperf_`, since the columns without it are computed from /proc/stat for every tool.
+An experiment is checked against the installed build (`netperf -t omni -- -k '?'`). CPU and service
+demand are prefixed with `netperf_`: ours are computed from /proc/stat for every tool.
 """
 
 from __future__ import annotations
@@ -51,33 +49,17 @@ SELECTORS = frozenset(_LISTED.split())
 """The selectors of netperf 2.7.0 and of upstream, to recognize misspelt names."""
 
 _COLUMNS = {
-    "LOCAL_SEND_THROUGHPUT": "local_send_throughput_mbps",
-    "LOCAL_RECV_THROUGHPUT": "local_recv_throughput_mbps",
-    "REMOTE_SEND_THROUGHPUT": "remote_send_throughput_mbps",
-    "REMOTE_RECV_THROUGHPUT": "remote_recv_throughput_mbps",
     "TRANSACTION_RATE": "transaction_rate_tps",
     "ELAPSED_TIME": "elapsed_s",
-    "SOCKET_TYPE": "netperf_socket_type",
-    "PROTOCOL": "netperf_protocol",
-    "DIRECTION": "netperf_direction",
-    "BURST_SIZE": "netperf_burst_size",
     "TRANSPORT_MSS": "transport_mss_bytes",
     "RT_LATENCY": "rt_latency_us",
-    "MIN_LATENCY": "latency_min_us",
-    "MAX_LATENCY": "latency_max_us",
-    "MEAN_LATENCY": "latency_mean_us",
-    "STDDEV_LATENCY": "latency_stddev_us",
-    "P50_LATENCY": "latency_p50_us",
-    "P90_LATENCY": "latency_p90_us",
-    "P99_LATENCY": "latency_p99_us",
-    "CONFIDENCE_LEVEL": "netperf_confidence_level_pct",
-    "CONFIDENCE_INTERVAL": "netperf_confidence_interval_pct",
-    "THROUGHPUT_CONFID": "netperf_throughput_confid_pct",
-    "LOCAL_CPU_CONFID": "netperf_local_cpu_confid_pct",
-    "REMOTE_CPU_CONFID": "netperf_remote_cpu_confid_pct",
 }
 
 _PATTERNS = (
+    (r"(LOCAL|REMOTE)_(SEND|RECV)_THROUGHPUT", r"\g<0>_mbps"),
+    (r"SOCKET_TYPE|PROTOCOL|DIRECTION|BURST_SIZE", r"netperf_\g<0>"),
+    (r"(MIN|MAX|MEAN|STDDEV|P\d\d)_LATENCY", r"latency_\1_us"),
+    (r"CONFIDENCE_(LEVEL|INTERVAL)|(THROUGHPUT|(LOCAL|REMOTE)_CPU)_CONFID", r"netperf_\g<0>_pct"),
     (r"(LOCAL|REMOTE)_CPU_UTIL", r"netperf_\1_cpu_pct"),
     (r"(LOCAL|REMOTE)_CPU_PEAK_UTIL", r"netperf_\1_cpu_peak_pct"),
     (r"(LOCAL|REMOTE)_CPU_PERCENT_(\w+)", r"netperf_\1_cpu_\2_pct"),

@@ -29,15 +29,7 @@ _WORDS: Mapping[str, Known] = {
 
 
 def factor(written: str, into: str) -> float:
-    """Return the number by which a figure in one unit is multiplied to get it in another.
-
-    Raises:
-        InputError: A unit is unknown, or they measure different things.
-
-    Example:
-        >>> factor("Gbit/s", "Mbit/s")
-        1000.0
-    """
+    """Return the number by which a figure in one unit is multiplied to get it in another."""
     if written == into:
         return 1.0
     own, other = known(written), known(into)
@@ -67,15 +59,7 @@ def known(written: str) -> Known | None:
 
 
 def in_name(name: str, into: str) -> str:
-    """Return the unit that a column's name contains, "" if it has none that converts to `into`.
-
-    Raises:
-        InputError: The name contains several.
-
-    Example:
-        >>> in_name("Download [Gbit/s]", "Mbit/s")
-        'Gbit/s'
-    """
+    """Return the unit in a column's name, "" if none fits `into`; several are an InputError."""
     target = known(into)
     if target is None:
         return ""

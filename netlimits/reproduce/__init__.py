@@ -1,12 +1,8 @@
 """Reproduce the reports: each table and chart from the published data, each figure compared.
 
-    from netlimits import reproduce
-    reproduce.comparisons()               # printed and computed figures, and whether they agree
-    list(reproduce.regenerate("again"))   # every table and chart as files
-
-A report's file lists its items in order. An item names its data and calls the functions of
-`analysis` and `charts` that any campaign's frame goes to. This package computes only the rounding
-intervals of printed figures (`rounding`) and whether a table's rows are consistent (`rows`).
+from netlimits import reproduce
+reproduce.comparisons()               # printed and computed figures, and whether they agree
+list(reproduce.regenerate("again"))   # every table and chart as files
 """
 
 from netlimits.reproduce.comparison import ITEMS, REPORTS, compare, comparisons, frame

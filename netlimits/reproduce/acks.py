@@ -282,5 +282,4 @@ REPORT = Report(
     "acks",
     "Data demonstrating the CPU overhead of ACKs",
     ITEMS,
-    conditions=frozenset({"acks-cpus", "acks-local-sndbuf-set"}),
 )

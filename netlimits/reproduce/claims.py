@@ -1,7 +1,7 @@
 """Check a report's claims with our own measurements.
 
 A claim is a ratio within a range. The unit is a block, the mean of its log ratios over all
-conditions, so that many conditions do not replace blocks. The interval decides:
+conditions. The interval decides:
 
     holds           all of the interval is within the claim's range
     does not hold   none of it is
@@ -33,8 +33,7 @@ FULL = 0.95
 class Sample(NamedTuple):
     """The logarithm of a ratio in each block, and the number of runs behind them.
 
-    Runs without blocks have none, but the logarithms of both `sides`. `unfit` says why these runs
-    cannot show the claim.
+    Runs without blocks have the logarithms of both `sides`. `unfit` says why they show nothing.
     """
 
     logs: np.ndarray
@@ -45,16 +44,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """A statement of a report as a ratio from `low` to `high`.
-
-    Attributes:
-        words: The statement.
-        experiment: Experiment that measures it.
-        measure: Makes the sample from its runs.
-        low: Lower end of the range.
-        high: Upper end of the range.
-        statements: Ids in data/statements.csv that it stands for.
-    """
+    """A statement of a report as a ratio from `low` to `high`, and how `experiment` measures it."""
 
     words: str
     experiment: str
@@ -80,10 +70,7 @@ class Assertion:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The ratio with its 95 % interval, over so many blocks and runs.
-
-    Without blocks, `units` are the runs of the smaller side.
-    """
+    """The ratio with its 95 % interval; `units` are blocks, or runs of the smaller side."""
 
     claim: Assertion
     value: float
@@ -208,10 +195,7 @@ def of_blocks(
 
 
 def needs(condition: Callable[[pd.DataFrame], str], measure: Measure) -> Measure:
-    """Return a measure that has a sample only where the runs meet a condition of the claim.
-
-    `condition` returns what the runs lack, "" for nothing.
-    """
+    """Return a measure that has a sample only where the runs meet a condition of the claim."""
 
     def sample(frame: pd.DataFrame) -> Sample:
         lacking = condition(frame)
@@ -223,14 +207,7 @@ def needs(condition: Callable[[pd.DataFrame], str], measure: Measure) -> Measure
 def full_link(
     by: Sequence[str], where: str = "", *, of: str = "throughput", share: float = FULL
 ) -> Callable[[pd.DataFrame], str]:
-    """Return a condition: each configuration's mean rate is near that of the fastest.
-
-    Args:
-        by: Columns that tell configurations from each other.
-        where: Query that chooses runs.
-        of: Metric or column of the rate.
-        share: Least share of the fastest configuration's rate.
-    """
+    """Return a condition: each configuration's mean rate is near that of the fastest."""
 
     def lacking(frame: pd.DataFrame) -> str:
         runs = frames.usable(frame.query(where) if where else frame)

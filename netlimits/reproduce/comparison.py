@@ -1,29 +1,24 @@
 """Compare every statement and table of the reports with what our functions compute.
 
-A comparison is *recomputed* from other printed numbers, *transcribed* (it guards our copy of the
-report) or *stated* (there is nothing to compute it from). Only the first kind can agree, so that no
-constant agrees with itself, and nothing agrees by being left out:
-
-    agrees      recomputed: the computed figure rounds to the printed one
-    differs     it does not, or our copy differs from the report
-    slip        the report is known to be wrong, and the right figure came out; the remark says why
-    hedged      the text says "about", "nearly" or a range; the computed figure is shown with it
-    as printed  transcribed, and equal
-    beside      stated, and shown with a figure computed from something else; see the remark
-    no data     stated, and the report gives no data; the remark names the experiment that measures
-                it, and the lab's result is shown with it if there is one
-    condition   stated: the set-up (a link rate, an MTU)
+agrees      recomputed: the computed figure rounds to the printed one
+differs     it does not, or our copy differs from the report
+slip        the report is known to be wrong, and the right figure came out; the remark says why
+hedged      the text says "about", "nearly" or a range; the computed figure is shown with it
+as printed  transcribed, and equal
+beside      stated, and shown with a figure computed from something else; see the remark
+no data     stated, and the report gives no data; the lab's result is shown with it, if any
+condition   stated: the set-up (a link rate, an MTU)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict
 
 import pandas as pd
 
 from netlimits.errors import DataError
-from netlimits.reproduce import acks, headers, limiters, turin, turin_lab
+from netlimits.reproduce import acks, headers, limiters, published, turin, turin_lab
 from netlimits.reproduce.items import Comparison, Item, Report
 from netlimits.reproduce.rounding import (
     ComputedFigure,
@@ -41,16 +36,7 @@ ITEMS: tuple[tuple[Report, Item], ...] = tuple((r, item) for r in REPORTS for it
 
 
 def compare(report: Report, item: Item, known: Statements | None = None) -> list[Comparison]:
-    """Compare what a report prints of an item with what its data give.
-
-    Args:
-        report: The report.
-        item: The item.
-        known: `printed_figures()`, if read already.
-
-    Raises:
-        DataError: A table lacks a row.
-    """
+    """Compare what a report prints of an item with what its data give."""
     known = known or printed_figures()
     try:
         figures, checks = item.figures(), list(item.checks())
@@ -112,9 +98,18 @@ def _verdict(report: Report, key: str, figure: Printed, computed: ComputedFigure
     return "hedged" if figure.is_hedged else "differs"
 
 
-def stated(report: Report, statements: Statements | None = None) -> Iterator[Comparison]:
+SET_UP = ("configured", "standard")
+"""Kinds of statements that describe the set-up."""
+
+
+def stated(
+    report: Report, statements: Statements, computed: Collection[str]
+) -> Iterator[Comparison]:
     """Yield the statements of a report for which nothing is computed: no data, or a condition."""
-    for key, (what, figure) in (statements or printed_figures()).items():
+    kinds = published.statements()
+    kinds = kinds[(kinds["report"] == report.name) & kinds["kind"].isin(SET_UP)]
+    conditions = {*kinds.index} - {*computed}
+    for key, (what, figure) in statements.items():
         if key in report.no_data:
             item, why = report.no_data[key]
             measures = {i.name: f"; {i.experiment} measures it" for i in report.items}
@@ -123,23 +118,19 @@ def stated(report: Report, statements: Statements | None = None) -> Iterator[Com
             in_the_lab = f"{judgement.claim.words}: {judgement}" if judgement else "–"
             known_as = (report.name, item, key, what, figure.written, in_the_lab)
             yield Comparison(*known_as, "stated", "no data", remark)
-        elif key in report.conditions:
+        elif key in conditions:
             known_as = (report.name, "", key, what, figure.written, "–")
             yield Comparison(*known_as, "stated", "condition")
 
 
 def comparisons() -> list[Comparison]:
-    """Return all comparisons of all reports, by item; those without an item follow their report.
-
-    Raises:
-        DataError: A statement is neither computed, nor without data, nor a condition.
-    """
-    rows = []
+    """Return all comparisons of all reports, by item; those without an item follow their report."""
+    rows = list[Comparison]()
     statements = printed_figures()
     for report in REPORTS:
         for item in report.items:
             rows += compare(report, item, statements)
-        rows += stated(report, statements)
+        rows += stated(report, statements, {row.statement for row in rows})
     missing = set(statements) - {c.statement for c in rows}
     if missing:
         raise DataError(f"no report accounts for the statements {', '.join(sorted(missing))}")

@@ -79,11 +79,7 @@ def limit(vcpus: str, mtu: int) -> tuple[Bound, Limit]:
 
 
 def limits() -> pd.DataFrame:
-    """Return the limit of each machine at each MTU: the link's headers or the egress cap.
-
-    Columns: `machine`, `mtu` (bytes), `link_gbps` (physical), `egress_cap_gbps`, `link_bound_gbps`
-    (of user data on plain Ethernet), `limit_gbps`, `binds`.
-    """
+    """Return the limit of each machine at each MTU: the link's headers or the egress cap."""
     rows = []
     for vcpus in MACHINES:
         for mtu in (1500, CLOUD_MTU):
@@ -190,22 +186,6 @@ REPORT = Report(
     "headers",
     "Headers and Data and Bitrates! And MTUs too! Oh My!",
     ITEMS,
-    conditions=frozenset(
-        {
-            "headers-ethernet-slowest",
-            "headers-ethernet-fastest",
-            "headers-mtu-standard",
-            "headers-mtu-jumbo",
-            "headers-mtu-cloud",
-            "headers-mtu-cloud-default",
-            "headers-egress-cap-32",
-            "headers-egress-cap-80",
-            "headers-physical-32",
-            "headers-physical-80",
-            "headers-window",
-            "headers-sinks",
-        }
-    ),
     slips={
         "headers-payload-1500": Slip(1448, "1500 − 20 − 32 = 1448; the ratio is 94 % for both"),
     },

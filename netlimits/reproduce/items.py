@@ -18,19 +18,7 @@ Kind = Literal["table", "chart", "trace", "formula", "script"]
 class Comparison:
     """A figure that a report prints, and what our functions compute.
 
-    Attributes:
-        report: Name of the report.
-        item: Name of the item.
-        statement: Id in `statements.csv`, "" for a table's rows.
-        what: Description.
-        printed: As printed.
-        came_out: As computed.
-        kind: What the comparison is worth (`rounding.Worth`).
-        verdict: See `comparison`.
-        remark: Explanation.
-        value: Number behind `came_out` in the printed unit, None for several.
-        low: The smallest value that rounding allows.
-        high: The greatest value that rounding allows.
+    `value`, `low` and `high` are the number behind `came_out` in the printed unit, with rounding.
     """
 
     report: str
@@ -49,10 +37,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """A comparison in words, or of a table's rows with each other.
-
-    `agrees` is None for words that no number can confirm. `statement` is the id of a statement.
-    """
+    """A comparison in words or of rows; `agrees` is None for words that no number can confirm."""
 
     what: str
     printed: str
@@ -75,18 +60,7 @@ class Agreement:
 class Item:
     """A table, chart, trace, formula or script of a report, and how to regenerate it.
 
-    Attributes:
-        name: Name.
-        kind: Kind.
-        heading: The report's own, a line of it, or the number of its figure.
-        experiment: Experiment that measures it.
-        data: Published tables or traces that it is regenerated from; empty if the report gives
-            none.
-        remark: Explanation.
-        tables: Returns file name -> table.
-        charts: Returns file name -> chart.
-        figures: Returns statement id -> figure.
-        checks: Returns the checks.
+    `tables` and `charts` return file name -> content, `figures` statement id -> figure.
     """
 
     name: str
@@ -111,22 +85,14 @@ class Slip:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report.
+    """A report, and its statements that are not computed.
 
-    Attributes:
-        name: Name.
-        title: Title.
-        items: Items in order.
-        no_data: Statement -> (item whose experiment measures it, why it is not computed).
-        conditions: Statements that describe the set-up.
-        slips: Statement -> slip.
-        ranges: Statements that are one end of a range.
+    `no_data` is statement -> (item whose experiment measures it, why it is not computed).
     """
 
     name: str
     title: str
     items: Sequence[Item]
     no_data: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    conditions: frozenset[str] = frozenset()
     slips: Mapping[str, Slip] = field(default_factory=dict)
     ranges: frozenset[str] = frozenset()

@@ -1,7 +1,4 @@
-"""“A Brief Look at Network Performance Limiters”: its tables, charts, scripts and figures.
-
-Its percentile charts are in `percentile_charts`.
-"""
+"""“A Brief Look at Network Performance Limiters”: its tables, charts, scripts and figures."""
 
 from __future__ import annotations
 
@@ -38,10 +35,6 @@ PEAK = "local_cpu_peak_pct"
 ROUNDED = (RATE, SENT, LOCAL, REMOTE, PEAK)
 
 
-def rows(name: str) -> pd.DataFrame:
-    return published.printed(name)
-
-
 # --- Summary
 
 
@@ -66,12 +59,9 @@ def _improvements() -> Mapping[str, ComputedFigure]:
             for row in improvements.to_dict("records")
         }
 
-    def size_ratio() -> float:
-        sizes = chosen("summary")["send_size"]
-        return float(sizes.max() / sizes.min())
-
+    sizes = chosen("summary")["send_size"]
     return within_rounding("summary", ROUNDED, "send_size", ratios) | {
-        "limiters-size-ratio": exact(size_ratio())
+        "limiters-size-ratio": exact(sizes.max() / sizes.min())
     }
 
 
@@ -81,17 +71,12 @@ def _improvements() -> Mapping[str, ComputedFigure]:
 def _udp_tables() -> Mapping[str, pd.DataFrame]:
     frame = chosen("udp-send-size")
     return {
-        "udp-send-size": rows("udp-send-size"),
+        "udp-send-size": published.printed("udp-send-size"),
         "udp-send-size-summary": summary(
             frame, (*SUMMARIZED, "local_send_throughput"), "send_size", improvement=SIZES
         ),
-        "udp-send-size-cost": cost.cost(frame, (*cost_metrics(), cost.TIME_PER_SEND)),
+        "udp-send-size-cost": cost.cost(frame, ("local_sd", "remote_sd", cost.TIME_PER_SEND)),
     }
-
-
-def cost_metrics() -> tuple[str, str]:
-    """Return both ends' service demand, which the cost model splits."""
-    return ("local_sd", "remote_sd")
 
 
 def _udp_charts() -> Mapping[str, Chart]:
@@ -138,7 +123,7 @@ def _least_arrived(large: pd.DataFrame) -> str:
 
 def _tcp_tables() -> Mapping[str, pd.DataFrame]:
     table = summary(chosen("tcp-mss"), SUMMARIZED, "transport_mss_bytes", improvement=SIZES)
-    return {"tcp-mss": rows("tcp-mss"), "tcp-mss-summary": table}
+    return {"tcp-mss": published.printed("tcp-mss"), "tcp-mss-summary": table}
 
 
 # --- packets per second
@@ -147,7 +132,7 @@ def _tcp_tables() -> Mapping[str, pd.DataFrame]:
 def _pps_tables() -> Mapping[str, pd.DataFrame]:
     frame = chosen("packets-per-second")
     return {
-        "packets-per-second": rows("packets-per-second"),
+        "packets-per-second": published.printed("packets-per-second"),
         "packets-per-second-rates": packet_rate.packet_rate(frame),
         "packets-per-second-regimes": packet_rate.regimes(frame).frame(),
     }
@@ -189,7 +174,7 @@ def _pps_checks() -> list[Agreement]:
 def _cbr_tables() -> Mapping[str, pd.DataFrame]:
     frame = chosen("constant-bitrate")
     return {
-        "constant-bitrate": rows("constant-bitrate"),
+        "constant-bitrate": published.printed("constant-bitrate"),
         "constant-bitrate-pacing": pacing.pacing(frame),
         "constant-bitrate-summary": summary(
             frame, ("local_sd", "remote_sd"), "send_size", improvement=SIZES
@@ -312,17 +297,6 @@ REPORT = Report(
     no_data={
         "limiters-checksum-offload-saving": ("", "of the 1990s; no experiment measures it"),
     },
-    conditions=frozenset(
-        {
-            "limiters-mtu",
-            "limiters-vcpus",
-            "limiters-rmem-default",
-            "limiters-tso-chunk",
-            "limiters-lro-control-kernel",
-            "limiters-cbr-user-rate-bytes",
-            "limiters-script-mtu",
-        }
-    ),
     slips={
         "limiters-udp-1024-local-cpu-peak": Slip(
             56.30, "not every run: 10, 12 and 14 print 68.43, 56.30 and 61.00 %"

@@ -1,9 +1,4 @@
-"""Draw what a report prints of a chart without data, as marks in that chart.
-
-Marks are drawn with what can be drawn (means with printed runs, a text's words with a fit), or
-alone if nothing else is printed. A mark is a figure that the report prints, or one that follows
-from them; nothing is read off a picture.
-"""
+"""Draw what a report prints of a chart without data, as marks in that chart."""
 
 from __future__ import annotations
 
@@ -99,10 +94,7 @@ def sizes_in_words(chart: Chart, words: Iterable[tuple[str, int, int]]) -> Chart
 
 
 def aggregate(limits: pd.DataFrame) -> Chart:
-    """Draw the computed limits of two machines by MTU, and the text's words on their throughput.
-
-    `limits` is the frame of `headers.limits`.
-    """
+    """Draw the limits of two machines by MTU (`headers.limits`), and the text's words on them."""
     stated = published.statements()["value"]
     mtus = sorted(limits["mtu"].unique())
     low, high = (float(stated[f"headers-shortfall-80-{end}"]) for end in ("low", "high"))
@@ -151,14 +143,7 @@ def aggregate(limits: pd.DataFrame) -> Chart:
 class Figure:
     """A figure of the Turin report: the lab's runs that draw it, and what is printed of it.
 
-    Attributes:
-        experiment: Experiment of the runs.
-        of: Metrics, a panel each, or RANGE.
-        series: Factors of the curves.
-        words: What the text says of the curves.
-        only: Tool to draw, "" for all.
-        levels: (statement, label) of values on the y-axis.
-        places: (statement, label) of lengths on the x-axis.
+    `levels` are (statement, label) of values on the y-axis, `places` of lengths on the x-axis.
     """
 
     experiment: str

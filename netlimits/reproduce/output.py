@@ -1,7 +1,4 @@
-"""Write the reports' items: tables as CSV and Markdown, charts as PNG and SVG, comparisons.
-
-DIR/tables/NAME.csv .md     DIR/charts/NAME.png .svg     DIR/comparison.csv .md .json
-"""
+"""Write the reports' items: tables as CSV and Markdown, charts as PNG and SVG, comparisons."""
 
 from __future__ import annotations
 
@@ -10,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import get_args
-
-import pandas as pd
 
 from netlimits import charts, tables
 from netlimits.errors import DataError, InputError
@@ -59,20 +54,19 @@ def regenerate(folder: Path | str) -> Iterator[Regenerated]:
             (folder / place).mkdir(parents=True, exist_ok=True)
         statements = printed_figures()
         for report in REPORTS:
+            computed = set[str]()
             for item in report.items:
                 files = write_item(report, item, folder)
-                yield Regenerated(report, item, files, tuple(compare(report, item, statements)))
-            yield Regenerated(report, None, (), tuple(stated(report, statements)))
+                rows = tuple(compare(report, item, statements))
+                computed |= {row.statement for row in rows}
+                yield Regenerated(report, item, files, rows)
+            yield Regenerated(report, None, (), tuple(stated(report, statements, computed)))
     except OSError as error:
         raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from error
 
 
 def write_item(report: Report, item: Item, folder: Path) -> tuple[Path, ...]:
-    """Write an item's tables and charts into the existing `tables` and `charts` of a folder.
-
-    Returns:
-        The paths of the files.
-    """
+    """Write an item's tables and charts into the existing `tables` and `charts` of a folder."""
     files: list[Path] = []
     for name, table in item.tables().items():
         files.append(folder / "tables" / f"{name}.csv")
@@ -105,8 +99,9 @@ def write_comparison(rows: Sequence[Comparison], folder: Path | str) -> list[Pat
         raise DataError("there are no comparisons to write")
     folder = Path(folder)
     table = frame(list(rows))
+    shown = table[[*SHOWN]].rename(columns=SHOWN)
     parts = [
-        tables.render(_shown(table[table["report"] == report.name]), "markdown", title=report.title)
+        tables.render(shown[table["report"] == report.name], "markdown", title=report.title)
         for report in REPORTS
     ]
     records = json.dumps([asdict(row) for row in rows], indent=1, ensure_ascii=False)
@@ -121,11 +116,6 @@ def write_comparison(rows: Sequence[Comparison], folder: Path | str) -> list[Pat
     except OSError as error:
         raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from error
     return [folder / name for name in texts]
-
-
-def _shown(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns for people, with headings."""
-    return table[[*SHOWN]].rename(columns=SHOWN)
 
 
 def counted(rows: Sequence[Comparison]) -> str:

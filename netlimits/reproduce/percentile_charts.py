@@ -1,9 +1,7 @@
 """The six percentile charts of “A Brief Look at Network Performance Limiters”.
 
-The report draws them from "a second, much larger set of results" that it does not give. Here they
-are drawn from the printed runs, and each item says so. TCP with offloads off has no printed runs,
-only means in the Summary, which are drawn as marks. The Summary's means are of the larger set and
-differ from those of the printed runs; the charts and the comparison say by how much.
+The report draws them from a larger set of results that it does not give; here they are drawn from
+the printed runs, and TCP with offloads off, which has none, as the Summary's means.
 """
 
 from __future__ import annotations

@@ -3,9 +3,7 @@
     from netlimits import published
     published.table("udp-send-size")
 
-The files are in `data/` of the repository, and in `data` of an installed package.
-`datapackage.json` there describes each one, and types are read from it, so a file and its
-description cannot diverge unnoticed. The frames go to the same functions as any campaign's.
+Types are read from `datapackage.json`, which describes each file.
 """
 
 from __future__ import annotations

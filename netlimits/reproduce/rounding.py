@@ -1,12 +1,9 @@
 """Decide whether a computed figure agrees with a printed one, given rounding.
 
-A printed figure is rounded: 3.81 stands for anything from 3.805 to 3.815. So a figure computed from
-printed ones is an interval, from the smallest to the greatest value that their rounding allows. The
-same function is called with the printed table and with its corners, in which every group of rows is
-moved up or down by half a unit of its last printed digit. (Means, ratios and differences are
-monotone in each group, so their extremes are in corners.) The figures agree if the intervals meet;
-there is no other tolerance. A text that hedges ("about", "nearly", one end of a range) claims no
-more than its words, so a computed figure that does not round to it is shown without a verdict.
+A printed figure stands for an interval: 3.81 for 3.805 to 3.815. So a figure computed from printed
+ones is an interval too. It is computed from the table and from its corners, in which every group of
+rows is moved by half a unit of its last digit: means, ratios and differences are monotone in each
+group. The figures agree if the intervals meet; there is no other tolerance.
 """
 
 from __future__ import annotations
@@ -43,10 +40,7 @@ Verdict = Literal[
 
 @dataclass(frozen=True, slots=True)
 class ComputedFigure:
-    """A figure computed from the data, and its interval by rounding.
-
-    `rule` explains how a word of the text was interpreted.
-    """
+    """A figure computed from the data, and its interval by rounding."""
 
     value: float
     low: float
@@ -132,8 +126,7 @@ def within_rounding(
 ) -> dict[str, ComputedFigure]:
     """Return the result of `figures` on a published table, each with its interval by rounding.
 
-    `rounded` are the columns with rounded digits (a count has none). The rows of each value of `by`
-    move together. The number of calls is 2 to the number of those values, plus one.
+    `rounded` are the columns with rounded digits. The rows of each value of `by` move together.
     """
     frame = chosen(name, where)
     texts = published.printed(name).loc[frame.index]

@@ -1,8 +1,4 @@
-"""Check a table's rows: each column that follows from the others, within rounding.
-
-netperf computes service demand from utilization and rate, and rate from calls and time. So every
-printed row can be recomputed from its own other columns, which exposes a wrong digit.
-"""
+"""Check a table's rows: each column that follows from the others, within rounding."""
 
 from __future__ import annotations
 
@@ -19,20 +15,13 @@ from netlimits.reproduce.items import Agreement
 from netlimits.reproduce.rounding import EDGE, Worth, chosen, half_units
 
 SECONDS = (9.995, 10.005)
-"""Length of the runs if a report does not print it: 10.00 s, as the rows imply.
-
-What follows from it only guards our copy, and cannot agree with the report.
-"""
+"""Length of the runs if a report does not print it: 10.00 s, as the rows imply."""
 
 
 def service_demands(
     name: str, end: str, cpus: int, where: Mapping[str, Any] | None = None
 ) -> Agreement:
-    """Recompute the service demand (µs/KiB) of one end from its CPU utilization and what was sent.
-
-    Uses `evidence.cpu.service_demand` with the busy CPU seconds and the KiB of one second. The
-    receiver's is divided by what was *sent* too, as in netperf.
-    """
+    """Recompute the service demand (µs/KiB) of one end from its CPU and what was sent."""
     frame = chosen(name, where)
     texts = published.printed(name).loc[frame.index]
     rate = next(c for c in ("local_send_throughput_mbps", "throughput_mbps") if c in texts)

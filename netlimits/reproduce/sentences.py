@@ -1,8 +1,4 @@
-"""Check what the limiters report says about its tables in words.
-
-Words that order two figures ("faster", "higher", "not pegged") agree or differ. Words of degree
-("occasionally", "very roughly") are shown with the computed figure.
-"""
+"""Check what the limiters report says about its tables in words."""
 
 from __future__ import annotations
 

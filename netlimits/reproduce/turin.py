@@ -1,8 +1,4 @@
-"""“Performance Measurements, Report 3” (Politecnico di Torino): its bound, figures and scripts.
-
-The report prints peaks, mean ranges and its scripts' lists of lengths; the curves are in its
-figures only, so its figures are named with the experiments that measure them.
-"""
+"""“Performance Measurements, Report 3” (Politecnico di Torino): its bound, figures and scripts."""
 
 from __future__ import annotations
 
@@ -22,11 +18,7 @@ PEAKS = {1500: "turin-peak", 9000: "turin-jumbo-peak"}
 
 
 def bounds() -> pd.DataFrame:
-    """Return the goodput bounds (Gbit/s) at both MTUs, and the peaks that the report states.
-
-    `bound_gbps` is the report's (no TCP options), `bound_timestamps_gbps` that with timestamps;
-    `of_bound_pct` is the peak over the report's bound.
-    """
+    """Return the goodput bounds (Gbit/s) at both MTUs, and the peaks that the report states."""
     stated = published.statements()["value"]
     rows = []
     for mtu, start in PEAKS.items():
@@ -64,9 +56,9 @@ def _formula_figures() -> Mapping[str, ComputedFigure]:
     }
     formulas = {
         "turin-mss": standard.data_bytes,
-        "turin-bound": goodput.turin(standard.data_bytes, link) / 1e9,
+        "turin-bound": standard.goodput_bps / 1e9,
         "turin-jumbo-mss": jumbo.data_bytes,
-        "turin-jumbo-bound": goodput.turin(jumbo.data_bytes, link) / 1e9,
+        "turin-jumbo-bound": jumbo.goodput_bps / 1e9,
     }
     return {
         **{key: exact(value) for key, value in formulas.items()},
@@ -145,46 +137,27 @@ ITEMS = (
     ),
 )
 
-CURVE = "read off a curve"
+CURVE, RANGES = "read off a curve", "minima and maxima are not printed"
+CURVES = {
+    "1a": ("peak-iperf3", "peak-nttcp", "saturation-length", "nttcp-over-iperf3"),
+    "5": ("jumbo-peak-iperf3", "jumbo-peak-nttcp", "jumbo-slope", "jumbo-saturation"),
+    "7a": ("stress-peak", "stress-goodput"),
+    "7b": ("stress-cpu-peak-length", "stress-cpu-iperf3"),
+    "8b": ("stress-nttcp-length", "nttcp-cpu"),
+    "1b": ("cpu-nttcp-over-iperf3", "cpu-small-over-large", "cpu-large-lengths"),
+    "4a": ("tso-goodput-gain",),
+    "4b": ("tso-cpu",),
+    "6": ("jumbo-cpu", "jumbo-cpu-saturated"),
+    "8a": ("stress-nttcp-saturation",),
+}
+"""Figure -> the statements that the report reads off its curves."""
 REPORT = Report(
     "turin",
     "Performance Measurements, Report 3",
     ITEMS,
     no_data={
-        "turin-peak-iperf3": ("figure-1a", CURVE),
-        "turin-peak-nttcp": ("figure-1a", CURVE),
-        "turin-saturation-length": ("figure-1a", CURVE),
-        "turin-variance-iperf3": ("figure-2", "minima and maxima are not printed"),
-        "turin-variance-nttcp": ("figure-2", "minima and maxima are not printed"),
-        "turin-nttcp-over-iperf3": ("figure-1a", CURVE),
-        "turin-jumbo-peak-iperf3": ("figure-5", CURVE),
-        "turin-jumbo-peak-nttcp": ("figure-5", CURVE),
-        "turin-stress-peak": ("figure-7a", CURVE),
-        "turin-stress-cpu-peak-length": ("figure-7b", CURVE),
-        "turin-stress-nttcp-length": ("figure-8b", CURVE),
-        "turin-cpu-nttcp-over-iperf3": ("figure-1b", CURVE),
-        "turin-cpu-small-over-large": ("figure-1b", CURVE),
-        "turin-tso-goodput-gain": ("figure-4a", CURVE),
-        "turin-tso-cpu": ("figure-4b", CURVE),
-        "turin-cpu-large-lengths": ("figure-1b", CURVE),
-        "turin-jumbo-cpu": ("figure-6", CURVE),
-        "turin-jumbo-cpu-saturated": ("figure-6", CURVE),
-        "turin-jumbo-slope": ("figure-5", CURVE),
-        "turin-jumbo-saturation": ("figure-5", CURVE),
-        "turin-stress-goodput": ("figure-7a", CURVE),
-        "turin-stress-cpu-iperf3": ("figure-7b", CURVE),
-        "turin-nttcp-cpu": ("figure-8b", CURVE),
-        "turin-stress-nttcp-saturation": ("figure-8a", CURVE),
-    },
-    conditions=frozenset(
-        {
-            "turin-link",
-            "turin-mtu",
-            "turin-seconds",
-            "turin-jumbo-mtu",
-            "turin-cores",
-            "turin-stress-workers",
-        }
-    ),
+        f"turin-{name}": (f"figure-{n}", CURVE) for n, names in CURVES.items() for name in names
+    }
+    | {f"turin-variance-{tool}": ("figure-2", RANGES) for tool in ("iperf3", "nttcp")},
     slips={"turin-jumbo-mss": Slip(8960, "9000 − 40 = 8960; the bound is 2.478 for both")},
 )

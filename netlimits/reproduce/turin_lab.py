@@ -1,8 +1,7 @@
 """The Turin report's figures and claims, measured on the lab's machines.
 
 `turin-lab.csv` has a row for each run of the gallery's campaigns (written by `scripts/gallery.py`).
-The lab has no link of 2.5 Gbit/s. What the report says of lengths and rates of its own link is
-judged only by runs that fill such a link.
+What the report says of its own link of 2.5 Gbit/s is judged only by runs that fill such a link.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Sizes and rates as experiments write them: a number, or a number with K, M or G.
-
-In iperf3 and nuttcp the suffix of a size is a power of 1024 and the suffix of a rate a power of
-1000. In netperf K is 1024 and k is 1000.
-"""
+"""Sizes and rates as experiments write them: a number, or a number with K, M or G."""
 
 from __future__ import annotations
 

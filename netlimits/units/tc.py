@@ -1,8 +1,4 @@
-"""Rates, sizes and times as tc accepts them, converted to whole bit/s, bytes and µs.
-
-tc(8), "PARAMETERS": k, m, g of a rate are powers of 1000, of a size powers of 1024; rates that end
-in `bps` are bytes per second. A bare number is bit/s, bytes or µs.
-"""
+"""Rates, sizes and times as tc accepts them (tc(8), "PARAMETERS"): to bit/s, bytes and µs."""
 
 from __future__ import annotations
 

@@ -93,17 +93,6 @@ def test_segmentation_offload_hides_segments_that_mss_brings_back():
     assert whole["segments"].max() < cut["segments"].max() == 12
 
 
-def test_gap_ends_a_burst():
-    packets, _ = mail("rr-trace-deferred-acks")
-    split = bursts(packets, gap_s=20e-6)
-    whole = bursts(packets)
-    assert len(split) > len(whole)
-    assert split["segments"].sum() == whole["segments"].sum()
-    assert (bursts(packets, gap_s=1.0)["segments"] == whole["segments"]).all()
-    with pytest.raises(DataError, match="gap"):
-        bursts(packets, gap_s=0)
-
-
 def test_sizes_add_up():
     packets, _ = mail("rr-trace-deferred-acks")
     table = bursts(packets)

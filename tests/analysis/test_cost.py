@@ -63,7 +63,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(blocks: bool) -> None:
     size = np.tile([64, 512, 1024, 4096, 8192], 6)
     block = np.repeat(np.arange(6), 5)
     hits = 0
-    for _ in range(200):
+    for _ in range(100):
         noise = 1 + 0.03 * draw.standard_normal(len(size))
         if blocks:
             noise = np.exp(0.05 * draw.standard_normal(6)[block] + 0.01 * (noise - 1) / 0.03)
@@ -72,7 +72,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(blocks: bool) -> None:
         frame = frame.assign(block=block)[draw.random(len(size)) > 0.1] if blocks else frame
         row = cost(frame, "local_sd").iloc[0]
         hits += row["packet_ns_low"] <= 1400 <= row["packet_ns_high"]
-    assert 0.90 <= hits / 200 <= 0.99
+    assert 0.90 <= hits / 100 <= 0.99
 
 
 def test_intervals_are_a_jackknife_over_blocks() -> None:
@@ -150,12 +150,12 @@ def alarms(
     speed = np.where(np.arange(n) < 2, 1.5, 1.0)[:, None] if blocks else 1.0
     times = 1200 + 0.35 * SIZES + np.where(SIZES > 4096, beside, 0.0)
     alarmed = 0
-    for _ in range(300):
+    for _ in range(150):
         ns = speed * times * (1 + cvs * draw.standard_normal((n, len(SIZES))))
         kept = draw.random(ns.size) >= lost
         here = None if named is None else named[kept]
         alarmed += lack_of_fit(np.tile(SIZES / 1024, n)[kept], ns.ravel()[kept], here) < UNFIT
-    return alarmed / 300
+    return alarmed / 150
 
 
 @pytest.mark.long

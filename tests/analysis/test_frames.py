@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import netlimits as nl
 from netlimits.analysis import frames
+from netlimits.analysis.attempts import last_attempts, to_last_attempts
 from netlimits.errors import DataError, InputError
 
 
@@ -28,7 +29,7 @@ def test_the_last_attempt_of_a_run_decides() -> None:
 def test_an_attempt_that_came_to_nothing_takes_no_outcome_s_place() -> None:
     """`status` told "1 failed" of it and a table "1 left"."""
     frame = attempts((1, 1, "failed"), (1, 2, "interrupted"), (2, 1, "ok"), (3, 1, "interrupted"))
-    assert frames.last_attempts(frame)["status"].tolist() == ["failed", "ok", "interrupted"]
+    assert last_attempts(frame)["status"].tolist() == ["failed", "ok", "interrupted"]
 
 
 @given(
@@ -43,7 +44,7 @@ def test_taking_the_last_attempts_out_of_a_frame_leaves_the_same(
 ) -> None:
     frame = attempts(*(sorted(rows) if in_order else rows)).astype({"status": "category"})
     frame.attrs["planned"] = [5, 5]
-    last = frames.last_attempts(frame)
+    last = last_attempts(frame)
     by_hand = {
         run: max(part, key=lambda row: (row[2] != "interrupted", row[1]))
         for run in {row[0] for row in rows}
@@ -52,7 +53,7 @@ def test_taking_the_last_attempts_out_of_a_frame_leaves_the_same(
     assert {*last[["run", "attempt", "status"]].itertuples(index=False, name=None)} == {
         *by_hand.values()
     }
-    taken = frames.to_last_attempts(frame.copy())
+    taken = to_last_attempts(frame.copy())
     pd.testing.assert_frame_equal(taken, last.reset_index(drop=True))
     assert taken.attrs == frame.attrs
 
@@ -63,7 +64,7 @@ def test_an_attempt_that_stands_there_twice_is_refused() -> None:
         attempts((2, 2, "ok"), (1, 1, "ok"), (2, 2, "ok")),
     ):
         with pytest.raises(DataError, match="an attempt occurs twice"):
-            frames.last_attempts(frame)
+            last_attempts(frame)
 
 
 def test_a_published_table_without_status_counts_whole() -> None:

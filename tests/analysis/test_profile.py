@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from netlimits.analysis import frames, profile
+from netlimits.analysis import attempts, frames, profile
 from netlimits.analysis.comparisons import profiles
 from netlimits.analysis.statistics.intervals import Interval
 from netlimits.errors import DataError
@@ -47,7 +47,7 @@ def test_no_statistic_counts_a_profiled_run():
     assert len(counted) == 6
     assert counted["throughput_mbps"].eq(1000).all()
     assert not [name for name in counted if "profile" in name]
-    assert len(frames.with_outcome(runs())) == 6
+    assert len(attempts.with_outcome(runs())) == 6
 
 
 def test_a_category_costs_its_share_of_the_other_runs_service_demand():
@@ -87,14 +87,14 @@ def test_differences_name_the_categories_that_changed():
 
 def test_intervals_cover_what_was_drawn():
     draw, inside = np.random.default_rng(1), 0
-    for _ in range(60):
+    for _ in range(30):
         p = np.clip(draw.normal(0.3, 0.02, 3), 0, 1)  # shares differ between runs
         copies = [100 * draw.binomial(2000, each) / 2000 for each in p]
         demand = draw.normal(0.5, 0.02, 6)
         table = profile.profile(runs((copies, (20, 21)), (demand, (0.3, 0.31))))
         row = of(table, "on", "copy")
         inside += row["low"] <= 0.15 <= row["high"]
-    assert inside > 0.85 * 60
+    assert inside > 0.85 * 30
 
 
 def test_a_difference_of_the_same_holds_zero():

@@ -35,7 +35,7 @@ def averages(ordered: np.ndarray) -> np.ndarray:
 def small_steps() -> Iterator[None]:
     """As of hundreds of thousands of values: none are paired all, and few tell where to look."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("ALL", 0), ("THIN", 4), ("MANY", 8), ("STRIDE", 3)):
+        for name, value in (("ALL", 0), ("STRIDE", 3)):
             patch.setattr(walsh, name, value)
         yield
 
@@ -54,7 +54,7 @@ def test_what_is_found_by_counting_is_what_sorting_finds(values: list[float]) ->
 
 
 @pytest.mark.parametrize("kind", DRAWN)
-@pytest.mark.parametrize("count", [1, 2, 7, 500, 1501, 2300])
+@pytest.mark.parametrize("count", [1, 2, 7, 800])
 def test_ranks_of_many_values(kind: str, count: int) -> None:
     ordered = np.sort(DRAWN[kind](np.random.default_rng(count), count))
     every = averages(ordered)
@@ -63,8 +63,8 @@ def test_ranks_of_many_values(kind: str, count: int) -> None:
         assert walsh.ranked(ordered, places) == pytest.approx(every[places], rel=1e-14)
 
 
-def test_so_many_that_a_guess_is_made_of_a_guess() -> None:
-    ordered = np.sort(np.random.default_rng(3).normal(0.5, 0.04, 2 * walsh.MANY))
+def test_so_many_that_none_are_made() -> None:
+    ordered = np.sort(np.random.default_rng(3).normal(0.5, 0.04, 40_000))
     pairs = len(ordered) * (len(ordered) + 1) // 2
     for place in (0, pairs // 2, pairs - 1):
         (average,) = walsh.ranked(ordered, [place])

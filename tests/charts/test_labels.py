@@ -1,5 +1,4 @@
 import itertools
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,20 +38,20 @@ def test_labels_keep_their_distance_their_order_and_stay_inside(positions: list[
 
 
 def shipped() -> Iterator[tuple[str, Figure]]:
-    """Two charts of each kind of the gallery's campaigns, by kind: every kind is among them."""
-    drawn: Counter[str] = Counter()
+    """A chart of each kind of the gallery's campaigns: every kind is among them."""
+    drawn = set[str]()
     for folder in sorted(GALLERY.iterdir()):
         results = opened(folder)
         for entry in entries.charts(results.report, {}, results.frame):
             failed: list[DataError] = []
             for chart in drawing.drawings_of(results, entry, failed, lambda _: None):
-                if drawn[chart.kind] == 2:
+                if chart.kind in drawn:
                     continue
                 try:
                     yield chart.kind, chart.figure()
                 except DataError:
                     continue  # runs that cannot make this chart
-                drawn[chart.kind] += 1
+                drawn.add(chart.kind)
 
 
 def published() -> Iterator[tuple[str, Figure]]:
@@ -143,7 +142,7 @@ def test_labels_of_the_published_charts_stand_at_their_curves_ends() -> None:
     drawn = dict(published())
     assert "transport-send-sd-percentiles" in drawn
     for name, figure in drawn.items():
-        assert not misplaced(figure), name
+        assert not figure.artists or not misplaced(figure), name  # leaders of labels at ends
 
 
 def test_names_of_limits_stand_above_all_bars() -> None:

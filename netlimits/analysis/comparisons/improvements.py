@@ -1,9 +1,4 @@
-"""Ratios of two values of a factor, in each configuration that has both.
-
-An improvement is a ratio for which above 1 is better, with the interval of
-`analysis.statistics.contrasts`: within blocks if the campaign has any. A metric without a better
-direction, such as a number of calls, has none.
-"""
+"""Ratios of two values of a factor, above 1 for better, in each configuration that has both."""
 
 from __future__ import annotations
 
@@ -14,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from netlimits.analysis import frames, pooling, wording
-from netlimits.analysis.cells import Cell, Key
 from netlimits.analysis.statistics import contrasts
+from netlimits.analysis.statistics.cells import Cell, Key
 from netlimits.analysis.statistics.contrasts import FALSE_DISCOVERIES, Contrast
 from netlimits.analysis.statistics.intervals import ENOUGH
 from netlimits.errors import DataError
@@ -61,12 +56,7 @@ class Improvement:
 def pairings(
     frame: pd.DataFrame, keys: Sequence[str], rows: str | None, request: Request
 ) -> tuple[list[Pairing], list[str]]:
-    """Return the requested comparisons, and notes on those whose values no run has.
-
-    Raises:
-        DataError: The text is not "A over B", the factor is missing, or no run has a value of
-            `rows`.
-    """
+    """Return the requested comparisons, and notes on those whose values no run has."""
     if isinstance(request, str) and rows is None:
         raise DataError(f"improvement {request!r}: name the row factor whose values to compare")
     named = {rows or "": request} if isinstance(request, str) else request
@@ -116,8 +106,7 @@ def _places(frame: pd.DataFrame, keys: Sequence[str], factor: str) -> Places:
     """Return each cell's value of `factor`, and its values of the other factors.
 
     A factor outside the keys may determine several of them (`transport` is made of `protocol` and
-    `offloads`); all other factors then decide which cells belong together. A cell that pools
-    several values has no place.
+    `offloads`). A cell that pools several values has no place.
     """
     others = [key for key in keys if key != factor]
     if factor not in keys:
@@ -173,10 +162,7 @@ def _both(over: object, under: object) -> object:
 
 
 def _contrast(top: Cell, bottom: Cell, confidence: float) -> Contrast | None:
-    """Return top over bottom; None if the ratio means nothing.
-
-    It has no interval if a value has no logarithm.
-    """
+    """Return top over bottom; None if the ratio means nothing."""
     if not (top.mean > 0 and bottom.mean > 0):
         return None
     every = np.concatenate([top.sample, bottom.sample])

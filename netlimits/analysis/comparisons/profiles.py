@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import cast
 
 import pandas as pd
 
-from netlimits.analysis import profile, wording
+from netlimits.analysis import frames, profile, wording
 from netlimits.metrics import Direction
 from netlimits.model.cpu_categories import CATEGORIES
 
@@ -16,15 +16,10 @@ AT_MOST = 3
 
 
 def notes(before: pd.DataFrame, after: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence for each configuration and end whose costs differ beyond their intervals.
-
-    Args:
-        before: The first side's table of `analysis.profile.profile`.
-        after: The second side's, of the same factors.
-    """
+    """Yield a sentence for each configuration and end whose costs differ beyond their intervals."""
     keys = [key for key in before.attrs["factors"] if key in after.attrs["factors"]]
     direction = cast(Direction, before.attrs["direction"])
-    for values, first in _parts(before, keys):
+    for values, first in frames.groups(before, keys):
         second = after
         for key, value in zip(keys, values, strict=True):
             second = second[second[key].map(wording.text) == wording.text(value)]
@@ -43,13 +38,3 @@ def notes(before: pd.DataFrame, after: pd.DataFrame) -> Iterator[str]:
                 f"the {party}'s CPU time{' at ' + where if where else ''} differs in "
                 f"{', '.join(each)}{more} (µs per {rows['per'].iloc[0]}, from profiles)"
             )
-
-
-def _parts(
-    table: pd.DataFrame, keys: Sequence[str]
-) -> Iterator[tuple[tuple[object, ...], pd.DataFrame]]:
-    if not keys:
-        yield (), table
-        return
-    for values, part in table.groupby(list(keys), sort=False, dropna=False):
-        yield values if isinstance(values, tuple) else (values,), part

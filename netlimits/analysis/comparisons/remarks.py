@@ -85,10 +85,7 @@ def mixed_kinds(
 def dependent_runs(
     rows: Sequence[dict[str, Any]], metrics: Sequence[Metric], called: Sequence[str]
 ) -> Iterator[str]:
-    """Yield notes on sides whose runs depend on one another; remove `series` from the rows.
-
-    A series is None for a relation, whose runs have no order, and where runs are not the unit.
-    """
+    """Yield notes on sides whose runs depend on one another; remove `series` from the rows."""
     every = [(row["metric"], row.pop("series")) for row in rows]
     for metric in metrics:
         for side, name in enumerate(called):

@@ -1,27 +1,21 @@
 """Campaigns as sessions: how much sessions of the same machines differ, and what that allows.
 
-The runs of one campaign show how runs differ within a session. How sessions differ (heat,
-neighbours, another boot) is known only from several sessions, or from the user. So a comparison of
-two campaigns shows
-
-    one session a side              at most that these two sessions differ
-    one a side, and a bound         a difference beyond the bound, which widens the interval
-    several on one side or both     the difference of the sessions' means: a session is one value,
-                                    and more runs only make that value more precise
+one session a side              at most that these two sessions differ
+one a side, and a bound         a difference beyond the bound, which widens the interval
+several on one side or both     the difference of the sessions' means: a session is one value
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.special import stdtr, stdtrit
 
 from netlimits.analysis.sources.relations import Relation, Runs
-from netlimits.analysis.sources.streams import ConfigurationRuns
 from netlimits.analysis.statistics import contrasts
 from netlimits.analysis.statistics.contrasts import NONE, Contrast
 
@@ -55,20 +49,13 @@ def number(runs: Runs) -> int:
     return max(1, int(runs[CAMPAIGN].nunique()))
 
 
-def names(part: pd.DataFrame | ConfigurationRuns, index: pd.Index[Any]) -> np.ndarray:
-    """Return the session of each run."""
-    if isinstance(part, ConfigurationRuns) or CAMPAIGN not in part.columns:
-        return np.zeros(len(index), int)
-    return part[CAMPAIGN].reindex(index).astype(str).to_numpy()
-
-
 def ratio(
     top: np.ndarray, bottom: np.ndarray, of: tuple[np.ndarray, np.ndarray], confidence: float
 ) -> Contrast:
     """Return the ratio of `top` to `bottom`; `of` names the session of each of their runs.
 
-    The method is Student's t of the sessions' mean logarithms: Welch's if both sides have several
-    sessions, otherwise with a common variance. One session a side has no interval.
+    Student's t of the sessions' mean logarithms: Welch's if both sides have several, otherwise with
+    a common variance.
     """
     means = [
         pd.Series(np.log(values)).groupby(session).mean().to_numpy()
@@ -95,8 +82,7 @@ def widened(
 ) -> Contrast:
     """Return the contrast of two sessions that may differ by a share without any change.
 
-    The interval contains the effect of the change if the sessions differ by at most that share. The
-    p-value is that of the nearest ratio within the bound.
+    The p-value is that of the nearest ratio within the bound.
     """
     margin = math.log1p(differ_by)
     away = math.log(contrast.value)
@@ -109,7 +95,7 @@ def widened(
     return contrast._replace(low=low, high=high, p=p)
 
 
-def notes(sessions: Sessions, called: Sequence[str] = ("before", "after")) -> str:
+def notes(sessions: Sessions, called: Sequence[str]) -> str:
     """Return the note on the sessions of a comparison."""
     if sessions.several:
         return (

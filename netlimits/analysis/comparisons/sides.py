@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from netlimits.analysis import frames, pooling, wording
-from netlimits.analysis.sources import joining, sketches
-from netlimits.analysis.sources.relations import Relation
-from netlimits.analysis.sources.streams import ConfigurationRuns
+from netlimits.analysis import attempts, frames, pooling, wording
+from netlimits.analysis.sources import joining, sketches, streams
+from netlimits.analysis.sources.relations import Relation, Runs
+from netlimits.analysis.statistics import cells
+from netlimits.analysis.statistics.cells import CellRuns, Grid, Streamed
 from netlimits.errors import DataError
+from netlimits.metrics import Metric
 from netlimits.model import OUTCOMES
 
 FAILED, RECOVERED = "failed", "recovered"
@@ -19,15 +22,13 @@ FAILED, RECOVERED = "failed", "recovered"
 SHOWN = 6
 """Maximum number of configurations in a note."""
 
-Configured: TypeAlias = pd.DataFrame | ConfigurationRuns
-
 Key = tuple[str, ...]
 """A configuration's values as text, "" for a missing one."""
 
 
 def ok(side: pd.DataFrame) -> pd.DataFrame:
     """Return the ok runs of a side; none if all failed."""
-    runs = frames.last_attempts(side)
+    runs = attempts.last_attempts(side)
     if len(runs) and "status" in runs.columns and not (runs["status"] == "ok").any():
         return runs.iloc[:0]
     return frames.usable(side)
@@ -36,14 +37,7 @@ def ok(side: pd.DataFrame) -> pd.DataFrame:
 def factors(
     sides: Sequence[pd.DataFrame], tried: Sequence[pd.DataFrame], among: Sequence[str] | None
 ) -> list[str]:
-    """Return the factors that distinguish the configurations of both sides.
-
-    Runs that failed have configurations too. If the factors are not known (`among`), a column that
-    failed runs lack counts as measured.
-
-    Raises:
-        DataError: One side lacks a factor.
-    """
+    """Return the factors that distinguish the configurations of both sides."""
     both = _joined([side for side in sides if len(side)], among)
     names = list(pooling.left_out(both, [], among))
     every = _joined([side for side in tried if len(side)], among)
@@ -70,32 +64,49 @@ def _joined(sides: Sequence[pd.DataFrame], among: Sequence[str] | None) -> pd.Da
     return joining.stacked([side.drop(columns=["campaign"], errors="ignore") for side in sides])
 
 
-def configurations(
-    side: pd.DataFrame, factors: Sequence[str], columns: Sequence[str]
-) -> dict[Key, Configured]:
-    """Return each configuration of a side with its runs, with these columns only."""
-    narrow = side[[name for name in side.columns if name in {*factors, *columns}]]
-    return {_written(values): runs for values, runs in frames.groups(narrow, factors) if len(runs)}
+def grid(
+    runs: Runs, tried: pd.DataFrame, factors: Sequence[str], figures: Sequence[str], unit: str
+) -> Grid | Streamed:
+    """Return a side's runs with an outcome by factors; `unit` is the column of blocks, or ""."""
+    if isinstance(runs, Relation):
+        return Streamed(tuple(factors), runs, unit == "block")
+    names = {*factors, *figures, unit, "status", "reason"}
+    tried = frames.with_process_cpu(tried)
+    tried = tried[[name for name in tried.columns if name in names]]
+    good = np.ones(len(tried), bool)
+    if "status" in tried.columns:
+        good = (tried["status"] == "ok").to_numpy(bool)
+    units = tried[unit].to_numpy() if unit in tried.columns else None
+    return cells.of_frame(tried, good, factors, units)
 
 
-def of_relation(
-    side: Relation, factors: Sequence[str], *, ok: bool, paired: bool = False
-) -> dict[Key, Configured]:
-    """Return the configurations of a relation: those of ok runs, or of runs with an outcome."""
-    every = sketches.cells(side, factors, ("ok",) if ok else OUTCOMES)
-    ordered = sorted(every.values(), key=lambda item: tuple(map(wording.rank, item[0])))
-    return {
-        _written(key): ConfigurationRuns(side, factors, key, count, paired)
-        for key, count in ordered
-    }
+def ordered(grid: Grid | Streamed) -> dict[Key, tuple[cells.Key, int]]:
+    """Return each configuration's values, and its number of runs with an outcome."""
+    if isinstance(grid, Streamed):
+        every = [*sketches.cells(grid.relation, grid.keys, OUTCOMES).values()]
+    else:
+        every = [(key, len(rows)) for key, rows in grid.places.values()]
+    every.sort(key=lambda item: tuple(map(wording.rank, item[0])))
+    return {_written(key): (key, count) for key, count in every}
+
+
+def figures(grid: Grid | Streamed, name: str, metric: Metric) -> dict[Key, CellRuns]:
+    """Return the ok runs of each configuration. Raises DataError for an infinite figure."""
+    every = cells.rows(grid, metric)
+    if any(np.isinf(each.values).any() for each in every):
+        raise DataError(f"{metric.column} is infinite in a run {name}")
+    return {_written(each.key): each for each in every}
 
 
 def _written(values: Iterable[Any]) -> Key:
     return tuple("" if wording.is_missing(value) else wording.text(value) for value in values)
 
 
-def _outcomes(runs: Configured) -> pd.DataFrame:
-    return runs.outcomes if isinstance(runs, ConfigurationRuns) else runs
+def _outcomes(grid: Grid | Streamed, key: cells.Key) -> str:
+    """Return how the runs of a configuration ended, in words."""
+    if isinstance(grid, Streamed):
+        return wording.outcomes(streams.failures(grid.relation, grid.keys, key))
+    return wording.outcomes(grid.tried.iloc[grid.places[wording.hashed(key)][1]])
 
 
 def listed(keys: Iterable[Key], factors: Sequence[str]) -> str:
@@ -109,23 +120,24 @@ def listed(keys: Iterable[Key], factors: Sequence[str]) -> str:
 
 
 def gaps(
-    ok: Sequence[dict[Key, Configured]],
-    tried: Sequence[dict[Key, Configured]],
+    grids: Sequence[Grid | Streamed],
+    ok: Sequence[Mapping[Key, int]],
     factors: Sequence[str],
     called: Sequence[str],
 ) -> Iterator[str]:
-    """Yield notes on configurations that are, or have ok runs, on one side only."""
+    """Yield notes on configurations that are, or have ok runs (`ok`), on one side only."""
+    tried = [ordered(grid) for grid in grids]
     for side, opposite in ((0, 1), (1, 0)):
         unmatched = [key for key in tried[side] if key not in tried[opposite]]
         if unmatched:
             yield f"only {called[side]}: {listed(unmatched, factors)}"
     for side, opposite in ((0, 1), (1, 0)):
-        for key, runs in tried[side].items():
-            if key in ok[side] or key not in tried[opposite]:
+        for key, (values, count) in tried[side].items():
+            if ok[side].get(key) or key not in tried[opposite]:
                 continue
             where = listed([key], factors)
-            good, every = (len(part[opposite].get(key, ())) for part in (ok, tried))
             yield (
-                f"{FAILED} {called[side]}: {f'{where}: ' if where else ''}0 of {len(runs)} runs ok "
-                f"({wording.outcomes(_outcomes(runs))}); {good} of {every} {called[opposite]}"
+                f"{FAILED} {called[side]}: {f'{where}: ' if where else ''}0 of {count} runs ok "
+                f"({_outcomes(grids[side], values)}); {ok[opposite].get(key, 0)} of "
+                f"{tried[opposite][key][1]} {called[opposite]}"
             )

@@ -1,14 +1,9 @@
 """Runs that did not end ok, and their effect on a comparison of those that did.
 
-Slow runs time out and failed ones have no figure, so the remaining runs are too good. If fewer runs
-ended ok on one side, its figures may be better for that reason alone. Two rules follow:
-
-- The side with fewer ok runs is never called `better`.
-- `worse` than a side that lost runs holds only if it still holds without as large a share of the
-  other side's worst runs (Lee, "Training, Wages, and Sample Selection", 2009).
-
-Fewer runs are significant by Fisher's exact test, over all configurations at the false discovery
-rate of the ratios; then they are a verdict of their own.
+Slow runs time out, so the remaining runs are too good. The side with fewer ok runs is never called
+`better`. `worse` than it holds only if it still holds without as large a share of the other side's
+worst runs (Lee, "Training, Wages, and Sample Selection", 2009). Fewer runs are significant by
+Fisher's exact test.
 """
 
 from __future__ import annotations

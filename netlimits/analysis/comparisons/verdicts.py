@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from netlimits.analysis.comparisons import survivors
@@ -49,8 +49,7 @@ def verdict(
 ) -> str:
     """Return the verdict of a ratio; `limits` are the better direction, threshold and greatest p.
 
-    `lost` says that significantly fewer runs ended on one side. `trimmed` compares with the best
-    runs of after only.
+    `trimmed` compares with the best runs of after only.
     """
     fewer = survivors.side(row)
     if lost and fewer == 1:
@@ -88,11 +87,8 @@ def runs_to_decide(
 ) -> float:
     """Return how many runs of each side, or blocks, would decide if ratio and variation stay.
 
-    A ratio within the threshold becomes `same` once its interval is as narrow as the threshold or,
-    if it is that narrow already and contains the threshold, as the ratio's distance from it. A
-    ratio beyond the threshold becomes a discovery once its interval excludes 1, at the confidence
-    that one of so many `ratios` may need. The result exceeds the present number; it is NaN above
-    MOST_RUNS.
+    A ratio within the threshold becomes `same` once its interval is narrow enough; one beyond it
+    becomes a discovery once its interval excludes 1. NaN above MOST_RUNS.
     """
     if row["verdict"] != UNCLEAR or math.isnan(row["low"]) or (unit and unit.bounded):
         return math.nan
@@ -110,20 +106,19 @@ def runs_to_decide(
         narrow -= off
     if half <= 0 or narrow <= 0:
         return math.nan
-    more = np.arange(runs + 1, MOST_RUNS + 1)
-    enough = more[(_width(more, row) * half <= _width(runs, row) * narrow) & (more >= least)]
-    return float(enough[0]) if len(enough) else math.nan
+    enough = _width(runs, row) * narrow
+    more = range(max(runs + 1, least), MOST_RUNS + 1)
+    place = bisect_left(more, True, key=lambda count: _width(count, row) * half <= enough)
+    return float(more[place]) if place < len(more) else math.nan
 
 
-def _width(runs: Any, row: Mapping[str, Any]) -> Any:
+def _width(runs: int, row: Mapping[str, Any]) -> float:
     """Return a number proportional to the width of an interval of so many runs a side or blocks."""
     freedom = runs - 1 if "blocks" in row else 2 * (runs - 1)
-    return stdtrit(freedom, 0.975) / np.sqrt(runs)
+    width: float = stdtrit(freedom, 0.975) / runs**0.5
+    return width
 
 
 def _least(ratios: int) -> int:
-    """Return the minimum number of blocks with which Wilcoxon's test can be a discovery.
-
-    With n blocks its smallest p-value is 2 / 2ⁿ, which must be significant among so many ratios.
-    """
+    """Return the minimum number of blocks with which Wilcoxon's p, 2 / 2ⁿ, can be a discovery."""
     return math.ceil(1 + math.log2(max(1, ratios) / FALSE_DISCOVERIES))

@@ -12,11 +12,7 @@ from netlimits.model.drop_reasons import TOGETHER, cause
 
 
 def dropped(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the packets that kernels dropped in ok runs, by end and reason; empty without any.
-
-    Args:
-        frame: The campaign's runs.
-    """
+    """Return the packets that kernels dropped in ok runs, by end and reason; empty without any."""
     runs = frames.usable(frame)
     rows = []
     together = []

@@ -1,10 +1,7 @@
-"""Read classic pcap and pcapng as raw TCP packets, with exact nanoseconds.
+"""Read classic pcap and pcapng (IETF drafts opsawg-pcap and opsawg-pcapng) as raw TCP packets.
 
-A capture is a list of frames with a time and a link type. Only addresses, ports, flags and numbers
-of a frame are read, so a frame that was cut off after its TCP header (`tcpdump -s 96`) is complete.
-Lengths come from the IP header. The formats are the IETF drafts' (opsawg-pcap, opsawg-pcapng). The
-pure Python library for them keeps one interface's clock, and times as floats, whose error at
-today's epoch is 0.2 µs.
+Times are exact nanoseconds. Lengths come from the IP header, so a frame that was cut off after its
+TCP header (`tcpdump -s 96`) is complete.
 """
 
 from __future__ import annotations
@@ -64,12 +61,7 @@ def is_capture(head: bytes) -> bool:
 
 
 def packets(data: bytes, name: str = "capture") -> Iterator[Packet]:
-    """Yield the TCP packets of a capture in order, without other protocols and later IP fragments.
-
-    Raises:
-        DataError: The file ends within a packet, the link type is unknown, or a TCP header is
-            incomplete.
-    """
+    """Yield the TCP packets of a capture in order, without later IP fragments."""
     frames = _pcapng(data, name) if data[:4] == PCAPNG else _pcap(data, name)
     for number, (time_ns, link, frame) in enumerate(frames, 1):
         try:

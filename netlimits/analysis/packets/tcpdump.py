@@ -1,7 +1,6 @@
 """Read tcpdump's text as TCP packets: the format of 2005 and today's, with any of its clocks.
 
-A line that is not a TCP packet, a packet of another protocol that tcpdump names, or a message of
-tcpdump is an error with its number: a missing packet would split a burst.
+A line that nothing explains is an error: a missing packet would split a burst.
 """
 
 from __future__ import annotations
@@ -51,8 +50,7 @@ HEX = re.compile(r"\s+0x[0-9a-f]{4}:")
 def packets(text: str, name: str = "trace") -> Iterator[Packet]:
     """Yield the TCP packets of tcpdump's text, taken with `-n`; `seq` is -1 if not printed.
 
-    Times are on one scale, whose zero depends on the clock. `-ttt` and `-ttttt` print alike: times
-    that never fall count as elapsed time. Raises DataError with the line.
+    `-ttt` and `-ttttt` print alike: times that never fall count as elapsed time.
     """
     lines: list[tuple[str, int, Packet | None]] = []
     for number, line in _lines(text):

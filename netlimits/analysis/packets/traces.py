@@ -1,8 +1,4 @@
-"""Read a packet trace as a frame of TCP packets: tcpdump's text, of 2005 or today, or a capture.
-
-Times are seconds since the first packet, and sequence numbers are relative to the connection's
-first byte, as tcpdump prints them. Text and capture of the same packets give the same frame.
-"""
+"""Read a packet trace as a frame of TCP packets: tcpdump's text, of 2005 or today, or a capture."""
 
 from __future__ import annotations
 
@@ -122,11 +118,10 @@ End = tuple[str, int]
 class _Count:
     """Convert one direction's sequence numbers to numbers relative to `base`.
 
-    `base` is the SYN's number, or the first number seen if there is no SYN. A capture's numbers are
-    absolute. tcpdump's text has absolute numbers in a connection's first packet and in SYNs, and
-    relative ones elsewhere, unless it was run with -S; the first number after `base` decides which,
-    by being within NEAR of it or of 0. Text that starts with small numbers is an excerpt, and
-    stays as printed.
+    A capture's numbers are absolute. tcpdump's text has absolute numbers in a connection's first
+    packet and in SYNs, and relative ones elsewhere, unless it was run with -S: the first number
+    after `base` decides, by being within NEAR of it or of 0. Text that starts with small numbers is
+    an excerpt.
     """
 
     base: int

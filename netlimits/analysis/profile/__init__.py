@@ -1,7 +1,6 @@
 """Service demand by what the CPU did: profiles of some runs, service demand of the others.
 
-Profiling slows a run, so a profile only gives the share of each category. The service demand is
-that of the runs without a profile, of the same configuration.
+Profiling slows a run, so a profile only gives the share of each category.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import frames, pooling, wording
+from netlimits.analysis import attempts, frames, pooling, wording
 from netlimits.analysis.profile.shares import Dispersion, counts_of, difference, product, share
 from netlimits.analysis.statistics import intervals
 from netlimits.analysis.statistics.intervals import Interval
@@ -96,7 +95,7 @@ def profiled(frame: pd.DataFrame) -> pd.DataFrame:
     marked = frame[frame[PROFILED].fillna(False).astype(bool)]
     if marked.empty:
         raise DataError("no run with a profile has begun yet")
-    runs = frames.last_attempts(marked.drop(columns=PROFILED))
+    runs = attempts.last_attempts(marked.drop(columns=PROFILED))
     return runs[frames.ok(runs)]
 
 

@@ -23,10 +23,7 @@ def runs(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def clauses(profiled: pd.DataFrame, direction: Direction) -> Iterator[str]:
-    """Yield "receiver CPU 3: 54 % of it copying data" of each end of one configuration.
-
-    What counts is the category that most of the runs name, with its mean share.
-    """
+    """Yield "receiver CPU 3: 54 % of it copying data" of each end of one configuration."""
     for end in profile.ENDS:
         name = f"{end}_profile_cpu"
         if name not in profiled.columns:

@@ -1,9 +1,7 @@
 """Shares of samples with intervals, and what they are of a service demand.
 
-The share's interval is Wilson's, with as many samples as a run's spread allows: samples of one run
-are not independent. The dispersion of a category is estimated from the spread between the profiled
-runs, and pooled with that of all categories, which has a weight of DEGREES degrees of freedom. Two
-intervals are combined by their distances from the estimates (Zou and Donner, "Construction of
+The share's interval is Wilson's, with as many samples as the spread between profiled runs allows.
+Two intervals are combined by their distances from the estimates (Zou and Donner, "Construction of
 confidence limits about effect measures", 2008), for a product on the logarithmic scale.
 """
 
@@ -42,10 +40,7 @@ def counts_of(runs: pd.DataFrame, end: str) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Dispersion:
-    """The variance of shares between runs over that of independent samples, at one end.
-
-    `factors` and `degrees` (of freedom) have a value for each category.
-    """
+    """The variance of shares between runs over that of independent samples, for each category."""
 
     factors: np.ndarray
     degrees: np.ndarray

@@ -1,8 +1,4 @@
-"""Read a table as somebody else wrote it: separator, encoding, thousands, decimal comma.
-
-`csv.Sniffer` finds the separator and pandas reads the file. If a column of texts looks like numbers
-of another notation, pandas reads the file again with that notation.
-"""
+"""Read a table as somebody else wrote it: separator, encoding, thousands, decimal comma."""
 
 from __future__ import annotations
 
@@ -43,15 +39,7 @@ _POINT = re.compile(r"[-+]?(?:\d{1,3}(?:([, \u00a0\u202f'’])\d{3})+|\d+)(\.\d+
 
 
 def read(path: Path | str, options: Mapping[str, Any] | None = None) -> pd.DataFrame:
-    """Read a CSV or Parquet file, also compressed, into a frame.
-
-    Args:
-        path: The file.
-        options: Arguments of `pandas.read_csv`, which replace what would be detected.
-
-    Raises:
-        DataError: The file is not a table, or a number has two meanings.
-    """
+    """Read a CSV or Parquet file, also compressed, into a frame."""
     path, given = Path(path), dict(options or {})
     if path.suffix.lower() in (".parquet", ".pq"):
         return run_files.load(path)
@@ -98,10 +86,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _detected(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the separator and the encoding as arguments of `pandas.read_csv`.
-
-    Lines that the `given` arguments skip do not count.
-    """
+    """Return the separator and the encoding as arguments of `pandas.read_csv`."""
     with _opened(path) as file:
         sample = file.read(SAMPLE)
     encoding = "utf-16" if sample[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"

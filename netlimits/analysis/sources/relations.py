@@ -1,8 +1,7 @@
 """Runs in DuckDB, when they are too many for memory.
 
-An analysis of a relation gives the same result as of a frame. What distinguishes configurations is
-decided by a frame of two rows of each kind (`sketches`), figures are read as arrays, one column of
-all runs at a time (`streams`), and DuckDB does what only needs counting.
+Factors are decided by a frame of two rows of each kind of run (`sketches`), figures are read as
+arrays, one column of all runs at a time (`streams`), and DuckDB counts.
 """
 
 from __future__ import annotations
@@ -128,8 +127,7 @@ class Relation:
     def breaks(self, least: float) -> list[float]:
         """Return the pauses between a run's end and the next start of more than `least` seconds.
 
-        Only the first and the last run of each half of that time are read, since no other run can
-        be next to such a pause.
+        Only the first and the last run of each half of that time are read.
         """
         start = "epoch(started::timestamptz)"
         ended = f"{start} + coalesce(duration_s, 0)"

@@ -22,11 +22,7 @@ _RAGGED = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 
 
 def load(path: Path | str) -> pd.DataFrame:
-    """Return the frame of a CSV or Parquet file; only an empty field is a missing value.
-
-    Raises:
-        DataError: The file is not a table. A pipe or device is rejected without waiting for it.
-    """
+    """Return the frame of a CSV or Parquet file; only an empty field is a missing value."""
     path = Path(path)
     try:
         refuse_strange(path)

@@ -1,7 +1,4 @@
-"""Sketch of a relation: a frame of two rows of each kind of run.
-
-The functions that judge a frame (factors, pooling, direction) judge the sketch instead.
-"""
+"""Sketch of a relation: a frame of two rows of each kind of run, from which factors are decided."""
 
 from __future__ import annotations
 
@@ -43,11 +40,7 @@ def sketched(runs: Runs, of: str | Sequence[str] = ()) -> pd.DataFrame:
 
 
 def sketch(runs: Relation, figures: Sequence[str] = ()) -> pd.DataFrame:
-    """Return two rows (one of a single run) of each combination of labels, status and direction.
-
-    They are of last attempts. Other columns have values only if they are among `figures`: those of
-    some run of the combination.
-    """
+    """Return two rows (one of a single run) of each combination of labels, status and direction."""
     kinds = _kinds(runs, frozenset(figures) & {*runs.columns})
     rows = kinds.drop(columns=[RUNS]).reindex(columns=runs.columns)
     rows = rows.drop(columns=["run", "attempt"], errors="ignore")

@@ -1,13 +1,8 @@
-"""The figures of a relation's runs, cell by cell, as arrays: one column of all runs at a time.
-
-A figure takes 8 bytes a run, a block 4; nothing else of a run is in memory.
-"""
+"""The figures of a relation's runs, cell by cell, as arrays: one column of all runs at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,10 +21,7 @@ BATCH = 1 << 20
 def samples(
     runs: Relation, keys: Sequence[str], columns: Sequence[str]
 ) -> dict[Key, tuple[np.ndarray, ...]]:
-    """Return the columns' values of the ok runs for each combination of the keys' values.
-
-    A missing value is NaN.
-    """
+    """Return the columns' values of the ok runs (NaN for missing) by the keys."""
     cells = sketches.counts(runs, keys, ("ok",))
     counts = cells[RUNS].to_numpy(dtype=np.int64)
     numbered = cells[[*keys]].assign(code=np.arange(len(counts), dtype=np.int32))
@@ -68,14 +60,14 @@ def by_block(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the sum of the ok runs' scores, their number, and the failed runs of each block.
 
-    A score is the distance from the mean of the run's combination of keys, in its standard
-    deviations, limited to `most`. Only the first `blocks` blocks are read.
+    A score is the distance from the mean of the run's keys in its standard deviations.
     """
     value, names = _number(runs, column), [quoted(name) for name in keys]
     cells = "".join(f", runs.{name} as {name}" for name in names)
     grouped = f"group by {', '.join(names)}" if names else ""
     matched = " and ".join(f"ok.{name} is not distinct from cells.{name}" for name in names)
     first = runs.counted(first="min(block)")["first"]
+    outcome = f"status in {OUTCOMES}" if "status" in runs.columns else "true"
     score = "(value - middle) / nullif(deviation, 0)"
     ended = answer(
         runs.last.filter(f"block < {first + blocks}"),
@@ -87,7 +79,7 @@ def by_block(
         f"sums as (select block, sum(greatest(-{most}, least({most}, score))) as sum, "
         "count(score) as runs from scored where score is not null group by block), "
         f"tried as (select block, count(*) filter (where not coalesce({runs.ok}, false)) as failed "
-        f"from runs where {_outcome(runs)} group by block) "
+        f"from runs where {outcome} group by block) "
         "select coalesce(sum, 0) as sum, coalesce(runs, 0) as runs, failed "
         "from tried left join sums using (block) order by block",
     )
@@ -96,65 +88,28 @@ def by_block(
     return sums, counts, failed
 
 
-def _outcome(runs: Relation) -> str:
-    """Return the SQL condition for a run with an outcome."""
-    return f"status in {OUTCOMES}" if "status" in runs.columns else "true"
-
-
 def _number(runs: Relation, column: str) -> str:
     """Return SQL for a column as numbers; a process's CPU may be its tool's (`frames.usable`)."""
     if column == "block":
         return "runs.block"
     own = frames.tools_own_of(runs.columns, column)
     names = [name for name in dict.fromkeys((column, *own)) if name in runs.columns]
-    return f"cast(coalesce({', '.join(f'runs.{quoted(n)}' for n in names)}) as double)"
+    return f"cast(coalesce({', '.join(f'runs.{quoted(n)}' for n in names) or 'null'}) as double)"
 
 
-@dataclass(frozen=True, eq=False)
-class ConfigurationRuns:
-    """The runs of one configuration, whose columns are read on demand.
+def figures(runs: Relation, columns: Sequence[str]) -> pd.DataFrame:
+    """Return columns of the ok runs as numbers; text is missing."""
+    names = ", ".join(f"try_cast({quoted(n)} as double) as {quoted(n)}" for n in columns)
+    return frame_of(answer(runs.last, f"select {names} from runs where {runs.ok}"))
 
-    A column is read for all configurations at once, and cached until another one is read. Sides
-    that are `paired` read the blocks with it.
-    """
 
-    runs: Relation
-    factors: Sequence[str]
-    key: Key
-    count: int
-    paired: bool = False
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns."""
-        return self.runs.columns
-
-    def __len__(self) -> int:
-        return self.count
-
-    def __contains__(self, column: str) -> bool:
-        return column in self.columns
-
-    def __getitem__(self, column: str) -> pd.Series[Any]:
-        """Return a metric of the ok runs, or their blocks."""
-        factors = tuple(self.factors)
-        kept: dict[Any, dict[Key, np.ndarray]] = self.runs.kept.setdefault("figures", {})
-        if (column, factors) not in kept:
-            kept.clear()
-            columns = [column, *(["block"] if self.paired else [])]
-            every = samples(self.runs, factors, columns)
-            for place, name in enumerate(columns):
-                kept[name, factors] = {wording.hashed(k): v[place] for k, v in every.items()}
-        return pd.Series(kept[column, factors][wording.hashed(self.key)])
-
-    @property
-    def outcomes(self) -> pd.DataFrame:
-        """Status and reason of the runs that are not ok."""
-        names = [name for name in ("status", "reason") if name in self.columns]
-        of_key = " and ".join(
-            f"{quoted(name)} is not distinct from {literal(value)}"
-            for name, value in zip(self.factors, wording.hashed(self.key), strict=True)
-        )
-        others = f"status in {OUTCOMES} and status <> 'ok'"
-        query = f"select {', '.join(names)} from runs where {of_key or 'true'} and {others}"
-        return frame_of(answer(self.runs.last, query))
+def failures(runs: Relation, keys: Sequence[str], key: Key) -> pd.DataFrame:
+    """Return status and reason of the runs of a combination that have an outcome and are not ok."""
+    names = [name for name in ("status", "reason") if name in runs.columns]
+    of_key = " and ".join(
+        f"{quoted(name)} is not distinct from {literal(value)}"
+        for name, value in zip(keys, wording.hashed(key), strict=True)
+    )
+    others = f"status in {OUTCOMES} and status <> 'ok'"
+    query = f"select {', '.join(names)} from runs where {of_key or 'true'} and {others}"
+    return frame_of(answer(runs.last, query))

@@ -29,15 +29,7 @@ counts."""
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A panel of the chart: columns of the frame, a line each.
-
-    Attributes:
-        title: Subject, for the axis.
-        unit: Unit of the values.
-        lines: Column -> its line's label, "" for the name of the end alone.
-        scale: What values are multiplied by.
-        stacked: The columns are parts of a sum.
-    """
+    """A panel of the chart; `lines` are column -> label, "" for the end's name alone."""
 
     title: str
     unit: str
@@ -91,16 +83,7 @@ def timeline(
 ) -> pd.DataFrame:
     """Return a run's samples as a frame: a row for each sample of a host, in order of time.
 
-    Args:
-        rows: Each sample's figures (`evidence.sample.series.series`) with `end`, `role` and
-            `time_s`, and rows of `interim`.
-        changes: The changes of throughput: time, Mbit/s before, Mbit/s after.
-        begin_s: Time 0 in epoch seconds of the client's clock.
-        clock_error_s: How far the times of the ends may be apart.
-
-    Returns:
-        `time_s`, `end`, `role`, `interval_s`, the figures and `limited_by`. `attrs` has the other
-        arguments.
+    `changes` are those of throughput (time, Mbit/s before, after); `begin_s` is time 0 since 1970.
     """
     frame = pd.DataFrame(rows).sort_values(["time_s", "end"], kind="stable", ignore_index=True)
     first = [name for name in KEY if name in frame.columns]
@@ -115,14 +98,8 @@ def interim(
 ) -> list[dict[str, Any]]:
     """Return rows of interim results, without end and role: latency, or what arrived.
 
-    Args:
-        results: Interim results, with `ending_s`, `interval_s` and a rate.
-        begin_s: Time 0 in epoch seconds of the clock of `ending_s`.
-        outstanding: Transactions that a client has under way at once.
-
-    Returns:
-        `time_s`, `interval_s`, and `transaction_rate_tps` with `latency_us`, the mean of the
-        interval, or the median of irtt's round trips; or `throughput_mbps`, the sum of the streams.
+    `begin_s` is time 0 in epoch seconds of the clock of `ending_s`; `outstanding` transactions are
+    under way at once, from which the mean latency follows.
     """
     rows: dict[tuple[str, float], dict[str, Any]] = {}
     for result in results:
@@ -152,11 +129,7 @@ def _limited(frame: pd.DataFrame) -> pd.Series:
 
 
 def panels(frame: pd.DataFrame, of: str | Sequence[str] | None) -> list[str]:
-    """Return the panels to draw: the chosen ones, or those of DEFAULT with data.
-
-    Raises:
-        DataError: A panel does not exist, or has no data in these runs.
-    """
+    """Return the panels to draw: the chosen ones, or those of DEFAULT with data."""
     chosen = [of] if isinstance(of, str) else list(of or ())
     for name in chosen:
         if name not in PANELS:
@@ -186,11 +159,7 @@ def values(rows: pd.DataFrame, column: str, panel: str) -> pd.Series:
 
 
 def medians(frame: pd.DataFrame, column: str, panel: str) -> pd.DataFrame:
-    """Return the median of several runs over time: `time_s` and the value, for each run's step.
-
-    Each run counts with its value at that time, between its samples; only times that half of the
-    runs reach are returned.
-    """
+    """Return the median over runs at each step, at times that half of the runs reach."""
     curves = []
     for _, rows in frame[frame[column].notna()].groupby("run", sort=False):
         curves.append((rows["time_s"].to_numpy(float), values(rows, column, panel).to_numpy(float)))
@@ -207,11 +176,7 @@ def medians(frame: pd.DataFrame, column: str, panel: str) -> pd.DataFrame:
 def table(
     frame: pd.DataFrame, of: str | Sequence[str] | None = None, run: int | None = None
 ) -> pd.DataFrame:
-    """Return the chart's numbers: medians of the runs by second, end and column.
-
-    Raises:
-        DataError: As `panels`.
-    """
+    """Return the chart's numbers: medians of the runs by second, end and column."""
     rows = frame if run is None else frame[frame["run"] == run]
     parts = []
     for panel in panels(rows, of):

@@ -1,11 +1,8 @@
 """Change points of a series: where its level changes by more than its noise explains.
 
-The number and the places of the changes minimize the squared deviations from the levels plus a
-penalty for each change (PELT, Killick et al. 2012; `ruptures`). Squares are in units of the noise,
-which successive differences estimate (von Neumann 1941), so that a step does not count as noise.
-The places with the smallest squares are often two or three values off. So each change is moved to
-the place that is most likely at most one value off, given the neighbouring changes and whatever the
-two means are.
+They minimize the squared deviations from the levels plus a penalty for each change (PELT, Killick
+et al. 2012). Squares are in units of the noise, which successive differences estimate (von Neumann
+1941). Each change is then moved to the place that is most likely at most one value off.
 """
 
 from __future__ import annotations
@@ -36,12 +33,7 @@ NEAR = (0.95, 1.0, 0.95)
 def change_points(values: Sequence[float]) -> list[int]:
     """Return the places at which a level begins, without the first; none of fewer than ENOUGH.
 
-    Args:
-        values: The series in order. Positive values are compared as ratios (by their logarithms).
-
-    Example:
-        >>> change_points([10, 11, 10, 11, 10, 20, 21, 20, 21, 20])
-        [5]
+    Positive values are compared as ratios (by their logarithms).
     """
     series = np.asarray(values, dtype=float)
     if len(series) < ENOUGH:

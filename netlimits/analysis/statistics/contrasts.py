@@ -1,17 +1,8 @@
 """The ratio of one configuration's figure to another's, with its confidence interval.
 
-A campaign in blocks has each configuration once in each block, so two of them are compared within
-blocks, and drift of the machines affects both alike. The unit is the logarithm of a block's ratio.
-
-    six blocks and more   Hodges and Lehmann's estimate with Wilcoxon's interval: holds for runs
-                          with outliers and of two kinds as well
-    two to five           the two-way model log(y) ~ configuration + block. For two configurations
-                          it is Student's t of the log ratios. Other configurations could add
-                          degrees of freedom if all varied alike; they do not (UDP by 1 %, TCP by
-                          20 %), and such an interval would have the wrong coverage for all.
-    no blocks             coin flips and imported files: Welch's t on logarithms
-
-A ratio of figures that may be zero has no logarithm and so no interval.
+six blocks and more   Hodges and Lehmann's estimate with Wilcoxon's interval
+two to five           log(y) ~ configuration + block: Student's t of the log ratios
+no blocks             coin flips and imported files: Welch's t on logarithms
 """
 
 from __future__ import annotations
@@ -32,16 +23,7 @@ WILCOXON, TWO_WAY, WELCH, NONE = "wilcoxon", "two-way", "welch", ""
 
 
 class Contrast(NamedTuple):
-    """A ratio with its confidence interval and method.
-
-    Attributes:
-        value: The ratio.
-        low: Lower end of the interval.
-        high: Upper end of the interval.
-        p: p-value of the ratio being 1.
-        method: Name of the method, "" without an interval.
-        n: Pairs of runs, one a block, or runs of both sides without blocks.
-    """
+    """A ratio with its interval, p-value of being 1, method, and number of pairs (or of runs)."""
 
     value: float
     low: float
@@ -57,11 +39,7 @@ def ratio(
     blocks: tuple[np.ndarray, np.ndarray] | None = None,
     confidence: float = 0.95,
 ) -> Contrast:
-    """Return the ratio of `top` to `bottom`, one number above zero a run, with its interval.
-
-    `blocks` has the block of each of them. Without it, or if no block has both, they are compared
-    as two samples.
-    """
+    """Return the ratio of `top` to `bottom`, one number above zero a run, with its interval."""
     logs = np.log(top), np.log(bottom)
     if blocks is not None:
         pairs = within_blocks(logs, blocks)

@@ -1,17 +1,9 @@
 """Test whether runs are independent: whether neighbours are alike, and whether slow runs fail.
 
-A mean's interval assumes that runs are independent, and that the ok runs are a random selection of
-all runs. Both are tested over the blocks of a campaign, all configurations together. A run's score
-is its distance from its configuration's mean in standard deviations (at most CLIP), a block's score
-the mean of its runs'. If no block has two runs, each run is a block.
-
-- *Autocorrelation:* the product of neighbouring blocks, compared with its distribution over all
-  orders of the blocks (Wald and Wolfowitz, "An Exact Test for Randomness in the Non-parametric
-  Case", 1943).
-- *Slow runs fail:* whether blocks in which more runs failed are worse, compared in the same way;
-  for blocks of single runs, whether the neighbours of failed runs are worse.
-
-Both tests need ENOUGH blocks, and use the first MOST.
+A run's score is its distance from its configuration's mean in standard deviations (at most CLIP), a
+block's score the mean of its runs'. The product of neighbouring blocks is compared with its
+distribution over all orders of the blocks (Wald and Wolfowitz 1943), and so is whether blocks in
+which more runs failed are worse.
 """
 
 from __future__ import annotations
@@ -24,8 +16,8 @@ import pandas as pd
 from scipy.special import ndtr
 
 from netlimits.analysis import frames
-from netlimits.analysis.cells import Grid, Streamed
 from netlimits.analysis.sources import streams
+from netlimits.analysis.statistics.cells import Grid, Streamed
 from netlimits.metrics import Metric
 
 ENOUGH = 10
@@ -37,13 +29,7 @@ CLIP = 2.5
 
 
 class Blocks(NamedTuple):
-    """The runs of a metric by block, in order.
-
-    Attributes:
-        score: Mean of its ok runs, in standard deviations of each configuration; NaN for none.
-        failed: Number of failed runs.
-        single: True if no block has two runs.
-    """
+    """The mean score of each block's ok runs (NaN for none), and its number of failed runs."""
 
     score: np.ndarray
     failed: np.ndarray
@@ -51,10 +37,7 @@ class Blocks(NamedTuple):
 
 
 class RunOrder(NamedTuple):
-    """The block of each run, the number of blocks, and the number of failed runs in each.
-
-    Blocks are numbered from 0 in their order; -1 is one beyond MOST.
-    """
+    """The block of each run (from 0, -1 beyond MOST), their number, and the failed runs in each."""
 
     codes: np.ndarray
     blocks: int
@@ -63,10 +46,7 @@ class RunOrder(NamedTuple):
 
 
 def order(runs: pd.DataFrame) -> RunOrder:
-    """Return the order of the runs that have an outcome, a row each.
-
-    They are ordered by blocks, or without blocks by run number, or as given.
-    """
+    """Return the order of the runs that have an outcome, a row each."""
     names = [name for name in ("campaign", "run", "block") if name in runs.columns]
     blocks = frames.blocks(runs[names])
     if blocks is None and names == ["run"]:
@@ -109,10 +89,7 @@ def _blocks(sums: np.ndarray, runs: np.ndarray, failed: np.ndarray, single: bool
 
 
 def of_grid(grid: Grid | Streamed, metric: Metric, known: RunOrder | None) -> Blocks | None:
-    """Return a table's runs of a metric by block; None for a relation without blocks.
-
-    `known` is the order of a frame's runs (`order`).
-    """
+    """Return a table's runs of a metric by block; None for a relation without blocks."""
     if isinstance(grid, Streamed):
         if not grid.relation.in_blocks:
             return None

@@ -1,8 +1,7 @@
 """Intervals of one sample of runs: a mean, a median, and the middle of paired differences.
 
-The unit is one number a run. The coverage of each was simulated (`benchmarks/coverage.py` prints
-the table). Student's t holds for runs of one kind, but not if a few are slower; the median's
-interval and Wilcoxon's hold then too, from six runs on. No method works with fewer.
+`benchmarks/coverage.py` prints what each covers. Student's t does not hold if a few runs are
+slower; the median's interval and Wilcoxon's do, from six runs on.
 """
 
 from __future__ import annotations
@@ -47,11 +46,7 @@ def mean(sample: np.ndarray, confidence: float = 0.95) -> Interval:
 
 
 def jackknife(estimate: float, without: np.ndarray, confidence: float = 0.95) -> Interval:
-    """Return the jackknife interval of an estimate from estimates that each leave out one group.
-
-    Groups vary independently: blocks, or points. The interval holds for variation that grows with
-    size, and for one size that is noisier than others (Tukey 1958).
-    """
+    """Return an estimate's interval from those that each leave out one group (Tukey 1958)."""
     count = len(without)
     if count < 2:
         return Interval(estimate, np.nan, np.nan)
@@ -65,8 +60,7 @@ def median(sample: np.ndarray, confidence: float = 0.95) -> Interval:
     """Return the median with its order-statistic interval; fewer than six values have none.
 
     The interval is interpolated between the pairs of order statistics that cover just more and just
-    less than `confidence` (Hettmansperger and Sheather, "Confidence Intervals Based on Interpolated
-    Order Statistics", 1986), because those of seven runs cover 98.4 or 87.5 %.
+    less than `confidence` (Hettmansperger and Sheather 1986).
     """
     n, value = len(sample), float(np.median(sample))
     if n < ENOUGH:
@@ -96,11 +90,9 @@ def median(sample: np.ndarray, confidence: float = 0.95) -> Interval:
 def of_several_kinds(sample: np.ndarray) -> bool:
     """Return True if runs form separate groups: the largest gap is most of their range.
 
-    "Most" is 1.65 / sqrt(n) of it, and at least 0.4, from six runs on. Chosen by simulation: it is
-    true for at most 5 in 100 samples of one kind (normal of any variance, log-normal to CV 20 %),
-    and for 67, 80, 88 and 95 in 100 samples of 6, 8, 10 and 14 runs of which a fifth is 30 %
-    slower. A gap of at most two steps of the last printed digit does not count, because coarse
-    figures have only such gaps.
+    "Most" was chosen by simulation: true for at most 5 in 100 samples of one kind, and for 67, 80,
+    88 and 95 in 100 samples of 6, 8, 10 and 14 runs of which a fifth is 30 % slower. A gap of at
+    most two steps of the last printed digit does not count.
     """
     n = len(sample)
     if n < ENOUGH:
@@ -121,9 +113,7 @@ def _step(sample: np.ndarray) -> float:
 def middle(differences: np.ndarray, confidence: float = 0.95) -> Interval:
     """Return Hodges and Lehmann's middle of paired differences with Wilcoxon's interval.
 
-    It is the median of the averages of all pairs (Walsh averages); the interval has those at which
-    zero would not be rejected by the signed-rank test. It is exact for any differences that are
-    symmetric about their middle. It needs at least six, below which no such interval reaches 95 %.
+    It is the median of the averages of all pairs (Walsh averages), and needs six differences.
     """
     n = len(differences)
     pairs = n * (n + 1) // 2
@@ -163,8 +153,7 @@ def _signed_rank(n: int, tail: float) -> int:
 def _signed_rank_p(ordered: np.ndarray) -> float:
     """Return the two-sided p-value of Wilcoxon's signed-rank test for sorted differences.
 
-    The sum of the positive ranks is the number of Walsh averages above zero, and half of those that
-    are zero, since ties have average ranks (Tukey 1949).
+    The sum of the positive ranks is the number of Walsh averages above zero (Tukey 1949).
     """
     nonzero = ordered[ordered != 0]
     n = len(nonzero)

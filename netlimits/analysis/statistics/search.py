@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from netlimits.analysis import frames
+from netlimits.analysis import attempts, frames
 from netlimits.analysis.statistics import intervals
 from netlimits.errors import DataError
 from netlimits.model.searches import MISSED, OF, TRIALS, WHY, Bounds, bounds, counted
@@ -16,21 +16,9 @@ BLOCK = "block"
 
 
 def searches(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return what the searches of each configuration found.
+    """Return a row for each configuration: the highest loads that held, with a 95 % interval.
 
-    Args:
-        frame: A row for each trial (`campaign.frame()`).
-
-    Returns:
-        One row per configuration: its factors, the number of `searches`, the mean of the highest
-        loads that held, `low` and `high`, the mean of the lowest loads above them that did not
-        hold, `because` (the most frequent reason why these did not hold), and the number of
-        `trials`. Loads have the name of the factor that was searched. `low` and `high` are a 95 %
-        interval of the mean over searches; of a single search they are the two loads, between
-        which the limit is. A load is missing if a search ended at the end of its range.
-
-    Raises:
-        DataError: The runs are no trials of a search.
+    Of a single search `low` and `high` are the loads between which the limit is.
     """
     of, keys, rows = _trials(frame)
     lines = []
@@ -56,11 +44,7 @@ def searches(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def trials(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per trial: factors, `block`, `trial` (from 1), load, `held` and `why`.
-
-    Raises:
-        DataError: The runs are no trials of a search.
-    """
+    """Return one row per trial: factors, `block`, `trial` (from 1), load, `held` and `why`."""
     of, keys, rows = _trials(frame)
     table = rows[[*keys, BLOCK, of]].copy()
     table["trial"] = rows.groupby([*keys, BLOCK], sort=False, dropna=False).cumcount() + 1
@@ -70,22 +54,14 @@ def trials(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def limits(frame: pd.DataFrame) -> Iterator[tuple[dict[str, Any], Bounds]]:
-    """Yield the factors with the block of each search, and what it found.
-
-    Raises:
-        DataError: The runs are no trials of a search.
-    """
+    """Yield the factors with the block of each search, and what it found."""
     of, keys, rows = _trials(frame)
     for key, part in frames.groups(rows, [*keys, BLOCK]):
         yield dict(zip([*keys, BLOCK], key, strict=True)), _bounds(of, part)
 
 
 def searched(frame: pd.DataFrame) -> str:
-    """Return the factor that the runs search the limit of.
-
-    Raises:
-        DataError: The runs are no trials of a search.
-    """
+    """Return the factor that the runs search the limit of."""
     if OF not in frame.columns or not frame[OF].notna().any():
         raise DataError(
             "no run is a trial of a search: the experiment has no `search`, or no trial was ok"
@@ -96,7 +72,7 @@ def searched(frame: pd.DataFrame) -> str:
 def _trials(frame: pd.DataFrame) -> tuple[str, list[str], pd.DataFrame]:
     """Return the factor that was searched, the other factors, and the trials in their order."""
     of = searched(frame)
-    rows = frames.with_outcome(frame).sort_values("run")
+    rows = attempts.with_outcome(frame).sort_values("run")
     known = frame.attrs.get("columns", {}).get("factors", ())
     keys = [name for name in known if name != of and rows[name].astype(str).nunique() > 1]
     return of, keys, rows

@@ -1,11 +1,7 @@
 """Walsh averages, those of each pair of n values and of each value with itself, by rank.
 
-There are n (n + 1) / 2 of them. Up to ALL values all are computed. For more values the average of a
-rank is found by counting (Johnson and Mizoguchi, "Selecting the K-th Element in X + Y", 1978): a
-search for each value counts the averages up to t, and t is narrowed down until few averages are
-left, which are computed. The first guess comes from every THIN-th value, of which there are THIN²
-times fewer averages (Monahan's Algorithm 616, 1984, samples them at random). The result is exact
-whatever the guess.
+Up to ALL values all are computed. For more the average of a rank is found by counting (Johnson and
+Mizoguchi, "Selecting the K-th Element in X + Y", 1978). The result is exact.
 """
 
 from __future__ import annotations
@@ -19,14 +15,8 @@ import numpy as np
 ALL = 1500
 """Maximum number of values of which all averages are computed."""
 
-THIN, MANY = 15, 20_000
-"""With more values than MANY, the middle one of each THIN gives the first guess."""
-
 STRIDE = 1024
 """Values to search for at once, in the part of the array where they must be."""
-
-MARGIN = 0.2
-"""Averages on either side of a guess, for each value."""
 
 _ALIKE = 1e-11
 """Averages that differ by this share are equal: their sums are rounded."""
@@ -66,17 +56,14 @@ def _count(reach: np.ndarray) -> int:
 
 
 def _average(ordered: np.ndarray, place: int) -> float:
-    """Return the average at a rank.
-
-    The lower end of the bracket has at most `place` averages below it, the upper end more.
-    """
+    """Return the average at a rank."""
     n = len(ordered)
     low, high = float(ordered[0]), float(ordered[-1])
     below, above = _reach(ordered, low), np.full(n, n)
     at_low, at_high = _count(below), n * (n + 1) // 2
     if at_low > place:
         return low
-    guesses = _guesses(ordered, place)
+    guesses = _guesses(ordered)
     for turn in range(100):
         if at_high - at_low <= 2 * n:
             return _among(ordered, below, above, place - at_low)
@@ -95,26 +82,12 @@ def _average(ordered: np.ndarray, place: int) -> float:
     return _next(ordered, below)
 
 
-def _guesses(ordered: np.ndarray, place: int) -> list[float]:
-    """Return values between which the average at a rank probably lies, the likeliest last."""
+def _guesses(ordered: np.ndarray) -> list[float]:
+    """Return values around the middle, between which callers mostly look."""
     n = len(ordered)
-    if n <= MANY:  # callers mostly ask for the middle
-        first, middle, third = ordered[[n // 4, n // 2, 3 * n // 4]].tolist()
-        margin = 4 * (third - first) / n**0.5
-        return [middle + margin, middle - margin]
-    thin = ordered[THIN // 2 :: THIN]
-    count = len(thin)
-
-    def of_thin(place: float) -> float:
-        return _average(thin, min(max(round(place), 0), count * (count + 1) // 2 - 1))
-
-    # pairs i, j and j, i are THIN² times fewer, values paired with themselves THIN times
-    paired = np.searchsorted(thin, of_thin(place / THIN**2))
-    expected = (place + (THIN**2 - THIN) / 2 * paired) / THIN**2
-    low, high = (of_thin(expected + aside * count / THIN) for aside in (-MARGIN, MARGIN))
-    alike = _ALIKE / 3 * max(abs(low), abs(high), 1e-300)  # for many equal averages
-    far = 8 * (high - low)
-    return [high + far, low - far, high + alike, low - alike]
+    first, middle, third = ordered[[n // 4, n // 2, 3 * n // 4]].tolist()
+    margin = 4 * (third - first) / n**0.5
+    return [middle + margin, middle - margin]
 
 
 def _among(ordered: np.ndarray, below: np.ndarray, above: np.ndarray, place: int) -> float:

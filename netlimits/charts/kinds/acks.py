@@ -86,11 +86,8 @@ def acks(
             rule += " · faint: runs, curve: means of configurations"
             if table.groupby(CONFIG).size().max() >= ENOUGH:
                 rule += ", 95 % intervals"
-        heading(
-            costs,
-            title or f"{metric.title} against segments per ACK",
-            f"{metric.direction} · {rule}",
-        )
+        title = title or f"{metric.title} against segments per ACK"
+        heading(costs, title, metric.direction, rule)
         if keys:
             rates.legend(loc="lower left", ncols=2 if len(parts) > 2 else 1)
     return figure

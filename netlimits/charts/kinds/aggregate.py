@@ -1,12 +1,8 @@
-"""Parallel streams: their sum over time, and the highest average of each run against the MTU.
-
-The highest averages stand next to what may limit them: the link's goodput bound, which depends on
-the MTU, and an egress cap, which does not.
-"""
+"""Parallel streams: their sum over time, and the highest average of each run against the MTU."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,7 +37,6 @@ def aggregate(
     intervals: pd.DataFrame,
     of: str = "throughput",
     stream: str | Sequence[str] = "stream",
-    offsets: Mapping[Hashable, float] | None = None,
     step: float | None = None,
     window_s: float | None = None,
     bound_mbps: float | None = None,
@@ -55,7 +50,6 @@ def aggregate(
             are the streams.
         of: The metric.
         stream: Columns that distinguish the streams.
-        offsets: Stream -> seconds to add to its times.
         step: Seconds of a step, by default the streams' own.
         window_s: Seconds of the window with the highest average to shade.
         bound_mbps: Goodput bound in Mbit/s to draw.
@@ -67,7 +61,7 @@ def aggregate(
     """
     intervals = frames.one_run(intervals, run)
     metric = frames.column(intervals, of)
-    series = aggregate_frame(intervals, of, stream, offsets, step)
+    series = aggregate_frame(intervals, of, stream, step)
     with style():
         figure, (axes,) = blank()
         edges = np.append(series["start_s"], series["end_s"].iloc[-1])
@@ -99,9 +93,8 @@ def aggregate(
             f"starts differ by {parted['start_skew_s']:.2g} s, ends by {parted['end_skew_s']:.2g} s"
             f"; {100 * parted['left_out']:.2g} % of the data are outside the common window"
         )
-        parts = [intervals.attrs.get("run", ""), skew if count > 1 else ""]
-        about = " · ".join(part for part in parts if part)
-        heading(axes, title or f"{metric.title} of {together}", about)
+        title = title or f"{metric.title} of {together}"
+        heading(axes, title, intervals.attrs.get("run", ""), skew if count > 1 else "")
     return figure
 
 

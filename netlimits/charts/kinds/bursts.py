@@ -1,8 +1,4 @@
-"""Packet traces: bursts over time, a histogram of their sizes, and first bursts by transaction.
-
-`bursts` draws a time-sequence graph: a stroke for each segment from its first byte to its last,
-and the ACKs as a staircase below it.
-"""
+"""Packet traces: bursts over time, a histogram of their sizes, and first bursts by transaction."""
 
 from __future__ import annotations
 
@@ -36,7 +32,6 @@ def bursts(
     connection: int | None = None,
     first_transaction: int = 1,
     transactions: int | None = None,
-    gap_s: float | None = None,
     run: int | None = None,
     title: str | None = None,
 ) -> Chart:
@@ -47,7 +42,6 @@ def bursts(
         connection: Connection to draw, by default the one with most data.
         first_transaction: Number of the trace's first transaction.
         transactions: How many transactions to draw, by default all.
-        gap_s: Pause in seconds that separates bursts, as in `analysis.bursts.bursts`.
         run: Run to draw, if the frame contains several.
         title: The title.
 
@@ -55,7 +49,7 @@ def bursts(
         DataError: As `analysis.bursts.bursts`, or if the connection or run does not exist.
     """
     rows, others = _one_connection(frames.one_run(packets, run), connection)
-    table = bursts_frame(rows, gap_s=gap_s, first_transaction=first_transaction)
+    table = bursts_frame(rows, first_transaction=first_transaction)
     if transactions is not None:
         table = table[table["transaction"] < first_transaction + transactions]
         rows = rows.iloc[: _answered(rows, int(table["last"].max()) + 1)]
@@ -80,8 +74,8 @@ def bursts(
         )
         if len(table) > LABELLED:
             about = f"{len(table)} bursts of at most {table['segments'].max()} segments"
-        about = f"{packets.attrs['run']} · {about}" if "run" in packets.attrs else about
-        heading(axes, title or f"Bursts from {source} port {port}", about + others)
+        title = title or f"Bursts from {source} port {port}"
+        heading(axes, title, packets.attrs.get("run", ""), about + others)
     return figure
 
 
@@ -242,8 +236,8 @@ def burst_histogram(
         axes.set_xlabel(f"Size of a burst ({unit})")
         axes.set_ylabel("Bursts")
         about = f"{len(table)} bursts of {total} {unit} in all"
-        about = f"{packets.attrs['run']} · {about}" if "run" in packets.attrs else about
-        heading(axes, title or f"Number of {unit} in a burst", about)
+        title = title or f"Number of {unit} in a burst"
+        heading(axes, title, packets.attrs.get("run", ""), about)
     return figure
 
 
@@ -251,16 +245,11 @@ def busiest(
     packets: pd.DataFrame,
     connection: int | None = None,
     first_transaction: int = 1,
-    gap_s: float | None = None,
     run: int | None = None,
 ) -> pd.DataFrame:
     """Return the bursts of `connection`, by default of the one with most data."""
-    rows = frames.one_run(packets, run)
-    held = rows.groupby("connection")["length_bytes"].sum()
-    chosen = held.idxmax() if connection is None else connection
-    table = bursts_frame(
-        rows[rows["connection"] == chosen], gap_s=gap_s, first_transaction=first_transaction
-    )
+    rows, _ = _one_connection(frames.one_run(packets, run), connection)
+    table = bursts_frame(rows, first_transaction=first_transaction)
     return table[["transaction", "burst", "start_s", "end_s", "segments"]]
 
 

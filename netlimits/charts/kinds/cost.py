@@ -13,7 +13,7 @@ from netlimits.analysis import frames, wording
 from netlimits.analysis.cost import TIME_PER_SEND, UNFIT, packet_times
 from netlimits.analysis.cost import cost as cost_frame
 from netlimits.charts._colours import GREY, KNOWN
-from netlimits.charts._labels import heading, thousands
+from netlimits.charts._labels import heading, heading_of_panels, thousands
 from netlimits.charts._marks import Marks
 from netlimits.charts._style import Chart, blank, style
 from netlimits.metrics import Direction, metric
@@ -77,13 +77,7 @@ def cost(
             if place % len(names) == 0:
                 axes.set_ylabel("Time per packet (ns)")
         marks.key(figure)
-        figure.suptitle(
-            title or "The cost of a packet and of its bytes",
-            x=0.01,
-            ha="left",
-            fontsize=11,
-            fontweight="bold",
-        )
+        heading_of_panels(figure, title or "The cost of a packet and of its bytes")
     return figure
 
 
@@ -128,9 +122,7 @@ def _panel(
     )
     what = "Time per send" if name == TIME_PER_SEND else metric(name).towards(direction).title
     axes.set_title("")
-    parts = [which, what, f"{row['n']} runs"]
-    if row["lack_of_fit_p"] < UNFIT:
-        parts.append("a straight line does not fit")
-    heading(axes, "", " · ".join(part for part in parts if part))
+    unfit = "a straight line does not fit" if row["lack_of_fit_p"] < UNFIT else ""
+    heading(axes, "", which, what, f"{row['n']} runs", unfit)
     axes.tick_params(colors=GREY)
     return float(max(line.max(), times["ns"].max()))

@@ -63,17 +63,14 @@ def history(
         names = [_name(order[tick], started[order[tick]]) for tick in ticks]
         panels[-1].set_xticks(list(ticks), names)
         panels[-1].tick_params("x", rotation=30)
-        notes = [
+        heading(
+            panels[0],
+            title or f"{metric.title} over {len(order)} campaigns",
             metric.direction,
             "dots: campaigns, lines: levels",
             "axes do not begin at 0",
             f"too few campaigns for changes, which need {ENOUGH}" * (len(order) < ENOUGH),
             f"{len(parts)} of {len(every)} configurations" * (len(parts) < len(every)),
-        ]
-        heading(
-            panels[0],
-            title or f"{metric.title} over {len(order)} campaigns",
-            " · ".join(note for note in notes if note),
         )
     return chart
 

@@ -1,7 +1,4 @@
-"""Boxes and bars: one for each combination of factors, for factors with few levels or words.
-
-They are horizontal, so that names fit, in the order of the tables.
-"""
+"""Boxes and bars: one for each combination of factors, for factors with few levels or words."""
 
 from __future__ import annotations
 
@@ -124,14 +121,7 @@ def means(
     series: str | Sequence[str] = (),
     pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Return the table of `bars`: a row for each combination of `series`, in the metric's unit.
-
-    Columns are the factors, `n` (runs), `mean`, `low` and `high` (its 95 % interval by Student's t,
-    NaN for a single run), `min` and `max`.
-
-    Raises:
-        DataError: As `analysis.spread`, or if `series` is empty.
-    """
+    """Return the table of `bars`: a row for each combination of `series`, in the metric's unit."""
     frame, (keys, meant) = frames.resolve(frame, series, pool)
     if not keys:
         raise DataError("series: name a factor whose levels the bars compare")
@@ -162,10 +152,6 @@ def _chart(
         axes.grid(visible=False, axis="y")
         axes.set_xlabel(metric.label)
         by = " and ".join(wording.name(key) for key in keys)
-        notes = [metric.direction, about, *caveats.notes(frame, [metric.column])]
-        heading(
-            axes,
-            title or (f"{metric.title} by {by}" if by else metric.title),
-            " · ".join(note for note in notes if note),
-        )
+        title = title or (f"{metric.title} by {by}" if by else metric.title)
+        heading(axes, title, metric.direction, about, *caveats.notes(frame, [metric.column]))
     return chart

@@ -1,8 +1,4 @@
-"""A mesh: its links as a heat map, its hosts as points, outliers marked in both.
-
-The map's colours run from orange over white to blue, which people with colour-vision deficiency
-distinguish. An outlier has a frame, so that the map also reads in grey.
-"""
+"""A mesh: its links as a heat map, its hosts as points, outliers marked in both."""
 
 from __future__ import annotations
 
@@ -79,7 +75,7 @@ def mesh_links(
         axes.set_ylabel("Sender")
         bar = chart.colorbar(image, ax=axes, shrink=0.8)
         bar.set_label(f"{metric.title}, % from the median pair")
-        heading(axes, title or f"{metric.title} by pair", _notes(frame, of, pool))
+        heading(axes, title or f"{metric.title} by pair", *_notes(frame, of, pool))
     return chart
 
 
@@ -124,12 +120,12 @@ def mesh_hosts(
         axes.grid(visible=False, axis="y")
         axes.set_xlabel(f"{metric.title}, % from the median of all hosts")
         axes.legend(loc="best")
-        heading(axes, title or f"{metric.title} by host", _notes(frame, of, pool))
+        heading(axes, title or f"{metric.title} by host", *_notes(frame, of, pool))
     return chart
 
 
-def _notes(frame: pd.DataFrame, of: str, pool: str | Sequence[str]) -> str:
-    """Return the subtitle: the better direction, the outliers, and the frame's notes."""
+def _notes(frame: pd.DataFrame, of: str, pool: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the better direction, the outliers, and the frame's notes."""
     metric = frames.column(frame, of)
     odd = outliers(frame, of, pool)
     more = f" and {len(odd) - NAMED} more" if len(odd) > NAMED else ""
@@ -137,5 +133,4 @@ def _notes(frame: pd.DataFrame, of: str, pool: str | Sequence[str]) -> str:
     if too_few(frame, of, pool):
         none = f"too few blocks to name outliers (fewer than {BLOCKS})"
     named = f"outliers: {', '.join(odd[:NAMED])}{more}" if odd else none
-    notes = [metric.direction, named, *caveats.notes(frame, [metric.column])]
-    return " · ".join(note for note in notes if note)
+    return metric.direction, named, *caveats.notes(frame, [metric.column])

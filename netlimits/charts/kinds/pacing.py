@@ -16,7 +16,7 @@ from netlimits.analysis.statistics import intervals
 from netlimits.analysis.statistics.intervals import ENOUGH
 from netlimits.analysis.summary import means, summary
 from netlimits.charts._colours import GREY, KNOWN
-from netlimits.charts._labels import heading
+from netlimits.charts._labels import heading, heading_of_panels
 from netlimits.charts._marks import Marks
 from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
@@ -70,13 +70,7 @@ def pacing(
         by = sorted(runs["paced_by"].dropna().unique()) if "paced_by" in runs.columns else []
         how = f", paced by {' and '.join(by)}" if by else ""
         heading(rates, "", f"within {100 * worst:.2g} % of {requested_mbps:,.10g} Mbit/s{how}")
-        figure.suptitle(
-            title or "The same bit rate in other packets",
-            x=0.01,
-            ha="left",
-            fontsize=11,
-            fontweight="bold",
-        )
+        heading_of_panels(figure, title or "The same bit rate in other packets")
     return figure
 
 

@@ -64,13 +64,9 @@ def percentiles(
         runs = f"{counts[0]} to {counts[-1]} runs"
         if len(counts) == 1:
             runs = f"{counts[0]} run{'' if counts[0] == 1 else 's'}"
-        about = [metric.direction, f"{runs} a curve" if keys else runs]
-        about += caveats.notes(frame, [metric.column])
-        heading(
-            axes,
-            title or (f"{metric.title} by {by}" if by else metric.title),
-            " · ".join(part for part in about if part),
-        )
+        about = f"{runs} a curve" if keys else runs
+        title = title or (f"{metric.title} by {by}" if by else metric.title)
+        heading(axes, title, metric.direction, about, *caveats.notes(frame, [metric.column]))
         marks.key(figure)
         if keys:
             label_ends(axes, ends)

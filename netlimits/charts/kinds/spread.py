@@ -1,8 +1,4 @@
-"""Metrics against buffer length: lines of means with a band from the minimum to the maximum run.
-
-Bars at the means are their 95 % intervals. With fewer than six runs the runs are drawn instead,
-because such intervals would dwarf the curves.
-"""
+"""Metrics against buffer length: lines of means with a band from the minimum to the maximum run."""
 
 from __future__ import annotations
 
@@ -94,11 +90,7 @@ def spread(
         notes = caveats.notes(frame, [m.column for m in metrics])
         rest = [m.title[:1].lower() + m.title[1:] for m in metrics[1:]]
         titles = " and ".join([metrics[0].title, *rest])
-        heading(
-            panels[0],
-            title or f"{titles} against {wording.name(by)}",
-            " · ".join([about, *notes]),
-        )
+        heading(panels[0], title or f"{titles} against {wording.name(by)}", about, *notes)
     return figure
 
 

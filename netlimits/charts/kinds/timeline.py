@@ -1,7 +1,4 @@
-"""Runs over time: panels of what was sampled, above a strip of what limited each end.
-
-Several runs are drawn faint behind their median. Colours are ends, line styles are columns.
-"""
+"""Runs over time: panels of what was sampled, above a strip of what limited each end."""
 
 from __future__ import annotations
 
@@ -94,7 +91,7 @@ def timeline(
                 at.axvline(time, color=BLACK, linewidth=0.8, linestyle=(0, (2, 2)))
         axes[-1].set_xlabel("Time since the first data (s)")
         axes[-1].set_xlim(0.0, float(rows["time_s"].max()))
-        heading(axes[0], title or _title(rows), _about(frame, rows, changes))
+        heading(axes[0], title or _title(rows), *_about(frame, rows, changes))
     return figure
 
 
@@ -206,7 +203,7 @@ def _title(rows: pd.DataFrame) -> str:
 
 def _about(
     frame: pd.DataFrame, rows: pd.DataFrame, changes: Sequence[tuple[float, float, float]]
-) -> str:
+) -> list[str]:
     """Return what a reader needs to know to read the chart."""
     count = rows["run"].nunique()
     parts = [
@@ -217,4 +214,4 @@ def _about(
         f"from {at:.1f} s on {after:,.4g} instead of {before:,.4g} Mbit/s"
         for at, before, after in changes
     ]
-    return " · ".join(part for part in (*parts, clock_note(frame)) if part)
+    return [*parts, clock_note(frame)]

@@ -154,7 +154,7 @@ def _split(
 
     A chart without series is drawn once for each combination of the differing factors.
     """
-    from netlimits.analysis import frames, pooling
+    from netlimits.analysis import attempts, pooling
 
     options = {name: value for name, value in entry.items() if name != "chart"}
     if (
@@ -179,7 +179,7 @@ def _split(
     split_options, note = entries.split(options, "series", keys, results.frame)
     factors = [*keys, *entries.listed(split_options.get("series"))]
     pool = entries.listed(options.get("pool"))
-    remarks = pooling.remarks(frames.with_outcome(results.frame), factors, pool)
+    remarks = pooling.remarks(attempts.with_outcome(results.frame), factors, pool)
     for sentence in filter(None, (note, *remarks)):
         say(f"{kind.name}: {sentence}")
     if "series" not in kind.options and split_options.get("series"):
@@ -204,12 +204,12 @@ def _data(
 
     `run`, `role` and `apart`, which select it, are removed from the options.
     """
-    from netlimits.analysis import frames, wording
+    from netlimits.analysis import attempts, frames, wording
 
     if kind.source == "runs":
         separate = options.pop("apart", [])
         if not separate:
-            frames.ok(frames.last_attempts(frames.labelled(results.frame)))  # raises, with why
+            frames.ok(attempts.last_attempts(frames.labelled(results.frame)))  # raises, with why
             yield "", results.frame
             return
         for key, part in frames.groups(frames.usable(results.frame), separate):
@@ -300,7 +300,7 @@ def _first_of_each(campaign: Campaign) -> Mapping[int, str]:
 
 def _ok_of_each(campaign: Campaign, most: int) -> Mapping[str, list[int]]:
     """Return the first `most` ok runs of each configuration, in the order of their numbers."""
-    from netlimits.analysis.frames import counted
+    from netlimits.analysis.attempts import counted
 
     frame = counted(campaign.frame(("status", "config"))).drop_duplicates("run", keep="last")
     runs = frame.loc[frame["status"] == "ok", ["run", "config"]].sort_values("run")

@@ -129,9 +129,9 @@ def narrowed(entries: Sequence[Entry], options: Mapping[str, Any]) -> list[Entry
 
 def split(entry: Entry, part: str, keys: Iterable[str], frame: pd.DataFrame) -> tuple[Entry, str]:
     """Return the entry with the other differing factors added to `part`, and a note on them."""
-    from netlimits.analysis import frames, pooling
+    from netlimits.analysis import attempts, frames, pooling
 
-    runs = frames.with_outcome(frame)
+    runs = attempts.with_outcome(frame)
     factors = [*dict.fromkeys([*keys, *listed(entry.get(part))])]
     pool = listed(entry.get("pool"))
     frames.factors(runs, [*factors, *pool])

@@ -143,7 +143,7 @@ def opened(
     if reading and (folder := next((p for p in (path, *others) if p.is_dir()), None)):
         raise InputError(f"{folder}: is a folder; --metric COLUMN=METRIC is for a table")
     if path.is_dir():
-        from netlimits.analysis.frames import to_last_attempts
+        from netlimits.analysis.attempts import to_last_attempts
         from netlimits.archive import reader
 
         campaign = reader.open(path)

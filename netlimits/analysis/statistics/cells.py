@@ -1,8 +1,4 @@
-"""The cells of a table: the runs of each combination of some factors.
-
-All runs with an outcome count as `runs` of a cell, and the ok ones give its figures, so a
-configuration whose runs all failed has a cell too.
-"""
+"""The cells of a table: the runs of each combination of factors, ok or not."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import frames, wording
+from netlimits.analysis import attempts, frames, wording
 from netlimits.analysis.sources import sketches, streams
 from netlimits.analysis.sources.relations import Relation, Runs
 from netlimits.errors import DataError
@@ -29,16 +25,7 @@ Places = dict[Key, tuple[Key, np.ndarray]]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A combination of row and columns.
-
-    Attributes:
-        key: The factors' values.
-        sample: The metric of each row.
-        weights: How many runs each row stands for.
-        blocks: The block of each row, if any.
-        runs: Number of runs with an outcome.
-        unreported: True if there are ok runs and none has the metric.
-    """
+    """A combination of row and columns: its ok runs, and the number of `runs` with an outcome."""
 
     key: Key
     sample: np.ndarray
@@ -65,16 +52,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A frame's runs with an outcome by factors.
-
-    Attributes:
-        keys: The factors.
-        tried: The runs with an outcome.
-        places: Positions of each cell's runs.
-        ok: Positions of each cell's ok runs.
-        weights: How many runs each row stands for.
-        blocks: The block of each run.
-    """
+    """A frame's runs with an outcome by factors: positions of each cell's runs and ok runs."""
 
     keys: tuple[str, ...]
     tried: pd.DataFrame
@@ -85,10 +63,7 @@ class Grid:
 
 
 class CellRuns(NamedTuple):
-    """The ok runs of a combination: values (NaN for missing), weights and blocks.
-
-    `runs` is the number of runs with an outcome.
-    """
+    """The ok runs of a combination (NaN for missing), and the number of `runs` with an outcome."""
 
     key: Key
     values: np.ndarray
@@ -99,32 +74,36 @@ class CellRuns(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """A relation's runs by factors, of which only the requested metric is read.
-
-    Blocks are read if `compares` is true.
-    """
+    """A relation's runs by factors, of which only the requested metric (and block) is read."""
 
     keys: tuple[str, ...]
     relation: Relation
-    compares: bool
+    blocked: bool
 
 
 def grid(runs: Runs, keys: Sequence[str], *, compares: bool = True) -> Grid | Streamed:
     """Return the runs by the factors `keys`. Raises DataError if none is ok."""
     if isinstance(runs, Relation):
         frames.ok(sketches.sketch(runs))  # raises
-        return Streamed(tuple(keys), runs, compares)
-    last = frames.last_attempts(runs)
+        return Streamed(tuple(keys), runs, compares and runs.in_blocks)
+    last = attempts.last_attempts(runs)
     frames.ok(last)  # raises, with the reason
-    tried = frames.with_process_cpu(frames.with_outcome(last))
+    tried = frames.with_process_cpu(attempts.with_outcome(last))
     good = frames.ok(tried)
+    return of_frame(tried, good, keys, _blocks(tried, good) if compares else None)
+
+
+def of_frame(
+    tried: pd.DataFrame, good: np.ndarray, keys: Sequence[str], blocks: np.ndarray | None
+) -> Grid:
+    """Return the grid of runs with an outcome, of which `good` marks the ok ones."""
     places = _places(tried, keys)
     ok = {hashed: (key, rows[good[rows]]) for hashed, (key, rows) in places.items()}
     weights = np.broadcast_to(1, len(tried))
     if frames.AGGREGATED in tried.columns:
         weights = np.ones(len(tried), int)
         weights[good] = frames.weights(tried[good])
-    return Grid(tuple(keys), tried, places, ok, weights, _blocks(tried, good) if compares else None)
+    return Grid(tuple(keys), tried, places, ok, weights, blocks)
 
 
 def _blocks(tried: pd.DataFrame, good: np.ndarray) -> np.ndarray | None:
@@ -143,7 +122,11 @@ def rows(grid: Grid | Streamed, metric: Metric) -> list[CellRuns]:
     """Return the runs' values of a metric, for each combination with an outcome."""
     if isinstance(grid, Streamed):
         return _streamed(grid, metric)
-    values = grid.tried[metric.column].to_numpy(dtype=float, na_value=np.nan)
+    values = np.full(len(grid.tried), np.nan)
+    if metric.column in grid.tried.columns:
+        values = pd.to_numeric(grid.tried[metric.column], errors="coerce").to_numpy(
+            dtype=float, na_value=np.nan
+        )
     every = []
     for hashed_key, (key, places) in grid.ok.items():
         blocks = None if grid.blocks is None else grid.blocks[places]
@@ -158,8 +141,7 @@ def _streamed(grid: Streamed, metric: Metric) -> list[CellRuns]:
         raise DataError(
             f"{frames.AGGREGATED}: a relation cannot have rows that are means; use a frame"
         )
-    blocked = grid.compares and grid.relation.in_blocks
-    columns = [metric.column, *(["block"] if blocked else [])]
+    columns = [metric.column, *(["block"] if grid.blocked else [])]
     every_sample = streams.samples(grid.relation, grid.keys, columns)
     samples = {wording.hashed(key): values for key, values in every_sample.items()}
     nothing = (np.empty(0), np.empty(0, dtype=int))
@@ -167,17 +149,12 @@ def _streamed(grid: Streamed, metric: Metric) -> list[CellRuns]:
     for hashed_key, (key, tried) in sketches.cells(grid.relation, grid.keys, OUTCOMES).items():
         values, *blocks = samples.get(hashed_key, nothing)
         weights = np.broadcast_to(1, len(values))
-        every.append(CellRuns(key, values, weights, blocks[0] if blocked else None, tried))
+        every.append(CellRuns(key, values, weights, blocks[0] if blocks else None, tried))
     return every
 
 
 def cells(grid: Grid | Streamed, metric: Metric, *, partial: bool = False) -> list[Cell]:
-    """Return each cell of a metric, in the order of `wording.rank`.
-
-    Raises:
-        DataError: The metric is infinite in a run or missing in all, or some runs of a cell lack it
-            and it is not `partial`.
-    """
+    """Return each cell of a metric, in the order of `wording.rank`."""
     every = rows(grid, metric)
     if any(np.isinf(each.values).any() for each in every):
         raise DataError(f"{metric.column} is infinite in a run")
@@ -197,11 +174,7 @@ def cells(grid: Grid | Streamed, metric: Metric, *, partial: bool = False) -> li
 
 
 def complete(runs: Runs, keys: Sequence[str], metric: Metric) -> list[tuple[Key, np.ndarray]]:
-    """Return the metric of the ok runs by the keys, in the order of `wording.rank`.
-
-    Raises:
-        DataError: Runs lack the metric or have an infinite one.
-    """
+    """Return the metric of the ok runs by the keys, in the order of `wording.rank`."""
     every = rows(grid(runs, keys, compares=False), metric)
     of_keys = {each.key: each.values for each in every if len(each.values)}
     count = sum(map(len, of_keys.values()))
@@ -236,8 +209,6 @@ def _places(runs: pd.DataFrame, keys: Sequence[str]) -> Places:
         codes = codes.astype(np.int16)
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    places = {}
-    for rows in np.split(order, starts[1:]):
-        key = tuple(runs[name].iloc[rows[0]] for name in keys)
-        places[wording.hashed(key)] = (key, rows)
-    return places
+    names = zip(*(runs[name].iloc[order[starts]] for name in keys), strict=True)
+    rows = zip(names, np.split(order, starts[1:]), strict=False)  # no rows, no names
+    return {wording.hashed(key): (key, own) for key, own in rows}
