@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from netlimits.cli import echo, quoted
-from netlimits.cli.shared.options import EXPERIMENT, HOSTS, JSON, PATIENCE, SET, pairs
+from netlimits.cli.shared.options import EXPERIMENT, HOSTS, JSON, LOCAL, PATIENCE, SET, pairs
 from netlimits.cli.shared.sides import Against, against_options, experiment_of, findings_beside
 from netlimits.errors import RestoreError, escaped
 
@@ -31,7 +31,7 @@ ORDER = ("error", "warning", "note")
 @click.command()
 @EXPERIMENT
 @HOSTS
-@click.option("--local", is_flag=True, help="Every role is this machine, over loopback.")
+@LOCAL
 @SET
 @click.option(
     "--try",
@@ -102,7 +102,6 @@ def check(
 def _findings(
     experiment: Experiment, machines: Mapping[str, Machine], patience: Patience, *, write: bool
 ) -> tuple[list[Finding], Mapping[str, str]]:
-    """Everything that is found, and the tools whose runs would be skipped."""
     from netlimits.checks.disk import here
     from netlimits.checks.survey import look
     from netlimits.checks.survey.login import logged_in
@@ -122,10 +121,7 @@ def _findings(
 def _tried(
     plan: Plan, survey: Survey, hosts: Mapping[str, Host], findings: list[Finding]
 ) -> list[Finding]:
-    """Return the findings once every setting was written and read back; the hosts are restored.
-
-    The undo log is a campaign's folder without runs, kept for `restore` if something is left.
-    """
+    """Write, read back and restore every setting; the undo log is a campaign without runs."""
     import shutil
     import tempfile
     from dataclasses import replace
@@ -172,7 +168,6 @@ def _claims(hosts: Mapping[str, Host]) -> Iterator[Finding]:
 
 
 def _print(findings: Sequence[Finding]) -> None:
-    """Return the findings as a table: by rich on a terminal, in plain lines elsewhere."""
     if not sys.stdout.isatty():
         for finding in findings:
             head = f"{finding.severity:7}  {finding.host or 'here':10}  {finding.check:11}"

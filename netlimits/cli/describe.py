@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import click
 
 from netlimits.cli import echo
 from netlimits.cli.shared.options import JSON
 from netlimits.cli.shared.sections import lines, wrapped
-
-if TYPE_CHECKING:
-    pass
 
 
 def _complete(_: click.Context, __: click.Parameter, begun: str) -> list[str]:

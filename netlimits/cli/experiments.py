@@ -54,7 +54,7 @@ def experiments(names: tuple[str, ...], copy: bool, as_json: bool) -> None:
 
 
 def _copy(names: tuple[str, ...]) -> None:
-    """Write the files of all names, or none. Raises InputError."""
+    """Write the files of all names, or none."""
     from netlimits.experiment import packaged
 
     if not names:

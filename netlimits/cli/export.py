@@ -8,15 +8,16 @@ from pathlib import Path
 import click
 
 from netlimits.cli import echo
-from netlimits.cli.shared.outputs import refuse_file
+from netlimits.cli.shared.options import SEVERAL
+from netlimits.cli.shared.outputs import refuse_file, writing
 from netlimits.cli.shared.results import Needed, Results, opened
 from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import DataError, InputError
-from netlimits.export import BESIDE, FORMATS, OF_PROFILES
+from netlimits.export import BESIDE, FORMATS
 
 
 @click.command()
-@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
+@SEVERAL
 @click.option(
     "--format",
     "form",
@@ -36,8 +37,8 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
     (FILE.template.json). csv is the frame itself, with every attempt, which a campaign of more
     than some thousand runs has no results.csv of. parquet is one campaign's, the same in files of
     some thousand attempts, for other machines: --out is their folder, or a URL that fsspec knows,
-    and `netlimits.relation` reads them there. folded and speedscope are the stacks of profiles,
-    for flame graph programs.
+    and `netlimits.relation` reads them there. folded is the stacks of profiles, for flame graph
+    programs and speedscope.
 
     \b
     Examples:
@@ -45,7 +46,7 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
       netlimits export runs.csv --format influx --out runs.lp
       netlimits export results/nightly-* --format otava --out nightly.csv
       netlimits export results/nightly-* --format opensearch --out runs.ndjson
-      netlimits export results/profiled --format speedscope --out profile.json
+      netlimits export results/profiled --format folded --out profile.folded
       netlimits export results/a-million-runs --format csv --out results.csv
       netlimits export results/a-million-runs --format parquet --out s3://bucket/a-million-runs
     """
@@ -73,7 +74,7 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
     tools = list(campaign.experiment.measure) if campaign else []
     tool = tools[0] if len(tools) == 1 else ""
     frame = source.frame if form == "csv" else frames.counted(source.frame)
-    stacks = _stacks(source) if form in OF_PROFILES else {}
+    stacks = _stacks(source) if form == "folded" else {}
     runs = Runs(name, frame, factors, pieces, _campaigns(source), tool, stacks)
     if out is None:
         for line in FORMATS[form](runs):
@@ -86,7 +87,6 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
 
 
 def _stacks(source: Results) -> dict[str, Mapping[str, int]]:
-    """Return the folded stacks of each profiled end. Raises DataError if there are none."""
     from netlimits.evidence.profiles.stacks import folded
     from netlimits.report.profiles import profiles
 
@@ -111,17 +111,12 @@ def _campaigns(source: Results) -> dict[str, tuple[str, int]]:
 
 
 def _write(out: str, lines: Iterable[str]) -> None:
-    """Write a file and print its path."""
-    try:
-        with Path(out).open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(lines)
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written: {error.strerror or error}") from error
+    with writing(Path(out)), Path(out).open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(lines)
     echo(out)
 
 
 def _copy(results: Path, place: str | None) -> None:
-    """Leave a copy of a campaign's runs at a place, and say how many files that made."""
     from netlimits.archive import reader
     from netlimits.archive.copies import RunsCopy
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from netlimits.cli import echo
+from netlimits.cli.shared.options import JSON
 from netlimits.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 )
 @click.option("--data", type=int, metavar="BYTES", help="Data in each packet; else full packets.")
 @click.option("--egress-cap", metavar="RATE", help="The machine's egress cap, as a rate of data.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@JSON
 @click.option(
     "--chart",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -120,7 +121,6 @@ def _mtus(mtus: Sequence[int]) -> list[int]:
 
 
 def _text(capacity: Bound, limit: Limit | None) -> str:
-    """Return the headers, and the sum in words."""
     from netlimits import tables
 
     lines = [tables.render(capacity.frame()).rstrip(), ""]

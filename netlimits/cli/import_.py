@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from netlimits.cli import echo, quoted
-from netlimits.cli.shared.outputs import OutputFolder, refuse_folder
+from netlimits.cli.shared.options import JSON
+from netlimits.cli.shared.outputs import Output, refuse_folder
 from netlimits.errors import InputError, nearest
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ NAMED = 2
 )
 @click.option(
     "--out",
-    type=OutputFolder(),
+    type=Output(folder=True),
     metavar="DIR",
     help="The folder for results, or one of imported results to add to; "
     "results/imported-DATE-TIME if left out.",
@@ -64,7 +65,7 @@ NAMED = 2
     metavar="MIB",
     help="Maximum size of a file in MiB, also decompressed; 64 if left out.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@JSON
 def import_(
     files: tuple[Path, ...],
     out: Path | None,
@@ -124,7 +125,6 @@ def import_(
 
 
 def _say(report: ImportReport) -> None:
-    """Print what was imported, what was wrong with it, where it is, and what to do next."""
     runs = sum(report.outcomes.values())
     counts = ", ".join(f"{count} {status}" for status, count in report.outcomes.items())
     left = f"; {_several(len(report.refused), 'file')} left out" if report.refused else ""
@@ -200,7 +200,6 @@ def _as_json(report: ImportReport) -> dict[str, Any]:
 
 
 def _given(columns: str | None, pairs: Sequence[str]) -> Given:
-    """Return the options that replace what files lack. Raises InputError for an invalid name."""
     from netlimits.experiment.validation.names import RESERVED
     from netlimits.importers.base import Given
     from netlimits.importers.netperf.headers import HEADERS

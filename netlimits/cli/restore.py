@@ -11,7 +11,7 @@ import click
 
 from netlimits.cli import echo, quoted
 from netlimits.cli.shared import logins
-from netlimits.cli.shared.hosts import connected, naming
+from netlimits.cli.shared.hosts import naming
 from netlimits.cli.shared.options import COUNTS, PATIENCE, YES
 from netlimits.cli.shared.restoring import freeing, put_back, say_put_back
 from netlimits.errors import HostError, InputError
@@ -69,6 +69,7 @@ def restore(
     from netlimits.archive import logbook
     from netlimits.campaign.interrupt import interruptible
     from netlimits.experiment.hosts_file import machines
+    from netlimits.hosts.connect import connect_all
     from netlimits.restore.restoration import restore_from_notes
 
     if results is None and hosts_file is None:
@@ -81,14 +82,14 @@ def restore(
         bound, own = logins.machines_of(campaign, hosts_file, "restore")
         if not own:
             logins.show(campaign, bound, yes)
-        with logins.locked(campaign), interruptible(), connected(bound, patience) as hosts:
+        with logins.locked(campaign), interruptible(), connect_all(bound, patience) as hosts:
             done = put_back(campaign, hosts, force, ours=own)
     elif hosts_file is not None:
         with (
             naming(hosts_file),
             freeing(f"--hosts {quoted(hosts_file)}"),
             interruptible(),
-            connected(machines(hosts_file), patience) as hosts,
+            connect_all(machines(hosts_file), patience) as hosts,
         ):
             done = len(restored := restore_from_notes(hosts, force))
             say_put_back(restored)
@@ -97,7 +98,6 @@ def restore(
 
 
 def _forget(results: Path | None, hosts_file: Path | None, force: bool, patience: Patience) -> None:
-    """Give up what is left changed, and free the hosts that can be reached."""
     from netlimits.archive import logbook
     from netlimits.campaign.interrupt import interruptible
     from netlimits.campaign.mesh import shards

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -18,18 +17,15 @@ from netlimits.cli.shared.hosts import (
     naming,
 )
 from netlimits.cli.shared.lines import say_warnings, skipped_lines
-from netlimits.cli.shared.options import EXPERIMENT, HOSTS, SET
-from netlimits.cli.shared.outputs import OutputFolder, refuse_folder
+from netlimits.cli.shared.options import EXPERIMENT, HOSTS, LOCAL, SET
+from netlimits.cli.shared.outputs import Output, refuse_folder
 from netlimits.cli.shared.sides import Against, against_options, experiment_of
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command()
 @EXPERIMENT
 @HOSTS
-@click.option("--local", is_flag=True, help="Every role is this machine, over loopback.")
+@LOCAL
 @SET
 @click.option(
     "--profile",
@@ -39,7 +35,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--out",
-    type=OutputFolder(fresh=True),
+    type=Output(folder=True, fresh=True),
     metavar="DIR",
     help="The folder for results; results/NAME-DATE-TIME if left out.",
 )

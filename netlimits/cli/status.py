@@ -13,7 +13,7 @@ import click
 from netlimits.cli import echo, quoted
 from netlimits.cli.shared import logins
 from netlimits.cli.shared.lines import counts, skipped_lines
-from netlimits.cli.shared.options import JSON, PATIENCE
+from netlimits.cli.shared.options import JSON, PATIENCE, hosts_option
 from netlimits.errors import HostError, InputError, one_line
 
 if TYPE_CHECKING:
@@ -24,13 +24,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("results", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--hosts",
-    "hosts_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Ask the hosts of this file which campaign uses them, and for their guards.",
-)
+@hosts_option("Ask the hosts of this file which campaign uses them, and for their guards.")
 @click.option("--guards", is_flag=True, help="Ask the campaign's own hosts.")
 @PATIENCE
 @JSON
@@ -81,7 +75,6 @@ def status(
 
 
 def _progress(state: Mapping[str, Any], answers: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a campaign's state for people; `answers` are those of its hosts that were asked."""
     files = state["imported"]
     origin = f"from {len(files)} files" if files else f"seed {state['seed']}"
     yield f"{state['experiment']} ({origin}) in {state['path']}"
@@ -151,10 +144,7 @@ def _reports(machines: Mapping[str, Machine], patience: Patience) -> dict[str, d
 
 
 def _host_lines(answers: Mapping[str, dict[str, Any]], restoring: str) -> list[str]:
-    """Return the reports as lines for people, and what to do.
-
-    `restoring` is what `netlimits restore` is told of these hosts; "" says nothing of it.
-    """
+    """Return the reports as lines for people, and what to do."""
     from netlimits.restore.guard import report
 
     shown = []

@@ -15,8 +15,6 @@ from netlimits.export.influx import influx
 from netlimits.export.openmetrics import openmetrics
 from netlimits.export.opensearch import opensearch, opensearch_template
 from netlimits.export.otava import otava, otava_config
-from netlimits.export.rows import csv
-from netlimits.export.speedscope import speedscope
 from netlimits.export.tree import tree
 
 if TYPE_CHECKING:
@@ -26,11 +24,10 @@ FORMATS: Mapping[str, Callable[[Runs], Iterator[str]]] = {
     "openmetrics": openmetrics,
     "influx": influx,
     "json": tree,
-    "csv": csv,
+    "csv": lambda runs: runs.csv(),
     "otava": otava,
     "opensearch": opensearch,
     "folded": folded,
-    "speedscope": speedscope,
 }
 """Name on the command line -> function that yields the lines, each with its line feed."""
 
@@ -40,7 +37,4 @@ BESIDE: Mapping[str, tuple[str, Callable[[Runs, str], Iterator[str]]]] = {
 }
 """Format -> suffix and lines of the file that `--out` writes beside, from the runs and its path."""
 
-OF_PROFILES = ("folded", "speedscope")
-"""Formats of profiles' stacks, `Runs.stacks`."""
-
-__all__ = ["BESIDE", "FORMATS", "OF_PROFILES"]
+__all__ = ["BESIDE", "FORMATS"]

@@ -26,18 +26,7 @@ ANSWERS = 3
 
 @dataclass(frozen=True)
 class Compared:
-    """A comparison to show.
-
-    Attributes:
-        title: Its title.
-        table: The frame of `analysis.comparison.compare`.
-        shown: The same for people.
-        threshold: The smallest difference that matters, as a share.
-        hosts: How the hosts differ, in sentences.
-        campaigns: Name ("" for the only one) -> campaign.
-        interleaved: True for a duet.
-        several: True if a side has several sessions.
-    """
+    """A comparison to show; `campaigns` are by name, which is "" for a single one."""
 
     title: str
     table: pd.DataFrame
@@ -50,10 +39,7 @@ class Compared:
 
 
 def page(parts: Sequence[Compared], gate: Sequence[str], made_by: str) -> Page:
-    """Return the page of one comparison, or of several with one baseline.
-
-    `gate` has the reasons for which a gate fails.
-    """
+    """Return the page of one comparison, or of several with one baseline."""
     campaigns = {name: campaign for part in parts for name, campaign in part.campaigns.items()}
     named = {name: f"{name}: " if name else "" for name in campaigns}
     attempts = {name: campaign.frame(contents.ATTEMPT) for name, campaign in campaigns.items()}
@@ -115,7 +101,6 @@ def _summary(
     named: Mapping[str, str],
     attempts: Mapping[str, pd.DataFrame],
 ) -> Rows:
-    """Return the method, the verdicts, the hosts' differences, and each campaign in short."""
     several = any(part.several for part in parts)
     sessions = "several sessions" if several else "two sessions"
     how = "interleaved in the same blocks" if parts[0].interleaved else sessions
@@ -134,10 +119,7 @@ def _summary(
 
 
 def answers(table: pd.DataFrame, prefix: str = "", evidence: str = "") -> Iterator[Answer]:
-    """Yield sentences on the rows that are worse, then on those that are better, then on the rest.
-
-    Each begins with `prefix`; the last one has the `evidence`.
-    """
+    """Yield sentences on rows that are worse, then on better ones, then on the rest."""
     rows = table.to_dict("records")
     order = (
         *(*verdicts.BAD, verdicts.DIFFER),
@@ -183,7 +165,6 @@ def _table(part: Compared) -> Exhibit:
 
 
 def _figures(part: Compared, number: int) -> Iterator[Exhibit]:
-    """Yield a chart of the ratios of each metric, with its rows as a table."""
     for place, name in enumerate(part.table["metric"].unique()):
         title = f"{metric(name).title}: {part.title}"
         figure = ratios(part.table, name, part.threshold, metric(name).title)

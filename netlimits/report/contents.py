@@ -58,12 +58,7 @@ ATTEMPT = ("run", "attempt", "status", "reason", "started", "duration_s")
 
 
 def summary(campaign: Campaign, attempts: pd.DataFrame) -> Rows:
-    """Return the campaign in short: its time, number of runs, outcomes and order.
-
-    Args:
-        campaign: The campaign.
-        attempts: A row for each attempt that ended, with the columns ATTEMPT.
-    """
+    """Return the campaign in short: its time, number of runs, outcomes and order."""
     state = campaign.state()
     outcomes = [f"{state[k]} {k}" for k in ("ok", "failed", "timeout", "invalid", "left")
                 if state[k]]  # fmt: skip
@@ -114,7 +109,6 @@ def _numbers(runs: Sequence[int]) -> str:
 
 
 def hosts(campaign: Campaign) -> Iterator[HostFacts]:
-    """Yield each host's facts from the start of the campaign."""
     for role, machine in campaign.archive.machines.items():
         try:
             read = campaign.archive.facts(role)
@@ -135,7 +129,6 @@ def hosts(campaign: Campaign) -> Iterator[HostFacts]:
 
 
 def _joined(read: Mapping[str, Any], places: Sequence[Sequence[str]]) -> str:
-    """Return the facts at these places as text, without missing ones."""
     words = []
     for name, *keys in places:
         value = facts.value({name: read[name]}, name) if isinstance(read.get(name), dict) else None
@@ -190,7 +183,6 @@ def _wanted(campaign: Campaign) -> Mapping[tuple[str, str], list[str]]:
 
 
 def _options(use: SettingUse) -> str:
-    """Return a setting's options in one line, as in a YAML file."""
     return json.dumps(use.options, ensure_ascii=False).replace('"', "").strip("{}")
 
 
@@ -220,10 +212,7 @@ def steps(campaign: Campaign) -> tuple[str, list[TakenStep]]:
 
 
 def repeat(campaign: Campaign) -> tuple[list[str], Rows]:
-    """Return the commands that repeat the campaign, and the exact files that they need.
-
-    RESULTS in the commands that add runs is the folder that the first command prints.
-    """
+    """Return the commands that repeat the campaign, and the exact files that they need."""
     if campaign.imported:
         names = [source["file"] for source in campaign.imported["files"]]
         return [
@@ -292,10 +281,7 @@ def _overrides(campaign: Campaign) -> Iterator[tuple[str, str]]:
 def _hosts_file(
     campaign: Campaign, experiment: Experiment, renamed: Mapping[str, str] | None = None
 ) -> str:
-    """Return a hosts file for the same machines; a role of several machines is a list.
-
-    For a duet it is that of the first side, or of the second, whose roles were `renamed`.
-    """
+    """Return a hosts file for the same machines; `renamed` are a second side's roles."""
     experiment = next(iter(experiment.sides.values()), experiment)
     own = {name: role for role, name in (renamed or {}).items()}
     bound: dict[str, Any] = {}

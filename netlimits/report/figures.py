@@ -36,13 +36,7 @@ _COORDINATES = ("d", "x", "y", "width", "height", "points")
 
 
 def inline(figure: Figure, name: str, alternative: str) -> Markup:
-    """Return the figure's `svg` element.
-
-    Args:
-        figure: The figure.
-        name: Prefix of its ids; it begins with a letter and is trusted.
-        alternative: Description of the figure; it is escaped.
-    """
+    """Return the figure's `svg` element; `name` is a trusted prefix of its ids."""
     width, height = figure.get_size_inches()
     figure.set_size_inches(WIDER * width, WIDER * height)
     for axes in figure.axes:  # the page has the title above it
@@ -69,7 +63,6 @@ def inline(figure: Figure, name: str, alternative: str) -> Markup:
 
 
 def _references(root: ET.Element) -> Iterator[str]:
-    """Yield the ids that something refers to."""
     for element in root.iter():
         for value in element.attrib.values():
             yield from _WITHIN.findall(value)
@@ -99,11 +92,7 @@ def _tidy(element: ET.Element, name: str, used: set[str]) -> None:
 
 
 def alternative(kind: str, data: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the table of a chart of this kind; `attrs["notes"]` says what is left out.
-
-    Raises:
-        DataError: As the chart itself.
-    """
+    """Return the table of a chart of this kind; `attrs["notes"]` says what is left out."""
     table = KINDS[kind].alternative(data, options)
     notes = list(table.attrs.get("notes", ()))
     if len(table) > ROWS:

@@ -1,7 +1,4 @@
-"""The layout of a summary for people, as in the reports.
-
-Each metric is a block: rows by size, a column for each configuration, the improvement below.
-"""
+"""The layout of a summary for people, as in the reports."""
 
 from __future__ import annotations
 
@@ -35,10 +32,7 @@ def is_summary(table: pd.DataFrame) -> bool:
 
 
 def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
-    """Return a block for each metric of a summary, as in the reports.
-
-    A median follows its mean if the runs are of several kinds, or with intervals.
-    """
+    """Return a block for each metric of a summary, as in the reports."""
     layout, direction = _Layout.of(table, intervals), table.attrs.get("direction", "send")
     table = pd.DataFrame(table)  # without attrs, which pandas copies to every part
     table.attrs = {}
@@ -118,7 +112,6 @@ def _gains(gains: pd.DataFrame, layout: _Layout, direction: Any) -> Iterator[Blo
 def _with_verdicts(
     header: tuple[str, ...], body: list[tuple[str, ...]], part: pd.DataFrame, layout: _Layout
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Add the verdict of each row to a block with one column."""
     means = part[part["statistic"] == "mean"]
     keys = [layout.rows] if layout.rows else []
     verdicts = {
@@ -131,7 +124,6 @@ def _with_verdicts(
 def _limits(
     means: pd.DataFrame, layout: _Layout, heads: Sequence[tuple[Any, ...]], header: tuple[str, ...]
 ) -> Block:
-    """Return the verdicts of a summary with several columns as a block."""
     rows = []
     for key, cells in frames.groups(means, [layout.rows] if layout.rows else []):
         by_column = {_texts(k): p for k, p in frames.groups(cells, layout.columns)}
@@ -147,8 +139,6 @@ def _verdict(cells: pd.DataFrame) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """The layout of a summary: its row factor and its column factors."""
-
     rows: str | None
     columns: tuple[str, ...]
     names: tuple[str, ...]
@@ -209,11 +199,7 @@ def _row(
     heads: Sequence[tuple[Any, ...]],
     decimals: int,
 ) -> tuple[str, ...]:
-    """Return a row of a block.
-
-    A configuration that was not run, or whose tool does not report the metric, gets a dash. If all
-    its runs failed, their number follows the dash.
-    """
+    """Return a row; a dash is not run or not reported, or failed (with numbers of runs)."""
     by_column = {_texts(key): part.iloc[0] for key, part in frames.groups(cells, layout.columns)}
     texts = []
     for key in heads:

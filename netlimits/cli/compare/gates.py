@@ -58,10 +58,7 @@ class Condition:
     where: Mapping[str, Any] = field(default_factory=dict)
 
     def rows(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows of a comparison that it is about.
-
-        Raises DataError for a factor or a value that the comparison does not have.
-        """
+        """Return the rows that it is about. Raises DataError for an unknown factor or value."""
         from netlimits.analysis import wording
 
         factors = table.attrs["factors"]
@@ -83,11 +80,7 @@ class Condition:
         return table
 
     def judged(self, rows: pd.DataFrame) -> Iterator[Judged]:
-        """Yield for each of its rows what breaks the condition there, if anything does.
-
-        Rows break it that are worse, failed or ended fewer runs, and sessions that differ for the
-        worse.
-        """
+        """Yield for each of its rows what breaks the condition there, if anything does."""
         factors = rows.attrs["factors"]
         for row in rows.to_dict("records"):
             where = ", ".join(f"{name} {row[name]}" for name in factors)
@@ -96,7 +89,6 @@ class Condition:
             yield Judged(self.of, where, str(row["verdict"]), figures, fault)
 
     def _fault(self, row: Mapping[Hashable, Any], where: str, ratio: str) -> str:
-        """Return what is wrong with a row, or ""."""
         from netlimits.analysis.comparisons import sides, survivors, verdicts
 
         verdict = row["verdict"]
@@ -145,7 +137,6 @@ def conditions(path: Path) -> list[Condition]:
 
 
 def _entries(data: Any) -> list[Mapping[str, Any]]:
-    """Return the conditions as written; an empty one in place of what is none."""
     entries = data.get("gate") if isinstance(data, dict) else None
     return [
         entry if isinstance(entry, dict) else {}

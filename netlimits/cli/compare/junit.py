@@ -20,12 +20,7 @@ class Suite:
 
 
 def junit(suites: Iterable[Suite], *, strict: bool) -> str:
-    """Return the document: a suite for each comparison, a case for each condition and row.
-
-    Args:
-        suites: The comparisons.
-        strict: True if an unclear row fails; otherwise it counts as skipped.
-    """
+    """Return the document; with `strict` an unclear row fails, otherwise it counts as skipped."""
     root = ElementTree.Element("testsuites", name="netlimits compare")
     every = [_suite(root, suite, strict) for suite in suites]
     for name in ("tests", "failures", "errors"):
@@ -72,5 +67,4 @@ def _case(suite: ElementTree.Element, judged: Judged, strict: bool) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text without the control codes that XML forbids."""
     return escaped(text)

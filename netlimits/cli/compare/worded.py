@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
 
 def shown(table: pd.DataFrame, sides: Sequence[str]) -> pd.DataFrame:
-    """Return the table with rounded numbers and the metrics' titles."""
     from netlimits.metrics import metric
 
     texts: pd.DataFrame = table[table.attrs["factors"]].copy()

@@ -18,7 +18,7 @@ from netlimits.cli.diagnose.stages import Budget, Stages, refuse_short, say
 from netlimits.cli.shared.conduct import Conduct
 from netlimits.cli.shared.hosts import all_logged_in, machines_of
 from netlimits.cli.shared.options import GUARD, JSON, PATIENCE, progress_options, separated
-from netlimits.cli.shared.outputs import OutputFolder
+from netlimits.cli.shared.outputs import Output
 from netlimits.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _seconds(_: click.Context, __: click.Parameter, text: str) -> float:
               help="Print the answer of RESULTS again, after `extend` or `resume`.")  # fmt: skip
 @click.option("--interface", default="", metavar="NAME", help="The data interface of A.")
 @click.option("--address", default="", metavar="ADDRESS", help="The data address of B.")
-@click.option("--out", type=OutputFolder(fresh=True), metavar="DIR",
+@click.option("--out", type=Output(folder=True, fresh=True), metavar="DIR",
               help="The folder for results; results/diagnose-A-B-TIME if left out.")  # fmt: skip
 @GUARD
 @PATIENCE
@@ -156,7 +156,6 @@ def diagnose(
 
 
 def _print(rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
-    """Print answers for people, or as JSON: one alone, or both directions as a list."""
     if as_json:
         echo(json.dumps(rows[0] if len(rows) == 1 else rows, indent=2, ensure_ascii=False))
         return
@@ -167,7 +166,6 @@ def _print(rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
 def _machines(
     names: Sequence[str], hosts_file: Path | None, lab: str | None, local: bool
 ) -> dict[str, Machine]:
-    """Return the two machines that the command names. Raises InputError where it names others."""
     from netlimits.model import Machine
 
     ways = [bool(names), hosts_file is not None, lab is not None, local]
@@ -227,7 +225,6 @@ def _swapped(machines: Mapping[str, Machine]) -> dict[str, Machine]:
 
 
 def _name(machine: Machine) -> str:
-    """Return the machine's name as a folder's may hold it."""
     name = machine.ssh or machine.role
     return "".join(c if c.isalnum() or c in "._-" else "-" for c in name)
 

@@ -20,10 +20,7 @@ _WHOLE = 100.0
 
 
 def path(campaign: Campaign, workloads: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the names of both hosts, and their link, CPUs and kernels in words.
-
-    The round trip is the lowest that any of the `workloads` had.
-    """
+    """Return the names of both hosts, and their link, CPUs and kernels in words."""
     from netlimits.evidence import facts
     from netlimits.limits.links import DataLinks
 
@@ -58,7 +55,6 @@ def path(campaign: Campaign, workloads: Sequence[Mapping[str, Any]]) -> dict[str
 
 
 def _bits(rate: float) -> str:
-    """Return a link's rate as "10 Gbit/s" or "100 Mbit/s"."""
     return f"{rate / 1e9:g} Gbit/s" if rate >= 1e9 else f"{rate / 1e6:g} Mbit/s"
 
 
@@ -83,7 +79,6 @@ def commands(machines: Mapping[str, Machine], rung: Help) -> Iterator[str]:
 
 
 def lines(answer: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the answer for people."""
     of = answer["path"]
     yield f"{of['sender']} → {of['receiver']}   {of['link']}"
     yield ""
@@ -130,7 +125,6 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _detail(row: Mapping[str, Any]) -> str:
-    """Return the figure that describes a limit: its rate, the share of the link, the round trip."""
     share, trip = row["known"].get("of_bound_pct"), row["known"].get("rtt_us")
     if row["limit"] == "path-cap" and (rate := row["known"].get("wire_mbps")):
         scale, unit, digits = _unit(rate, transactions=False)
@@ -143,7 +137,6 @@ def _detail(row: Mapping[str, Any]) -> str:
 
 
 def _open(row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the sensitivities of a workload whose limit is open."""
     from netlimits.limits.ladder.workloads import TITLES
 
     each = [
@@ -162,7 +155,6 @@ def _open(row: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _rate(row: Mapping[str, Any]) -> str:
-    """Return "3.10 Gbit/s [3.00, 3.20]"."""
     transactions = row["transaction_rate_tps"] is not None
     value = row["transaction_rate_tps"] if transactions else row["throughput_mbps"]
     if value is None:
@@ -213,7 +205,6 @@ def _ladder(rungs: Sequence[Mapping[str, Any]], transactions: Collection[str]) -
 
 
 def say_plan(workloads: Sequence[str], no_changes: bool) -> None:
-    """Print what would be run and changed, without a login."""
     from netlimits.limits.ladder.doses import RESOURCES
     from netlimits.limits.ladder.workloads import observation
     from netlimits.tools import MEASURING

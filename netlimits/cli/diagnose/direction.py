@@ -86,10 +86,7 @@ def row(
     ladder: Sequence[Help] = (),
     left_out: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return the answer that a campaign gives, as `--json` prints it.
-
-    Besides what was `left_out`, it lists the workloads without an ok run, and why runs failed.
-    """
+    """Return the answer that a campaign gives, as `--json` prints it."""
     from netlimits.limits.ladder import diagnosis
 
     state, rows = campaign.state(), diagnosis.workloads(campaign)
@@ -153,5 +150,4 @@ def _ladder(stages: Stages, campaign: Campaign, text: Text) -> list[Help]:
 
 
 def beside(folder: Path, what: str) -> Path:
-    """Return the folder of another stage, next to that of the answer."""
     return folder.with_name(f"{folder.name}-{what}")

@@ -62,7 +62,6 @@ class Budget:
 
     @property
     def left(self) -> float:
-        """Return the seconds that are left for runs."""
         return self.began + self.seconds - CLOSING - time.monotonic()
 
 
@@ -81,7 +80,6 @@ class Stages:
     _warned: bool = False
 
     def observe(self, text: str, folder: Path) -> Campaign:
-        """Run an experiment as it is written, and return its campaign."""
         plan = self._plan(text, folder)
         with self._hosts() as hosts:
             survey, errors = self._looked(plan, hosts)
@@ -91,11 +89,7 @@ class Stages:
         return self._open(folder)
 
     def dose(self, observed: Campaign, folder: Path) -> Campaign | None:
-        """Run the doses of resources that an observation leaves open, in blocks with the baseline.
-
-        Returns None if nothing can be changed. More blocks follow while a limit is not proven and
-        the budget lasts.
-        """
+        """Run the doses of what an observation leaves open, in blocks; None without a dose."""
         refused: set[str] = set()
         while True:
             planned = self._fitting(observed, refused, folder)
@@ -120,11 +114,7 @@ class Stages:
         return self.budget.left > 2 * STAGE + self._a_run * workloads * (2 + 2 * ENOUGH_BLOCKS)
 
     def _fitting(self, observed: Campaign, refused: set[str], folder: Path) -> Plan | None:
-        """Return the plan with as many doses as the budget has blocks for; None without a dose.
-
-        A plan without the doses that only separate classes needs ENOUGH_BLOCKS, others
-        FIRST_BLOCKS.
-        """
+        """Return the plan with as many doses as the budget has blocks for; None without a dose."""
         from netlimits.limits import sequel
         from netlimits.limits.ladder import doses, workloads
         from netlimits.limits.proof import INTERVENTION, NONE
@@ -210,7 +200,6 @@ class Stages:
             self._work(campaign, survey, hosts)
 
     def _work(self, campaign: Logbook, survey: Survey, hosts: Mapping[str, Host]) -> None:
-        """Carry out the pending runs, and time them for the next stages."""
         from netlimits.campaign.interrupt import Interrupted
 
         try:
@@ -232,11 +221,7 @@ class Stages:
 
 
 def seconds_of_a_run(records: Iterable[Record]) -> float:
-    """Return how long a run takes: the mean over configurations of their shortest run.
-
-    (The first runs of a configuration start servers.) With few runs it is too short; SAFE allows
-    for that.
-    """
+    """Return the mean over configurations of their shortest run, since first runs start servers."""
     shortest: dict[str, float] = {}
     for record in records:
         known = shortest.get(record.run.config, record.duration_s)
@@ -270,7 +255,6 @@ def _levels_of(plan: Plan, errors: Iterable[Finding]) -> set[str]:
 
 
 def refuse_short(seconds: float, workloads: int) -> None:
-    """Raise InputError if the time is too short for any answer."""
     least = CLOSING + A_RUN * workloads * (1 + 2 * FEWEST_BLOCKS)
     if seconds < least:
         raise InputError(
@@ -281,5 +265,4 @@ def refuse_short(seconds: float, workloads: int) -> None:
 
 
 def say(line: str) -> None:
-    """Print a line on progress to standard error."""
     echo(line, err=True)

@@ -13,6 +13,7 @@ import click
 
 from netlimits.cli import echo
 from netlimits.cli.lab import links
+from netlimits.cli.shared.options import JSON
 from netlimits.errors import InputError, LabError, did_you_mean
 from netlimits.lab import labs
 from netlimits.lab.guests import ACCELERATORS, NICS
@@ -90,7 +91,7 @@ def up(name: str, hosts: int, mtu: int, machines: bool, **guest: int | str | Non
 
 @lab.command()
 @click.option("--name", help="Which lab; all of them if left out.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@JSON
 def status(name: str | None, as_json: bool) -> None:
     """Show the hosts of every lab: kind, addresses, whether sshd runs, the data link's MTU.
 
@@ -143,7 +144,7 @@ def down(name: str | None, everything: bool) -> None:
 @click.option("--mtu", type=int, help="Bytes; longer packets are dropped silently.")
 @click.option("--packets", type=int, help="Frames a second that it carries, of any size: 2000.")
 @click.option("--off", is_flag=True, help="Make it a plain link again.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@JSON
 def link(
     name: str,
     host: str,
@@ -220,7 +221,6 @@ def shell(name: str, user: str, host: str, command: Sequence[str]) -> None:
 
 
 def _choose(name: str, host: str) -> labs.Lab:
-    """Return the lab of that name. Raises LabError, or InputError if it lacks the named host."""
     chosen_lab = labs.find(name)
     if chosen_lab is None:
         raise LabError(f"there is no lab {name}; build it with `netlimits lab up --name {name}`")
@@ -270,7 +270,6 @@ def _rows(name: str, asked_for: bool) -> list[dict[str, object]]:
 
 
 def _table(rows: list[dict[str, object]]) -> str:
-    """Return the rows as text; nothing is cut off, so that it can be piped."""
     heads = ("lab", "host", "kind", "namespace", "management", "address", "sshd", "mtu")
     words = {True: "up", False: "down", None: "-"}
     lines = [heads, *(tuple(_word(row.get(h), words) for h in heads) for row in rows)]

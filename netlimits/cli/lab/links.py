@@ -10,7 +10,6 @@ from netlimits.units import tc
 def shape(
     rate: str | None, delay: str | None, loss: str | None, mtu: int | None, packets: int | None
 ) -> labs.Shape:
-    """Return the shape of a link, from what the options say. Raises InputError."""
     try:
         wanted = labs.Shape(
             tc.rate(rate) if rate is not None else 0,
@@ -53,7 +52,6 @@ def _fraction(text: str) -> float:
 
 
 def shown(state: labs.LinkState) -> str:
-    """Return a link in words."""
     shape = state.shape
     if shape is None:
         return "plain"

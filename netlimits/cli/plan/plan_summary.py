@@ -46,7 +46,6 @@ def summary_of(
 
 
 def _mesh(experiment_plan: Plan, at_once: int) -> dict[str, Any]:
-    """How many hosts, pairs and rounds a mesh has."""
     of = experiment_plan.experiment.mesh
     if not of:
         return {}
@@ -61,7 +60,6 @@ def _mesh(experiment_plan: Plan, at_once: int) -> dict[str, Any]:
 
 
 def _sides(experiment: Experiment) -> dict[str, Any]:
-    """How many configurations each side of a duet has, and how many are on both."""
     from netlimits.experiment import duet
 
     if not experiment.sides:
@@ -86,7 +84,6 @@ def _excluded(experiment_plan: Plan) -> list[dict[str, Any]]:
 
 
 def print_summary(summary: Mapping[str, Any]) -> None:
-    """Return the summary in lines."""
     from netlimits.experiment.plan import TRIALS
 
     title = f"{summary['experiment']}: {summary['question']}".removesuffix(": ")

@@ -22,7 +22,6 @@ LISTED = 8
 
 
 def print_runs(experiment_plan: Plan, runs: Sequence[Run]) -> None:
-    """Return the runs as a table: by rich on a terminal, in plain columns elsewhere."""
     marked = any(run.profiled is not None for run in runs)
     last = ["skip"] if experiment_plan.skipped else []
     mark = ["profiled"] if marked else []
@@ -75,12 +74,10 @@ class _Line:
 
     @property
     def text(self) -> str:
-        """The command, to the letter."""
         return " ".join(self.argv) if self.argv[0] == "#" else shlex.join(self.argv)
 
     @property
     def script(self) -> bool:
-        """True for a script of several lines."""
         return any("\n" in word for word in self.argv)
 
     def short(self, program: str) -> Iterator[str]:
@@ -100,7 +97,6 @@ class _Line:
 def _commands(
     experiment_plan: Plan, runs: Iterable[Run], machines: Mapping[str, Machine]
 ) -> Iterator[tuple[Run, list[_Line]]]:
-    """Each run with its commands; none of one left out."""
     from netlimits.campaign.dry_run import DryRun, Remark
     from netlimits.tools import Features
 
@@ -125,10 +121,7 @@ def _commands(
 def print_commands(
     experiment_plan: Plan, runs: Iterable[Run], machines: Mapping[str, Machine], *, every: bool
 ) -> None:
-    """Each configuration with its settings and the tool's command lines.
-
-    With `every` all commands, in their order; the body of a script once, before them.
-    """
+    """Each configuration with its settings and the tool's command lines."""
     runs = list(runs)
     numbers: dict[str, list[int]] = {}
     for run in runs:
@@ -174,7 +167,6 @@ def _scripts(lines: Iterable[_Line]) -> dict[str, str]:
 
 
 def _with_names(line: _Line, scripts: Mapping[str, str]) -> str:
-    """Return the command, with a variable in place of a script's body."""
     if line.argv[0] == "#":
         return line.text
     words = (f'"${scripts[word]}"' if word in scripts else shlex.quote(word) for word in line.argv)
@@ -191,7 +183,6 @@ def _listed(numbers: Sequence[int]) -> str:
 def as_json(
     experiment_plan: Plan, shown: Iterable[Run], machines: Mapping[str, Machine] | None
 ) -> Iterator[dict[str, Any]]:
-    """Each run, with all its commands where machines are given."""
     no_commands: list[_Line] = []
     of_runs = (
         _commands(experiment_plan, shown, machines)

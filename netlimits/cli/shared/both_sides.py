@@ -23,7 +23,6 @@ class BothSides:
 
     @property
     def sides(self) -> tuple[str, str]:
-        """Return the names of the sides: a duet's own names, or the campaigns' folders."""
         if self.after:
             return called(self.before), called(self.after)
         assert self.before.campaign
@@ -32,17 +31,14 @@ class BothSides:
 
     @property
     def name(self) -> str:
-        """Return the name of the side that is compared with the baseline."""
         return self.sides[1]
 
     @property
     def title(self) -> str:
-        """Return the title of the comparison: the second side against the baseline."""
         duet = "" if self.after else f"{self.before.path}: "
         return f"{duet}{self.sides[1]} against {self.sides[0]}"
 
     def table(self, of: Sequence[str], threshold: float) -> pd.DataFrame:
-        """Return the comparison's rows with its notes, those about missing runs included."""
         from netlimits.analysis import comparison
 
         if self.after:
@@ -99,14 +95,12 @@ class BothSides:
 
 
 def each_part(*sides: Results | None) -> Iterator[Results]:
-    """Yield the results of each campaign or file of the sides."""
     for side in sides:
         if side:
             yield from [part for _, part in side.parts] or [side]
 
 
 def called(side: Results) -> str:
-    """Return the name of a side: its folders."""
     return " and ".join(str(results.path) for results in each_part(side))
 
 

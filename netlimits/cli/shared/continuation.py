@@ -34,7 +34,6 @@ ACCEPT = click.option(
 
 
 def continuation_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the options of commands that continue a campaign on its hosts."""
     for option in (conduct_options, YES, COUNTS, ACCEPT):
         command = option(command)
     return command

@@ -88,7 +88,6 @@ def _beside_no_other(entry: Mapping[str, Any], frame: pd.DataFrame) -> Entry:
 
 
 def _without_pooled(entry: Entry) -> Entry:
-    """Return the entry with pooled factors removed from its rows, columns and series."""
     pool = listed(entry.get("pool"))
     if not pool:
         return entry
@@ -107,10 +106,7 @@ def _without_pooled(entry: Entry) -> Entry:
 
 
 def narrowed(entries: Sequence[Entry], options: Mapping[str, Any]) -> list[Entry]:
-    """Return the entries with these options at the charts that take them.
-
-    Raises DataError if none of the charts takes them.
-    """
+    """Return the entries with these options at the charts that take them."""
     copies = [dict(entry) for entry in entries]
     for name, value in options.items():
         taking = [
@@ -146,7 +142,6 @@ def split(entry: Entry, part: str, keys: Iterable[str], frame: pd.DataFrame) -> 
 
 
 def listed(names: Any) -> list[str]:
-    """Return a name or several as a list."""
     if names is None:
         return []
     return [names] if isinstance(names, str) else list(names)
@@ -155,11 +150,7 @@ def listed(names: Any) -> list[str]:
 def summary_of(
     results: Results, entry: dict[str, Any], window: float | None = None
 ) -> pd.DataFrame:
-    """Return the table that an entry asks for, and notes for its reader.
-
-    If the experiment asks for verdicts too, its rows have them in a column. Raises DataError for a
-    window that no metric of the table takes.
-    """
+    """Return the table that an entry asks for, with a column of verdicts if `report:` has them."""
     from netlimits.analysis.summary import summary
 
     if entry.get("table") == VERDICTS:
@@ -192,7 +183,6 @@ def summary_of(
 
 
 def _verdicts(results: Results) -> pd.DataFrame:
-    """Return each configuration's limit, the share of its runs that agree, and the evidence."""
     from netlimits.limits import explained
 
     every = explained.explain(results.campaign or results.frame)
@@ -202,10 +192,7 @@ def _verdicts(results: Results) -> pd.DataFrame:
 
 
 def _tell_limits(table: pd.DataFrame, verdicts: pd.DataFrame, keys: Sequence[str]) -> None:
-    """Add the verdict of each row to a summary; all verdicts if its configurations differ.
-
-    Rows by something other than configurations (a block, a measured word) get none.
-    """
+    """Add the verdicts of each row to a summary whose rows are configurations."""
     from netlimits.analysis import wording
     from netlimits.limits.base import REFUTED
     from netlimits.limits.explained import heading
@@ -225,5 +212,4 @@ def _tell_limits(table: pd.DataFrame, verdicts: pd.DataFrame, keys: Sequence[str
 
 
 def of_highest(of: Sequence[str]) -> bool:
-    """Return True if a metric of these is a highest average."""
     return any(name.startswith("highest_average") for name in of)

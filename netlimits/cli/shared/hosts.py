@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 def machines_of(
     roles: Sequence[str], hosts_file: Path | None, local: bool
 ) -> Mapping[str, Machine]:
-    """Return the machine of each role: from a hosts file, this machine's loopback, or the lab.
-
-    Raises InputError if more than one of these is asked for.
-    """
+    """Return the machine of each role: from a hosts file, this machine's loopback, or the lab."""
     from netlimits.experiment.hosts_file import machines
     from netlimits.experiment.mesh import pairs
     from netlimits.model import Machine
@@ -40,12 +37,10 @@ def machines_of(
 
 
 def aside(note: str) -> None:
-    """Print a note on a hosts file to standard error."""
     echo(f"note: {note}", err=True)
 
 
 def _in_lab(roles: Sequence[str]) -> Mapping[str, Machine]:
-    """Return the lab's hosts, in order, as the roles. Raises InputError if there are too few."""
     from netlimits.experiment.hosts_file import machines
 
     hosts = list(machines(lab_hosts_file()).values())
@@ -62,7 +57,6 @@ def _listed(roles: Sequence[str]) -> str:
 
 
 def lab_hosts_file() -> Path:
-    """Return the lab's hosts file. Raises InputError when no lab is up."""
     from netlimits.lab import labs
 
     path: Path | None = labs.hosts_file()
@@ -88,10 +82,7 @@ def all_logged_in(
 def some_logged_in(
     machines: Mapping[str, Machine], patience: Patience, mesh: Mesh
 ) -> Iterator[tuple[Mapping[str, Host], Mapping[str, str]]]:
-    """Yield the machines of a mesh that let us in, and why the others did not.
-
-    Raises CheckError where no pair did, or one did not for a reason that time does not mend.
-    """
+    """Yield the hosts of a mesh that let us in, and why others did not, if a pair is left."""
     from netlimits.checks.survey import refuse
     from netlimits.checks.survey.login import finding
     from netlimits.hosts.connect import logged_in
@@ -111,15 +102,6 @@ def some_logged_in(
             if not (enough and isinstance(error, ConnectError) and error.transient)
         )
         yield hosts, {r: str(error).removeprefix(f"{r}: ") for r, error in errors.items()}
-
-
-@contextmanager
-def connected(machines: Mapping[str, Machine], patience: Patience) -> Iterator[Mapping[str, Host]]:
-    """Every machine, connected, until the end of `with`."""
-    from netlimits.hosts.connect import connect_all
-
-    with connect_all(machines, patience) as hosts:
-        yield hosts
 
 
 @contextmanager

@@ -25,14 +25,12 @@ def counts(state: Mapping[str, Any]) -> str:
 
 
 def skipped_lines(skipped: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield how many runs are left out, and why."""
     for part in skipped:
         reason = one_line(part["reason"])
         yield f"  {part['runs']} more are skipped, {part['tool']}: {reason}"
 
 
 def say_warnings(findings: Sequence[Finding]) -> None:
-    """Print a line for each warning of the check before a campaign."""
     for finding in findings:
         if finding.severity == "warning":
             echo(f"warning: {one_line(str(finding))}", err=True)

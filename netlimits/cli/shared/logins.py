@@ -27,10 +27,7 @@ if TYPE_CHECKING:
 
 
 def registrar(machines: Mapping[str, Machine]) -> Callable[[Folder, Registration], None]:
-    """Return a function that registers a new campaign on these machines as this user's own.
-
-    It warns if it cannot.
-    """
+    """Return a function that registers a new campaign as this user's own, or warns."""
     from netlimits.archive import registry
 
     def register(_: Folder, entry: Registration) -> None:
@@ -78,10 +75,7 @@ def locked(campaign: Logbook) -> Iterator[None]:
 def machines_of(
     campaign: Logbook, hosts_file: Path | None, command: str
 ) -> tuple[Mapping[str, Machine], bool]:
-    """Return the machine of each role, and whether the folder is this user's own.
-
-    Raises InputError where it is not and no hosts file says which hosts count.
-    """
+    """Return the machine of each role, and whether the folder is this user's own."""
     archive = campaign.archive
     if campaign.imported:
         return {}, True
@@ -139,10 +133,7 @@ def refuse_commands(campaign: Logbook) -> None:
 
 
 def show(campaign: Logbook, machines: Mapping[str, Machine], yes: bool) -> None:
-    """Show what would be restored of somebody else's campaign, and ask for confirmation.
-
-    Raises ArchiveError for what may not be set, and where it is on no interface of the campaign.
-    """
+    """Show what would be restored of somebody else's campaign, and ask for confirmation."""
     from netlimits.archive.records import unfinished
     from netlimits.restore import states
     from netlimits.settings import setting
@@ -176,10 +167,7 @@ def _in_words(command: Command) -> str:
 
 
 def _configurations(machines: Mapping[str, Machine]) -> set[Path]:
-    """Return the ssh configuration files that machines name, and all that these include.
-
-    Raises ConnectError for a file that cannot be read.
-    """
+    """Return the ssh configuration files that machines name, and all that these include."""
     from netlimits.hosts.ssh.sshconfig import SshConfig
 
     named = {machine.ssh_config for machine in machines.values() if machine.ssh_config}
@@ -187,10 +175,7 @@ def _configurations(machines: Mapping[str, Machine]) -> set[Path]:
 
 
 def _doubt(campaign: Logbook) -> str:
-    """Why a folder is not this user's own; "" when it is.
-
-    What its logins' configurations include is looked at only where these are unchanged.
-    """
+    """Why a folder is not this user's own; "" when it is."""
     from netlimits.archive import registry
 
     registration = registry.entry(campaign.archive.identity)

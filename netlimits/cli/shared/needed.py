@@ -51,7 +51,6 @@ def of_tables(
 def of_charts(
     report: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
 ) -> frozenset[str] | None:
-    """Return the columns that the report's charts, or the options, need; None for all."""
     named = [entry for entry in report if "chart" in entry]
     chart = options.get("chart")
     kinds = [chart] if chart else [entry["chart"] for entry in named]
@@ -61,13 +60,11 @@ def of_charts(
 
 
 def of_page(report: Sequence[Mapping[str, Any]]) -> frozenset[str] | None:
-    """Return the columns that the tables and charts of a report's page need; None for all."""
     tables, charts = of_tables(report, {}), of_charts(report, {})
     return None if tables is None or charts is None else tables | charts
 
 
 def of_comparison(names: Sequence[str], gated: Sequence[str]) -> frozenset[str] | None:
-    """Return what a comparison of these metrics, or default ones, needs; None for all."""
     from netlimits.analysis import defaults
 
     return _columns([{"of": [*(names or defaults.TABLES), *gated]}])

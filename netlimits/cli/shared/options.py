@@ -11,20 +11,16 @@ import click
 from click.shell_completion import CompletionItem
 
 from netlimits.errors import InputError, did_you_mean
-from netlimits.hosts.patience import USUAL, Patience, patience
+from netlimits.hosts.patience import USUAL, patience
 
 
 class ExperimentFile(click.Path):
-    """The path of an experiment's file, or the name of an installed one, as its path.
-
-    A file of that name takes precedence.
-    """
+    """The path of an experiment's file, or the name of an installed one, as its path."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path. Raises InputError if it is neither a file nor a known name."""
         from netlimits.experiment import packaged
 
         path: Path = super().convert(value, param, ctx)  # type: ignore[assignment]
@@ -41,7 +37,6 @@ class ExperimentFile(click.Path):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Return the installed names; the shell adds files."""
         from netlimits.experiment import packaged
 
         names = [CompletionItem(n) for n in packaged.files() if n.startswith(incomplete)]
@@ -49,24 +44,22 @@ class ExperimentFile(click.Path):
 
 
 EXPERIMENT = click.argument("experiment_file", metavar="EXPERIMENT", type=ExperimentFile())
-HOSTS = click.option(
-    "--hosts",
-    "hosts_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="The hosts file that binds roles to machines; without it the lab is used.",
-)
-COUNTS = click.option(
-    "--hosts",
-    "hosts_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Hosts file to use for a campaign that you did not start on this machine.",
-)
+
+
+def hosts_option(about: str) -> Callable[[Any], Any]:
+    return click.option(
+        "--hosts", "hosts_file", type=click.Path(path_type=Path), metavar="FILE", help=about
+    )
+
+
+HOSTS = hosts_option("The hosts file that binds roles to machines; without it the lab is used.")
+COUNTS = hosts_option("Hosts file to use for a campaign that you did not start on this machine.")
+LOCAL = click.option("--local", is_flag=True, help="Every role is this machine, over loopback.")
 YES = click.option(
     "--yes", is_flag=True, help="Restore somebody else's campaign without asking for confirmation."
 )
 RESULTS = click.argument("results", type=click.Path(path_type=Path))
+SEVERAL = click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
 AT_ONCE = click.option(
     "--at-once",
     type=click.IntRange(1),
@@ -102,16 +95,12 @@ LIST = "list"
 """In place of a metric: print those that there are."""
 
 
-def _patience(_: click.Context, __: click.Parameter, text: str) -> Patience:
-    return patience(text)
-
-
 PATIENCE = click.option(
     "--patience",
     default=f"{USUAL / 60:g}m",
     show_default=True,
     metavar="TIME",
-    callback=_patience,
+    callback=lambda _, __, text: patience(text),
     help="How long a host may take to let us in, or to answer beyond a command's own deadline "
     "(90s, 5m); more than the default extends those deadlines too.",
 )
@@ -147,14 +136,12 @@ def progress_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def verbosity() -> Verbosity:
-    """Return the running command's verbosity, or "" if no option set it."""
     context = click.get_current_context(silent=True)
     level: Verbosity = context.meta.get(_VERBOSITY, "") if context else ""
     return level
 
 
 def pairs(overrides: Sequence[str], option: str = "--set") -> list[tuple[str, str]]:
-    """Return `--set KEY=VALUE` as (KEY, VALUE). Raises InputError if there is no `=`."""
     split = [text.partition("=") for text in overrides]
     for key, sign, value in split:
         if not (key and sign):
@@ -169,8 +156,17 @@ def separated(_: object, __: object, given: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name.strip() for text in given for name in text.split(",") if name.strip())
 
 
+def of_option(about: str) -> Callable[[Any], Any]:
+    return click.option("--of", multiple=True, metavar="METRIC", callback=separated, help=about)
+
+
+def format_option(*forms: str) -> Callable[[Any], Any]:
+    return click.option(
+        "--format", "form", type=click.Choice(forms), default=forms[0], show_default=True
+    )
+
+
 def window_option(what: str) -> Callable[[Any], Any]:
-    """Return the option `--window`: the time over which `what` is averaged."""
     return click.option(
         "--window",
         type=click.FloatRange(min=0, min_open=True),
@@ -180,7 +176,6 @@ def window_option(what: str) -> Callable[[Any], Any]:
 
 
 def pool_option(what: str) -> Callable[[Any], Any]:
-    """Return the option `--pool`: factors to pool within one `what`."""
     return click.option(
         "--pool",
         multiple=True,
@@ -191,10 +186,7 @@ def pool_option(what: str) -> Callable[[Any], Any]:
 
 
 def options_of(name: str, kind: type[Any], *options: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a decorator that passes the fields of the dataclass `kind` as one argument, `name`.
-
-    Other options are passed on as they are.
-    """
+    """Return a decorator that passes the fields of the dataclass `kind` as one argument, `name`."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         def gathering(**given: Any) -> None:
@@ -220,3 +212,14 @@ def share(text: str | float, what: str = "a threshold") -> float:
     if not 0 < number < 1:
         raise InputError(f"{what} is a share such as 3%, not {written}")
     return number
+
+
+def share_option(name: str, about: str, default: str | None = None) -> Callable[[Any], Any]:
+    return click.option(
+        name,
+        metavar="SHARE",
+        default=default,
+        show_default=True,
+        callback=lambda _, __, text: None if text is None else share(text, name),
+        help=about,
+    )

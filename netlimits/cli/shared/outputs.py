@@ -14,38 +14,39 @@ import click
 from netlimits.errors import InputError, one_line
 
 
-class OutputFolder(click.Path):
-    """A folder to write to, created later if missing; with `fresh` it must be empty."""
+class Output(click.Path):
+    """A path to write to, refused as the command line is read where that is impossible."""
 
-    def __init__(self, *, fresh: bool = False) -> None:
+    def __init__(self, *, folder: bool, fresh: bool = False) -> None:
         super().__init__()
-        self._fresh = fresh
+        self._folder, self._fresh = folder, fresh
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path. Raises InputError where no files can be written there."""
-        path = _path(super().convert(value, param, ctx), param)
-        refuse_folder(path, fresh=self._fresh)
-        return path
-
-
-class OutputFile(click.Path):
-    """A file to write; with `fresh` it must not exist. `-` is standard output."""
-
-    def __init__(self, *, fresh: bool = False) -> None:
-        super().__init__()
-        self._fresh = fresh
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path. Raises InputError where it cannot be written."""
-        path = _path(super().convert(value, param, ctx), param)
-        if value != "-":
+        given: Any = super().convert(value, param, ctx)
+        if not str(given):
+            raise InputError(f"{param.opts[-1] if param else 'the path'}: is empty; name a place")
+        path = Path(given)
+        if self._folder:
+            refuse_folder(path, fresh=self._fresh)
+        elif value != "-":  # standard output
             refuse_file(path, fresh=self._fresh)
         return path
 
 
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what the system says of a path into an InputError."""
+    try:
+        yield
+    except OSError as error:
+        over = next((f for f in path.parents if os.path.lexists(f) and not f.is_dir()), None)
+        why = f"{over} is a file, not a folder" if over else one_line(error)
+        raise InputError(f"{path}: cannot be written: {why}; name another place") from None
+
+
 def refuse_folder(path: Path, *, fresh: bool = False) -> None:
-    """Raise InputError for a folder that no files can be written into."""
-    with _explained(path), ExitStack() as created:
+    """Raise InputError where no files can be written, or with `fresh` where there are some."""
+    with writing(path), ExitStack() as created:
         if fresh and path.is_dir() and any(path.iterdir()):
             raise InputError(f"{path}: is not empty; name another folder")
         missing = [folder for folder in (path, *path.parents) if not os.path.lexists(folder)]
@@ -59,8 +60,8 @@ def refuse_folder(path: Path, *, fresh: bool = False) -> None:
 
 
 def refuse_file(path: Path, *, fresh: bool = False) -> None:
-    """Raise InputError for a file that cannot be written."""
-    with _explained(path):
+    """Raise InputError for a file that cannot be written, or with `fresh` one that exists."""
+    with writing(path):
         if path.is_dir():
             raise InputError(f"{path}: is a folder; name a file")
         if fresh and os.path.lexists(path):
@@ -74,23 +75,6 @@ def refuse_file(path: Path, *, fresh: bool = False) -> None:
                 pass
 
 
-def _path(given: Any, param: click.Parameter | None) -> Path:
-    if not str(given):
-        raise InputError(f"{param.opts[-1] if param else 'the path'}: is empty; name a place")
-    return Path(given)
-
-
 def _remove(folder: Path) -> None:
     with suppress(OSError):
         folder.rmdir()
-
-
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    """Turn what the system says of a path into an InputError."""
-    try:
-        yield
-    except OSError as error:
-        over = next((f for f in path.parents if os.path.lexists(f) and not f.is_dir()), None)
-        why = f"{over} is a file, not a folder" if over else one_line(error)
-        raise InputError(f"{path}: cannot be written: {why}; name another place") from None

@@ -13,8 +13,9 @@ from netlimits.charts import KINDS
 from netlimits.cli import quoted
 from netlimits.cli.shared import drawing, entries, needed
 from netlimits.cli.shared.entries import summary_of
+from netlimits.cli.shared.outputs import writing
 from netlimits.cli.shared.results import Results, opened
-from netlimits.errors import DataError, InputError, NetlimitsError
+from netlimits.errors import DataError, NetlimitsError
 
 TIMELINES = 6
 """Maximum number of configurations whose timelines the page has."""
@@ -34,18 +35,15 @@ def write(results: Path, out: Path | None = None) -> Path:
 
     text = render(_page(opened(results, needed=needed.of_page)))
     file = out or results / "report.html"
-    try:
+    with writing(file):
         if out is None:  # as all that a campaign leaves: its owner's alone
             Folder(results).write(file.name, text)
         else:
             file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{file}: cannot be written: {error.strerror or error}") from error
     return file
 
 
 def _page(results: Results) -> Page:
-    """Return the page of a campaign."""
     from netlimits.report import contents
     from netlimits.report.answers import answers, regimes_of
     from netlimits.report.page import Page
@@ -93,7 +91,6 @@ def _page(results: Results) -> Page:
 
 
 def _flames(campaign: Campaign, missing: list[str]) -> Iterator[Exhibit]:
-    """Yield the flame graph of each profiled end and configuration."""
     from markupsafe import Markup
 
     from netlimits.report.flame import flame_graph
@@ -155,7 +152,6 @@ def _summaries(results: Results, missing: list[str]) -> Iterator[tuple[str, pd.D
 
 
 def _dropped(results: Results) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the table of what kernels dropped, if they dropped anything."""
     from netlimits.analysis.packets.dropped import dropped
 
     with suppress(DataError):  # no run is ok, which the page says anyway
@@ -165,7 +161,6 @@ def _dropped(results: Results) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def _figures(results: Results, missing: list[str]) -> Iterator[Exhibit]:
-    """Yield the charts of `netlimits figures` with their tables; `missing` as in `_summaries`."""
     from netlimits.report.figures import inline
     from netlimits.report.page import Exhibit
 
@@ -225,7 +220,6 @@ def _title(chart: drawing.Drawing) -> str:
 
 
 def _companion_table(chart: drawing.Drawing, notes: list[str], missing: list[str]) -> Markup:
-    """Return the table that accompanies a chart, with the chart's notes."""
     from markupsafe import Markup
 
     from netlimits.report.figures import alternative
@@ -240,7 +234,6 @@ def _companion_table(chart: drawing.Drawing, notes: list[str], missing: list[str
 
 
 def _exhibit(title: str, table: pd.DataFrame) -> Exhibit:
-    """Return a frame as a table of the page, intervals and notes with it."""
     from markupsafe import Markup
 
     from netlimits import tables

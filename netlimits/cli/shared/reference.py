@@ -1,8 +1,4 @@
-"""Reference of everything that can be written and read, from the program's own tables.
-
-Keys and options come from the schema, charts from their registry, metrics and columns from
-`metrics`, checks from those that run before a campaign. Nothing is defined twice.
-"""
+"""Reference of everything that can be written and read, from the program's own tables."""
 
 from __future__ import annotations
 
@@ -44,15 +40,11 @@ CLASS = ("class", "what it is", "what proves it")
 
 
 def topics() -> list[str]:
-    """Return the general topics, then each thing by its name."""
     return list(dict.fromkeys([*listed(), *(name for name, _ in _to_read())]))
 
 
 def described(name: str) -> list[Section]:
-    """Return the sections about a topic, or about everything of that name.
-
-    Raises InputError with a suggestion if there is none.
-    """
+    """Return the sections about a topic, or about everything of that name."""
     if name in _general():
         return list(_general()[name]())
     every = itertools.chain(_to_write(), _to_read())
@@ -86,7 +78,6 @@ def _general() -> dict[str, Callable[[], Iterable[Section]]]:
 
 
 def _to_write() -> Iterator[tuple[str, Callable[[], Section]]]:
-    """Each setting, tool, key around the tool and chart by its name."""
     from netlimits.settings import SETTINGS
     from netlimits.tools import TOOLS
 
@@ -105,7 +96,6 @@ def _to_write() -> Iterator[tuple[str, Callable[[], Section]]]:
 
 
 def _to_read() -> Iterator[tuple[str, Callable[[], Section]]]:
-    """Yield each metric by name and by column, each class of limits, and each other column."""
     for metric in METRICS:
         for name in dict.fromkeys((metric.name, metric.column)):
             yield name, partial(Section, "metric", "", METRIC, (_row(metric),))
@@ -174,7 +164,6 @@ def _tools() -> Iterator[Section]:
 
 
 def _of_schema(name: str, part: Mapping[str, Any]) -> Section:
-    """Return the section for a part of the schema: a row for its plain value or for each key."""
     rows = list(_options(part)) or [("", _takes(part), _default(part), "")]
     return Section(name, _about(part, name), OPTION, tuple(rows))
 
@@ -182,10 +171,7 @@ def _of_schema(name: str, part: Mapping[str, Any]) -> Section:
 def _options(
     part: Mapping[str, Any], prefix: str = "", above: Mapping[str, Any] | None = None
 ) -> Iterator[tuple[str, ...]]:
-    """Yield every key below a part of the schema, by its path.
-
-    For a part nested in itself (a child qdisc), only the keys that differ from the outer part's.
-    """
+    """Yield every key below a part; of one nested in itself only those that differ."""
     above = part.get("properties", {}) if above is None else above
     for branch in part.get("anyOf", ()):
         yield from _options(branch, prefix, above)
@@ -205,7 +191,6 @@ def _options(
 
 
 def _takes(part: Mapping[str, Any]) -> str:
-    """Return the values that a part of the schema allows, in words."""
     if "enum" in part:
         return " | ".join(templates.written(value) for value in part["enum"])
     if "anyOf" in part:
@@ -318,7 +303,6 @@ def _verdicts() -> Iterator[Section]:
 
 
 def _classes() -> Iterator[tuple[str, tuple[str, str, str]]]:
-    """Yield each class of limits by its name: its description, and the change that proves it."""
     from netlimits.limits.classes import CLASSES
 
     for limit in CLASSES:
@@ -326,5 +310,4 @@ def _classes() -> Iterator[tuple[str, tuple[str, str, str]]]:
 
 
 def _first(docstring: str | None) -> str:
-    """Return a docstring's first paragraph in one line."""
     return one_line((docstring or "").split("\n\n")[0])

@@ -25,7 +25,6 @@ def freeing(of: str) -> Iterator[None]:
 
 
 def frees(of: str) -> str:
-    """Return how to release hosts without restoring them; `of` names the results or hosts."""
     return f"to leave it as it is, and free the hosts: netlimits restore {of} --forget"
 
 
@@ -37,10 +36,7 @@ def put_back(
     ours: bool = True,
     unreached: Collection[str] = (),
 ) -> int:
-    """Restore and print what a killed campaign left changed; return the number of settings.
-
-    Changes that others made to the hosts' network state are printed too.
-    """
+    """Restore and print what a killed campaign left changed; return the number of settings."""
     from netlimits.campaign.mesh import shards
     from netlimits.restore.restoration import restore_from_journal
 
@@ -59,12 +55,10 @@ def put_back(
 
 
 def say_put_back(changes: Sequence[Any]) -> None:
-    """Print the settings that were restored, a line each."""
     for change in changes:
         echo(f"restored: {change.role}: {change.interface}: {change.setting}")
 
 
 def say_changed(lines: Iterable[str]) -> None:
-    """Print what of hosts' network state others changed meanwhile, a line each."""
     for line in lines:
         echo(f"warning: {one_line(line)}", err=True)

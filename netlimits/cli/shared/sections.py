@@ -50,14 +50,12 @@ def _stacked(head: tuple[str, ...], row: tuple[str, ...], columns: Sequence[int]
 
 
 def wrapped(text: str, width: int | None = None) -> str:
-    """Fill a text to the terminal's width."""
     return textwrap.fill(
         text, width or shutil.get_terminal_size((100, 24)).columns, break_long_words=False
     )
 
 
 def metrics_of(frame: pd.DataFrame) -> Iterator[str]:
-    """Return a line for each metric of a frame: name, column, unit, runs with a value."""
     from netlimits.analysis import frames
     from netlimits.metrics import metric
 
