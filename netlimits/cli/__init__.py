@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import json
 import keyword
 import os
 import shlex
@@ -166,6 +167,11 @@ def _end(message: str, status: int) -> NoReturn:
 def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
     """Print a text without control codes: a terminal obeys what hosts and files may hold."""
     click.echo(escaped(str(text)), err=err, nl=nl)
+
+
+def echo_json(value: object) -> None:
+    """Print a value as JSON, for programs."""
+    echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def quoted(path: os.PathLike[str] | str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from netlimits.cli import echo, quoted
+from netlimits.cli import echo, echo_json, quoted
 from netlimits.cli.shared.options import EXPERIMENT, HOSTS, JSON, LOCAL, PATIENCE, SET, pairs
 from netlimits.cli.shared.sides import Against, against_options, experiment_of, findings_beside
 from netlimits.errors import RestoreError, escaped
@@ -91,7 +90,7 @@ def check(
             **{f"{severity}s": count for severity, count in counts.items()},
             "seconds": seconds,
         }
-        echo(json.dumps(document, indent=2, ensure_ascii=False))
+        echo_json(document)
     else:
         _print(findings)
         words = ", ".join(f"{n} {s}{'' if n == 1 else 's'}" for s, n in counts.items())

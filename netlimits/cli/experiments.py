@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
-from netlimits.cli import echo
+from netlimits.cli import echo, echo_json
 from netlimits.cli.shared.options import JSON
 from netlimits.errors import InputError
 
@@ -45,7 +44,7 @@ def experiments(names: tuple[str, ...], copy: bool, as_json: bool) -> None:
     every = packaged.experiments()
     if as_json:
         rows = [{"name": e.name, "question": e.question, "file": str(e.path)} for e in every]
-        echo(json.dumps(rows, indent=1, ensure_ascii=False))
+        echo_json(rows)
         return
     width = max(len(each.name) for each in every)
     for each in every:

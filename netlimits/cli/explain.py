@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import echo
+from netlimits.cli import echo, echo_json
 from netlimits.cli.shared.options import JSON, RESULTS
 from netlimits.cli.shared.outputs import Output, writing
 from netlimits.cli.shared.results import Results, opened
@@ -110,7 +110,7 @@ def explain(
     verdicts = _chosen(verdicts, chosen, results)
     if as_json:
         rows = json.loads(verdicts.to_json(orient="records", double_precision=6))
-        echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        echo_json(rows)
     else:
         derived = source.campaign.experiment.derived if source.campaign else ()
         kernels = dict.fromkeys(map(known.one_kernel, verdicts["known_figures"]))

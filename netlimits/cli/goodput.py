@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from netlimits.cli import echo
+from netlimits.cli import echo, echo_json
 from netlimits.cli.shared.options import JSON
 from netlimits.errors import InputError
 
@@ -99,7 +98,7 @@ def goodput(
     each = [(at, limit(at, egress_cap) if egress_cap else None) for at in bounds]
     if as_json:
         documents = [_json(*pair, names) for pair in each]
-        echo(json.dumps(documents if len(documents) > 1 else documents[0], indent=1))
+        echo_json(documents if len(documents) > 1 else documents[0])
     else:
         heads = [f"MTU {at.mtu} bytes\n" if len(mtus) > 1 else "" for at in bounds]
         texts = [head + _text(*pair) for head, pair in zip(heads, each, strict=True)]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import echo
+from netlimits.cli import echo, echo_json
 from netlimits.cli.shared.options import (
     JSON,
     SEVERAL,
@@ -77,7 +77,7 @@ def history(
     }
     if as_json:
         every = [row for name, table in tables.items() for row in _records(name, table)]
-        echo(json.dumps(every, indent=2, ensure_ascii=False))
+        echo_json(every)
     elif form == "csv":
         for table in tables.values():
             echo(table.to_csv(index=False), nl=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import sys
@@ -14,14 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import echo, quoted
+from netlimits.cli import echo, echo_json, quoted
 from netlimits.cli.shared.options import JSON
 from netlimits.cli.shared.outputs import Output, refuse_folder
 from netlimits.errors import InputError, nearest
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from netlimits.importers.base import Given
     from netlimits.importers.folder import ImportReport
 
@@ -117,7 +114,7 @@ def import_(
         echo(f"netlimits: nothing was imported: {why}", err=True)
         sys.exit(1)
     if as_json:
-        echo(json.dumps(_as_json(report), indent=2))
+        echo_json(_as_json(report))
     else:
         _say(report)
     if report.refused:
@@ -156,33 +153,26 @@ def _named(places: Sequence[str]) -> str:
 
 
 def _question(folder: Path) -> str:
-    """Return a table that these results support: the first metric by the first varying factor."""
+    """Return a table that these results support: the first metric by the first varying factor.
+
+    A metric that a configuration has in only some of its runs is taken last: `table` refuses it.
+    """
     from netlimits.analysis import frames
     from netlimits.archive import reader
-
-    frame = reader.open(folder).frame()
-    good = frame[frame["status"] == "ok"].dropna(axis=1, how="all")
-    metrics = frames.measured(good)
-    whole = [name for name in metrics if _is_whole(good, name)]
-    metric = (whole or metrics or ["throughput"])[0]
-    factors = [name for name in frames.varied(good) if name in _factors(folder)]
-    varied = [name for name in factors if good[name].nunique() > 1]
-    order = sorted(varied, key=lambda name: name in ("tool", "mss"))
-    return f"--of {metric} --rows {(order or factors or ['tool'])[0]}"
-
-
-def _is_whole(good: pd.DataFrame, name: str) -> bool:
-    """Return True if no configuration has the metric in only some of its runs, as `table` needs."""
     from netlimits.metrics import metric
 
-    shares = good[metric(name).column].notna().groupby(good["config"]).mean()
-    return bool(shares.isin([0, 1]).all())
-
-
-def _factors(folder: Path) -> Sequence[str]:
-    from netlimits.archive import reader
-
-    return list(reader.open(folder).experiment.factors)
+    campaign = reader.open(folder)
+    frame = campaign.frame()
+    good = frame[frame["status"] == "ok"].dropna(axis=1, how="all")
+    shares = good.notna().groupby(good["config"]).mean()
+    metrics = frames.measured(good)
+    whole = [name for name in metrics if shares[metric(name).column].isin([0, 1]).all()]
+    named = campaign.experiment.factors
+    factors = [name for name in frames.varied(good) if name in named]
+    varied = [name for name in factors if good[name].nunique() > 1]
+    order = sorted(varied, key=lambda name: name in ("tool", "mss"))
+    of = (whole or metrics or ["throughput"])[0]
+    return f"--of {of} --rows {(order or factors or ['tool'])[0]}"
 
 
 def _as_json(report: ImportReport) -> dict[str, Any]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
-from netlimits.cli import echo
+from netlimits.cli import echo_json
 
 
 @click.command()
@@ -24,4 +22,4 @@ def schema(what: str) -> None:
     from netlimits.limits.ladder.diagnosis_schema import SCHEMA
 
     shown = SCHEMA if what == "diagnose" else document_schema()
-    echo(json.dumps(shown, indent=2, ensure_ascii=False))
+    echo_json(shown)

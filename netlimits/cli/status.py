@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import echo, quoted
+from netlimits.cli import echo, echo_json, quoted
 from netlimits.cli.shared import logins
 from netlimits.cli.shared.lines import counts, skipped_lines
 from netlimits.cli.shared.options import JSON, PATIENCE, hosts_option
@@ -64,7 +63,7 @@ def status(
         with interruptible():
             answers = _reports(bound, patience)
     if as_json:
-        echo(json.dumps({**state, **({"hosts": answers} if bound else {})}, indent=2))
+        echo_json({**state, **({"hosts": answers} if bound else {})})
         return
     about_campaign = _progress(state, answers) if campaign else ()
     restoring = f"--hosts {quoted(hosts_file or 'FILE')}"

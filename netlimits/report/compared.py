@@ -8,16 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
-from markupsafe import Markup
 
-from netlimits import tables
 from netlimits.analysis import wording
 from netlimits.analysis.comparisons import sides, survivors, verdicts
 from netlimits.archive.reader import Campaign
 from netlimits.charts.ratios import ratios
 from netlimits.metrics import metric
 from netlimits.report import contents
-from netlimits.report.figures import inline
+from netlimits.report.figures import exhibit, inline
 from netlimits.report.page import Answer, Exhibit, Page, Rows
 
 ANSWERS = 3
@@ -65,7 +63,7 @@ def page(parts: Sequence[Compared], gate: Sequence[str], made_by: str) -> Page:
                 for answer in answers(part.table, f"{part.title}: " if len(parts) > 1 else "")
             ),
         ],
-        tables=[_table(part) for part in parts],
+        tables=[exhibit(part.title, part.shown) for part in parts],
         figures=[figure for number, part in enumerate(parts) for figure in _figures(part, number)],
         failures=failures,
         more_failures=sum(contents.failures(of_campaign)[1] for of_campaign in attempts.values()),
@@ -159,11 +157,6 @@ def _sentence(row: Mapping[Hashable, Any], factors: Sequence[str]) -> str:
     return f"{text}: ×{row['ratio']:.3f}{interval}."
 
 
-def _table(part: Compared) -> Exhibit:
-    # Markup: `render` escapes every cell
-    return Exhibit(part.title, Markup(tables.render(part.shown, "html")))  # noqa: S704
-
-
 def _figures(part: Compared, number: int) -> Iterator[Exhibit]:
     for place, name in enumerate(part.table["metric"].unique()):
         title = f"{metric(name).title}: {part.title}"
@@ -172,5 +165,4 @@ def _figures(part: Compared, number: int) -> Iterator[Exhibit]:
             continue
         rows = part.shown[(part.table["metric"] == name).to_numpy()].copy()
         rows.attrs["notes"] = ()
-        table = Markup(tables.render(rows, "html"))  # noqa: S704
-        yield Exhibit(title, table, inline(figure, f"ratios-{number}-{place}", title))
+        yield exhibit(title, rows, inline(figure, f"ratios-{number}-{place}", title))

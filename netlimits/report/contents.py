@@ -77,12 +77,8 @@ def summary(campaign: Campaign, attempts: pd.DataFrame) -> Rows:
     for name, value in campaign.archive.meta.get("features", {}).items():
         rows.append((f"{name} version", str(_part(value, "version"))))
     if campaign.archive.meta["shared_kernel"]:
-        rows.append(
-            (
-                "One machine",
-                "both roles ran on it: sender and receiver CPU figures are the same CPUs",
-            )
-        )
+        about = "both roles ran on it: sender and receiver CPU figures are the same CPUs"
+        rows.append(("One machine", about))
     rows += [("Skipped", f"{skipped['runs']} runs of {skipped['tool']}: {skipped['reason']}")
              for skipped in state["skipped"]]  # fmt: skip
     return rows
@@ -118,13 +114,9 @@ def hosts(campaign: Campaign) -> Iterator[HostFacts]:
         login = f"ssh {machine.ssh}" if machine.ssh else "this machine"
         rows = [("Login", login), ("Data address", machine.address or "")]
         rows += [(name, _joined(read, places)) for name, places in FACTS.items()]
-        printed = [
-            (
-                str(_part(fact, "command") or name),
-                str(_part(fact, "printed") or _part(fact, "absent")),
-            )
-            for name, fact in read.items()
-        ]  # fmt: skip
+        printed = [(str(_part(fact, "command") or name),
+                    str(_part(fact, "printed") or _part(fact, "absent")))
+                   for name, fact in read.items()]  # fmt: skip
         yield HostFacts(role, [(name, value) for name, value in rows if value], printed)
 
 
@@ -215,10 +207,7 @@ def repeat(campaign: Campaign) -> tuple[list[str], Rows]:
     """Return the commands that repeat the campaign, and the exact files that they need."""
     if campaign.imported:
         names = [source["file"] for source in campaign.imported["files"]]
-        return [
-            "# made from existing files, with",
-            f"netlimits import {shlex.join(names)}",
-        ], ()
+        return ["# made from existing files, with", f"netlimits import {shlex.join(names)}"], ()
     experiment = campaign.experiment
     file = f"{experiment.name}.yaml"
     files = [(file, experiment.text), *_second_side(campaign)]
@@ -287,17 +276,12 @@ def _hosts_file(
     bound: dict[str, Any] = {}
     groups = experiment.groups or {role: (role,) for role in campaign.archive.machines}
     for name, roles in groups.items():
-        machines = [
-            campaign.archive.machines[role] for role in roles if role in campaign.archive.machines
-        ]
-        entries = [
-            {
-                **({"ssh": machine.ssh} if machine.ssh else {"local": True}),
-                **({"interface": machine.interface} if machine.interface else {}),
-                **({"address": machine.address} if machine.address else {}),
-            }
-            for machine in machines
-        ]
+        entries = []
+        for machine in (campaign.archive.machines.get(role) for role in roles):
+            if machine:
+                named = {"interface": machine.interface, "address": machine.address}
+                login = {"ssh": machine.ssh} if machine.ssh else {"local": True}
+                entries.append({**login, **{key: value for key, value in named.items() if value}})
         bound[own.get(name, name)] = entries[0] if roles == (name,) and entries else entries
     return yaml.safe_dump(bound, sort_keys=False, allow_unicode=True, default_flow_style=None)
 

@@ -10,13 +10,15 @@ from __future__ import annotations
 import re
 import warnings
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from markupsafe import Markup
 
+from netlimits import tables
 from netlimits.charts import KINDS, _style
+from netlimits.report.page import Exhibit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -91,18 +93,19 @@ def _tidy(element: ET.Element, name: str, used: set[str]) -> None:
     element.attrib |= attributes
 
 
+def exhibit(title: str, table: pd.DataFrame, figure: Markup | None = None) -> Exhibit:
+    """Return a table with its notes, and intervals if it has some, and a figure above it."""
+    # Markup: `render` escapes every cell
+    html = Markup(tables.render(table, "html", "statistic" in table))  # noqa: S704
+    return Exhibit(title, html, figure)
+
+
 def alternative(kind: str, data: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFrame:
     """Return the table of a chart of this kind; `attrs["notes"]` says what is left out."""
     table = KINDS[kind].alternative(data, options)
     notes = list(table.attrs.get("notes", ()))
     if len(table) > ROWS:
         notes.append(f"the first {ROWS} of {len(table)} rows")
-        table = table.head(ROWS)
-    return _plain(table, notes)
-
-
-def _plain(table: pd.DataFrame, notes: Sequence[str]) -> pd.DataFrame:
-    """Return the table with these notes and no other attributes, which may contain frames."""
-    copy = pd.DataFrame(table)
-    copy.attrs = {"notes": tuple(notes)}
+    copy = pd.DataFrame(table.head(ROWS))
+    copy.attrs = {"notes": tuple(notes)}  # and no others, which may contain frames
     return copy

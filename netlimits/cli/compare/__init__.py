@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import echo, quoted
+from netlimits.cli import echo, echo_json, quoted
 from netlimits.cli.compare import gates, junit, worded
 from netlimits.cli.shared import needed
 from netlimits.cli.shared.both_sides import BothSides, each_part
@@ -162,7 +162,7 @@ def compare(
         failures += [f"{comparison.name}: {line}" if len(after) > 1 else line for line in broken]
         parts.append((comparison, table))
     if as_json:
-        echo(json.dumps([_json(*part) for part in parts], indent=2, ensure_ascii=False))
+        echo_json([_json(*part) for part in parts])
     elif form == "junit":
         echo(junit.junit(suites, strict=strict), nl=False)
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import echo
+from netlimits.cli import echo, echo_json
 from netlimits.cli.diagnose import diagnosis_lines, direction
 from netlimits.cli.diagnose.stages import Budget, Stages, refuse_short, say
 from netlimits.cli.shared.conduct import Conduct
@@ -157,7 +156,7 @@ def diagnose(
 
 def _print(rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
     if as_json:
-        echo(json.dumps(rows[0] if len(rows) == 1 else rows, indent=2, ensure_ascii=False))
+        echo_json(rows[0] if len(rows) == 1 else rows)
         return
     for row in rows:
         echo("\n".join(diagnosis_lines.lines(row)))

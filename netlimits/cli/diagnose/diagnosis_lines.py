@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from netlimits.cli import echo, quoted
+from netlimits.cli.shared.lines import aligned
 
 if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
@@ -85,11 +86,7 @@ def lines(answer: Mapping[str, Any]) -> Iterator[str]:
     transactions = {row["workload"] for row in answer["workloads"] if row["transaction_rate_tps"]}
     note = "*" if transactions else ""
     head = ("", "throughput", "limited by", "proof", f"CPU µs/KiB (send, receive){note}")
-    rows = [head, *map(_cells, answer["workloads"])]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = zip(row, widths, strict=True)
-        yield "  ".join(cell.ljust(width) for cell, width in cells).rstrip()
+    yield from aligned([head, *map(_cells, answer["workloads"])])
     if transactions:
         yield "* µs per transaction"
     yield ""

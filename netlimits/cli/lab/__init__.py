@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections.abc import Iterator, Sequence
@@ -11,8 +10,9 @@ from dataclasses import asdict
 
 import click
 
-from netlimits.cli import echo
+from netlimits.cli import echo, echo_json
 from netlimits.cli.lab import links
+from netlimits.cli.shared.lines import aligned
 from netlimits.cli.shared.options import JSON
 from netlimits.errors import InputError, LabError, did_you_mean
 from netlimits.lab import labs
@@ -64,6 +64,7 @@ def lab() -> None:
 )
 @click.option(
     "--accel",
+    "accelerator",
     type=click.Choice(ACCELERATORS),
     help="How machines run; auto tries KVM, and translates (tcg) where that does not work.",
 )
@@ -79,9 +80,9 @@ def up(name: str, hosts: int, mtu: int, machines: bool, **guest: int | str | Non
       netlimits lab up --name wide --hosts 4 --mtu 1500
       netlimits lab up --machines --cpus 2
     """
-    chosen = {_FIELDS.get(key, key): value for key, value in guest.items() if value is not None}
+    chosen = {key: value for key, value in guest.items() if value is not None}
     if chosen and not machines:
-        words = " ".join(f"--{key}" for key, value in guest.items() if value is not None)
+        words = " ".join(f"--{'accel' if key == 'accelerator' else key}" for key in chosen)
         raise InputError(f"{words}: only machines have that; add --machines")
     chosen_guest = labs.Guest(**chosen) if machines else None  # type: ignore[arg-type]
     with _interruptible(f"lab {name} was removed again"):
@@ -101,13 +102,14 @@ def status(name: str | None, as_json: bool) -> None:
       netlimits lab status --name wide --json
     """
     need_root("looking into a lab")
-    rows = [_rows(lab_name, lab_name == name) for lab_name in ([name] if name else labs.names())]
+    names = [name] if name else labs.names()
+    rows = [row for lab_name in names for row in _rows(lab_name, lab_name == name)]
     if as_json:
-        echo(json.dumps([row for some in rows for row in some], indent=2))
+        echo_json(rows)
     elif not rows:
         echo("there is no lab; build one with: netlimits lab up")
     else:
-        echo(_table([row for some in rows for row in some]))
+        echo(_table(rows))
 
 
 @lab.command()
@@ -183,7 +185,7 @@ def link(
             labs.shape_link(name, host, shape)
     states = [state for state in labs.links(name) if not host or state.host == host]
     if as_json:
-        echo(json.dumps([asdict(state) for state in states], indent=2))
+        echo_json([asdict(state) for state in states])
     else:
         echo("\n".join(f"{name}: {state.host}: {links.shown(state)}" for state in states))
 
@@ -229,10 +231,6 @@ def _choose(name: str, host: str) -> labs.Lab:
     return chosen_lab
 
 
-_FIELDS = {"accel": "accelerator"}
-"""Option -> what `labs.Guest` calls it."""
-
-
 @contextmanager
 def _interruptible(consequence: str) -> Iterator[None]:
     """Ctrl-C and SIGTERM end the work at once, and only the first: the clearing up is done."""
@@ -254,31 +252,11 @@ def _rows(name: str, asked_for: bool) -> list[dict[str, object]]:
             raise
         state = "(not finished)" if labs.find(name) else "(damaged)"
         return [{"lab": name, "host": state, "sshd": False}]
-    return [
-        {
-            "lab": name,
-            "host": state.host,
-            "kind": state.kind,
-            "namespace": state.namespace,
-            "management": state.management,
-            "address": state.address,
-            "sshd": state.sshd,
-            "mtu": state.mtu,
-        }
-        for state in states
-    ]
+    return [{"lab": name, **asdict(state)} for state in states]
 
 
 def _table(rows: list[dict[str, object]]) -> str:
     heads = ("lab", "host", "kind", "namespace", "management", "address", "sshd", "mtu")
-    words = {True: "up", False: "down", None: "-"}
-    lines = [heads, *(tuple(_word(row.get(h), words) for h in heads) for row in rows)]
-    widths = [max(len(line[n]) for line in lines) for n in range(len(heads))]
-    return "\n".join(
-        "  ".join(word.ljust(width) for word, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
-
-
-def _word(value: object, words: dict[bool | None, str]) -> str:
-    return words[value] if value is None or isinstance(value, bool) else str(value)
+    words: dict[object, str] = {True: "up", False: "down", None: "-"}
+    cells = [[words.get(row.get(h), str(row.get(h))) for h in heads] for row in rows]
+    return "\n".join(aligned([heads, *cells]))

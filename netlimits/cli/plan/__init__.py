@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import io
 import itertools
-import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from netlimits.cli import echo
+from netlimits.cli import echo, echo_json
 from netlimits.cli.plan import plan_summary, planned_runs
 from netlimits.cli.shared.hosts import aside
 from netlimits.cli.shared.options import (
@@ -136,7 +135,7 @@ def plan(
                 *planned_runs.as_json(experiment_plan, runs, machines if with_commands else None)
             ],
         }
-        echo(json.dumps(document, indent=2))
+        echo_json(document)
     else:
         plan_summary.print_summary(summary)
         if with_commands:

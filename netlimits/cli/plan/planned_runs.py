@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from netlimits.cli import echo
+from netlimits.cli.shared.lines import aligned
 from netlimits.errors import escaped, one_line
 from netlimits.experiment.templates import written
 
@@ -35,27 +35,11 @@ def print_runs(experiment_plan: Plan, runs: Sequence[Run]) -> None:
         for run in runs
     ]
     left = len(experiment_plan) - len(runs)
-    more = f"… and {left:,} more (--rows, --csv)" if left > 0 else ""
     echo()
-    if sys.stdout.isatty():
-        from rich.box import SIMPLE_HEAD
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-
-        grid = Table(box=SIMPLE_HEAD, pad_edge=False)
-        for name in head:
-            grid.add_column(Text(escaped(name)))
-        for row in table:
-            grid.add_row(*map(Text, row))
-        Console(highlight=False).print(grid)
-    else:
-        widths = [max(map(len, column)) for column in zip(head, *table, strict=True)]
-        for row in (head, *table):
-            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            echo("  ".join(cells).rstrip())
-    if more:
-        echo(more)
+    for line in aligned([head, *table]):
+        echo(line)
+    if left > 0:
+        echo(f"… and {left:,} more (--rows, --csv)")
 
 
 def _cell(value: Any) -> str:

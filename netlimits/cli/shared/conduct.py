@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import echo, quoted
+from netlimits.cli import echo, echo_json, quoted
 from netlimits.cli.shared.lines import counts
 from netlimits.cli.shared.options import (
     AT_ONCE,
@@ -251,7 +250,7 @@ def _report(
     """Print the campaign's outcome, and commands that show it, those in `shown` first."""
     if as_json:
         files = [str(path) for path in written]
-        echo(json.dumps({**state, "files": files}, indent=2))
+        echo_json({**state, "files": files})
     else:
         echo(counts(state))
         for reason, count in list(state["reasons"].items())[:5]:

@@ -24,6 +24,14 @@ def counts(state: Mapping[str, Any]) -> str:
     return f"{tally_of_runs(state, state['left'])}{interrupted}{disturbed}"
 
 
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield rows of cells as lines, in columns as wide as their longest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = zip(row, widths, strict=True)
+        yield "  ".join(cell.ljust(width) for cell, width in cells).rstrip()
+
+
 def skipped_lines(skipped: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for part in skipped:
         reason = one_line(part["reason"])
