@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -58,16 +59,12 @@ if TYPE_CHECKING:
 def goodput(
     link: str,
     mtus: tuple[int, ...],
-    mtu_of: str,
-    transport: str,
-    timestamps: bool,
-    ipv6: bool,
-    outer_ipv6: bool,
     stack: tuple[str, ...],
     data: int | None,
     egress_cap: str | None,
     as_json: bool,
     chart: Path | None,
+    **options: Any,
 ) -> None:
     """Compute how much of a link's bit rate can carry data: Data / (Data + Headers) × link.
 
@@ -85,16 +82,9 @@ def goodput(
     from netlimits.analysis.goodput import bound, curve, limit
 
     names = [name for entry in stack for name in entry.split(",") if name.strip()]
-    options = {
-        "transport": transport,
-        "timestamps": timestamps,
-        "ipv6": ipv6,
-        "outer_ipv6": outer_ipv6,
-        "mtu_of": mtu_of,
-    }
     if link.strip().isdigit() and int(link) < 1000:
         raise InputError(f"--link {link} is {link} bit/s; for {link} Gbit/s write {link}G")
-    bounds = [bound(mtu, link, names, data=data, **options) for mtu in mtus]  # type: ignore[arg-type]
+    bounds = [bound(mtu, link, names, data=data, **options) for mtu in mtus]
     each = [(at, limit(at, egress_cap) if egress_cap else None) for at in bounds]
     if as_json:
         documents = [_json(*pair, names) for pair in each]
@@ -107,8 +97,8 @@ def goodput(
         from netlimits import charts
 
         over_mtus = curve(_mtus(mtus), [names] if not names else [[], names], link, **options)
-        about = f"{transport.upper()}{' with timestamps' if timestamps else ''}"
-        about += f" over IPv{6 if ipv6 else 4}; MTU of the {mtu_of}"
+        about = f"{options['transport'].upper()}{' with timestamps' * options['timestamps']}"
+        about += f" over IPv{6 if options['ipv6'] else 4}; MTU of the {options['mtu_of']}"
         echo(charts.save(charts.goodput(over_mtus, subtitle=about), chart), err=as_json)
 
 
@@ -144,22 +134,10 @@ def _rate(bps: float) -> str:
 
 
 def _json(capacity: Bound, limit: Limit | None, stack: list[str]) -> dict[str, object]:
-    return {
-        "link_bps": capacity.link_bps,
-        "mtu": capacity.mtu,
-        "inner_mtu": capacity.inner_mtu,
-        "stack": stack,
-        "data_bytes": capacity.data_bytes,
-        "header_bytes": capacity.header_bytes,
-        "ratio": capacity.ratio,
-        "goodput_bps": capacity.goodput_bps,
-        "packets_per_s": capacity.packets_per_s,
-        "headers": [
-            {"name": h.name, "bytes": h.bytes, "inside_mtu": h.inside_mtu} for h in capacity.headers
-        ],
-        **(
-            {"egress_cap_bps": limit.cap_bps, "binds": limit.binds, "rate_bps": limit.rate_bps}
-            if limit
-            else {}
-        ),
-    }
+    names = ("link_bps", "mtu", "inner_mtu", "data_bytes", "header_bytes", "ratio", "goodput_bps")
+    document = {name: getattr(capacity, name) for name in (*names, "packets_per_s")}
+    document |= {"stack": stack, "headers": [asdict(header) for header in capacity.headers]}
+    if limit:
+        document |= {"egress_cap_bps": limit.cap_bps, "binds": limit.binds}
+        document["rate_bps"] = limit.rate_bps
+    return document

@@ -36,7 +36,8 @@ def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
     layout, direction = _Layout.of(table, intervals), table.attrs.get("direction", "send")
     table = pd.DataFrame(table)  # without attrs, which pandas copies to every part
     table.attrs = {}
-    blocks, limits = [], None
+    blocks: list[Block] = []
+    limits = None
     separate = _separate_improvements(table, layout)
     for column, part in table[~separate].groupby("metric", sort=False):
         quantity = metric(str(column)).towards(direction)
@@ -50,20 +51,17 @@ def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
         body = list(_body(part, str(column), layout, heads, decimals))
         body.append(("runs", *(_runs(counted, layout.columns, key) for key in heads)))
         header = (layout.corner, *(labels if layout.columns else ["all"]))
-        if VERDICT in part.columns and len(heads) == 1:
-            header, body = _with_verdicts(header, body, part, layout)
+        if VERDICT in part.columns and len(heads) > 1:
+            limits = _limits(means, layout, heads, header)
+        elif VERDICT in part.columns:
+            verdicts = {row[0]: row[1:] for row in _limits(means, layout, heads, header).rows}
+            header = (*header, LIMIT)
+            body = [(*row, *verdicts.get(row[0], ("",))) for row in body]
         about = " - ".join(
             x for x in (quantity.unit, quantity.direction.title().replace("Is", "is")) if x
         )
-        blocks.append(
-            Block(
-                f"{quantity.title} ({about})" if about else quantity.title,
-                header,
-                tuple(body),
-            )
-        )
-        if VERDICT in part.columns and len(heads) > 1:
-            limits = _limits(means, layout, heads, header)
+        title = f"{quantity.title} ({about})" if about else quantity.title
+        blocks.append(Block(title, header, tuple(body)))
     gains = _gains(table[separate], layout, direction)
     return [*gains, *blocks, *([limits] if limits else [])]
 
@@ -107,18 +105,6 @@ def _gains(gains: pd.DataFrame, layout: _Layout, direction: Any) -> Iterator[Blo
             (layout.corner, *heads),
             tuple(rows),
         )
-
-
-def _with_verdicts(
-    header: tuple[str, ...], body: list[tuple[str, ...]], part: pd.DataFrame, layout: _Layout
-) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    means = part[part["statistic"] == "mean"]
-    keys = [layout.rows] if layout.rows else []
-    verdicts = {
-        wording.text(key[0]) if key else "all": _verdict(cells)
-        for key, cells in frames.groups(means, keys)
-    }
-    return (*header, LIMIT), [(*row, verdicts.get(row[0], "")) for row in body]
 
 
 def _limits(

@@ -158,8 +158,10 @@ def compare(
         statuses |= {status for _, rows in judged for status in _statuses(rows, strict)}
         every = [of_row for of_rows, _ in judged for of_row in of_rows]
         broken = [of_row.fault for of_row in every if of_row.fault]
-        suites.append(junit.Suite(comparison.title, every, table.attrs["notes"]))
-        failures += [f"{comparison.name}: {line}" if len(after) > 1 else line for line in broken]
+        suites.append((comparison.title, every, table.attrs["notes"]))
+        failures += [
+            f"{comparison.sides[1]}: {line}" if len(after) > 1 else line for line in broken
+        ]
         parts.append((comparison, table))
     if as_json:
         echo_json([_json(*part) for part in parts])
@@ -293,7 +295,7 @@ def _hosts(comparison: BothSides) -> list[str]:
 def _json(comparison: BothSides, table: pd.DataFrame) -> dict[str, Any]:
     rows = json.loads(table.to_json(orient="records", double_precision=15))
     return {
-        "after": comparison.name,
+        "after": comparison.sides[1],
         "sides": list(comparison.sides),
         "interleaved": comparison.after is None,
         "hosts": _hosts(comparison),

@@ -18,7 +18,7 @@ def shown(table: pd.DataFrame, sides: Sequence[str]) -> pd.DataFrame:
     texts["metric"] = [metric(row["metric"]).label for row in rows]
     for side, name in zip(("before", "after"), sides, strict=True):
         texts[_free(name, texts)] = [_figure(row[side], ".4g") for row in rows]
-    texts["ratio"] = [f"{_figure(row['ratio'], '.3f')}{_interval(row)}" for row in rows]
+    texts["ratio"] = [_ratio(row) for row in rows]
     texts["runs"] = [f"{_count(row, 'before')} and {_count(row, 'after')}" for row in rows]
     if "blocks" in table:
         texts["blocks"] = [f"{row['blocks']}" for row in rows]
@@ -30,6 +30,11 @@ def shown(table: pd.DataFrame, sides: Sequence[str]) -> pd.DataFrame:
 def _verdict(row: dict[Hashable, Any]) -> str:
     names = {"differ": "these two sessions differ", "fewer": "fewer runs", "more": "more runs"}
     return names.get(row["verdict"], str(row["verdict"]))
+
+
+def _ratio(row: dict[Hashable, Any]) -> str:
+    interval = "" if math.isnan(row["low"]) else f" [{row['low']:.3f}, {row['high']:.3f}]"
+    return f"{_figure(row['ratio'], '.3f')}{interval}"
 
 
 def _figure(value: float, form: str) -> str:
@@ -44,20 +49,11 @@ def _count(row: dict[Hashable, Any], side: str) -> str:
 
 def _side(row: dict[Hashable, Any], sides: Sequence[str]) -> str:
     """Return on which side fewer runs ended, or none: "0 of 3 runs ok after"."""
-    side = {
-        "failed": "after",
-        "fewer": "after",
-        "recovered": "before",
-        "more": "before",
-    }.get(row["verdict"])
     called = dict(zip(("before", "after"), sides, strict=True))
-    if side is None:
+    about = {"failed": "after", "fewer": "after", "recovered": "before", "more": "before"}
+    if (side := about.get(row["verdict"])) is None:
         return ""
     return f": {row[f'ok_{side}']} of {row[f'of_{side}']} runs ok {called[side]}"
-
-
-def _interval(row: dict[Hashable, Any]) -> str:
-    return "" if math.isnan(row["low"]) else f" [{row['low']:.3f}, {row['high']:.3f}]"
 
 
 def _needed(row: dict[Hashable, Any]) -> str:

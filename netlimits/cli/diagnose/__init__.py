@@ -16,7 +16,7 @@ from netlimits.cli.diagnose import diagnosis_lines, direction
 from netlimits.cli.diagnose.stages import Budget, Stages, refuse_short, say
 from netlimits.cli.shared.conduct import Conduct
 from netlimits.cli.shared.hosts import all_logged_in, machines_of
-from netlimits.cli.shared.options import GUARD, JSON, PATIENCE, progress_options, separated
+from netlimits.cli.shared.options import GUARD, JSON, PATIENCE, QUIET, VERBOSE, separated
 from netlimits.cli.shared.outputs import Output
 from netlimits.errors import InputError, did_you_mean
 
@@ -61,7 +61,8 @@ def _seconds(_: click.Context, __: click.Parameter, text: str) -> float:
 @GUARD
 @PATIENCE
 @JSON
-@progress_options
+@VERBOSE
+@QUIET
 def diagnose(
     names: tuple[str, ...],
     hosts_file: Path | None,
@@ -81,6 +82,7 @@ def diagnose(
     guard: str,
     patience: Patience,
     as_json: bool,
+    verbosity: str | None,
 ) -> None:
     """Say what limits the traffic from host A to host B, and prove it by small changes.
 
@@ -131,7 +133,7 @@ def diagnose(
     directions = 1 + both
     if not no_changes:
         refuse_short(seconds / directions, len(wanted))
-    conduct = Conduct(guard, patience, None, None, None, as_json)
+    conduct = Conduct(guard, patience, None, None, None, as_json, verbosity)
     failed = False
     rows: list[dict[str, Any]] = []
     with Stop() as stop:

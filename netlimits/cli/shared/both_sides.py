@@ -30,10 +30,6 @@ class BothSides:
         return first, second
 
     @property
-    def name(self) -> str:
-        return self.sides[1]
-
-    @property
     def title(self) -> str:
         duet = "" if self.after else f"{self.before.path}: "
         return f"{duet}{self.sides[1]} against {self.sides[0]}"

@@ -18,9 +18,10 @@ from netlimits.cli.shared.options import (
     GUARD,
     JSON,
     PATIENCE,
+    QUIET,
     SCHEDULER,
+    VERBOSE,
     options_of,
-    progress_options,
 )
 from netlimits.cli.shared.restoring import frees, say_changed
 from netlimits.cli.shared.sides import pairs_at_once
@@ -72,6 +73,7 @@ class Conduct:
     scheduler: str | None
     share: RunsCopy | None
     as_json: bool
+    verbosity: str | None
 
     def check(self, experiment: Experiment) -> None:
         """Raise InputError for options that do not fit an experiment; warn of `--guard off`."""
@@ -121,7 +123,7 @@ class Conduct:
         work = self._work(campaign, survey, hosts, stop)
         campaign.archive.append("opened")
         try:
-            with display(campaign.experiment) as on_progress:
+            with display(campaign.experiment, self.verbosity) as on_progress:
                 self._every_run(
                     work,
                     stop,
@@ -187,7 +189,7 @@ class Conduct:
 
 
 conduct_options = options_of(
-    "conduct", Conduct, GUARD, PATIENCE, AT_ONCE, SCHEDULER, SHARE, JSON, progress_options
+    "conduct", Conduct, GUARD, PATIENCE, AT_ONCE, SCHEDULER, SHARE, JSON, VERBOSE, QUIET
 )
 """The options of `Conduct`, which the command gets as one `conduct`."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -106,39 +106,12 @@ PATIENCE = click.option(
 )
 
 
-Verbosity = Literal["quiet", "", "verbose"]
-_VERBOSITY = "netlimits.verbosity"
-
-
-def _remember(context: click.Context, option: click.Parameter, given: Verbosity) -> None:
-    if not given:
-        return
-    if context.meta.setdefault(_VERBOSITY, given) != given:
-        raise click.UsageError("use either --quiet or --verbose", context)
-
-
-def progress_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add `--quiet` and `--verbose`, which the progress reads from click's context."""
-    for short, name, about in (
-        ("-v", "verbose", "Show every run with all of its figures."),
-        ("-q", "quiet", "Show no progress, only runs that failed."),
-    ):
-        command = click.option(
-            short,
-            f"--{name}",
-            f"_{name}",
-            flag_value=name,
-            expose_value=False,
-            callback=_remember,
-            help=about,
-        )(command)
-    return command
-
-
-def verbosity() -> Verbosity:
-    context = click.get_current_context(silent=True)
-    level: Verbosity = context.meta.get(_VERBOSITY, "") if context else ""
-    return level
+QUIET = click.option(
+    "-q", "--quiet", "verbosity", flag_value="quiet", help="Show no progress, only failed runs."
+)
+VERBOSE = click.option(
+    "-v", "--verbose", "verbosity", flag_value="verbose", help="Show every run with all figures."
+)
 
 
 def pairs(overrides: Sequence[str], option: str = "--set") -> list[tuple[str, str]]:

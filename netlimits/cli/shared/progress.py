@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from netlimits.campaign.progress import Progress
 from netlimits.cli import echo
-from netlimits.cli.shared.options import verbosity
 from netlimits.errors import escaped, one_line
 from netlimits.metrics import COVERED_NOTED, HEADLINES, METRICS, OTHER_CPU_NOTED
 from netlimits.model import Experiment, Record, tally
@@ -23,18 +22,17 @@ BAR = 10
 
 
 @contextmanager
-def display(experiment: Experiment) -> Iterator[Callable[[Progress], None]]:
-    how = verbosity()
-    if how == "quiet":
+def display(experiment: Experiment, verbosity: str | None) -> Iterator[Callable[[Progress], None]]:
+    if verbosity == "quiet":
         yield _print_failure
-    elif how == "verbose" and not sys.stderr.isatty():
+    elif verbosity == "verbose" and not sys.stderr.isatty():
         yield _print_run
     elif not sys.stderr.isatty():
         yield _print_line
     else:
         from rich.console import Console
 
-        with live(experiment.name, Console(stderr=True), how == "verbose") as update:
+        with live(experiment.name, Console(stderr=True), verbosity == "verbose") as update:
             yield update
 
 
