@@ -7,22 +7,27 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from netlimits.archive import registry
+from netlimits.campaign import creation
+from netlimits.campaign.interrupt import Stop, interruptible
+from netlimits.checks import Finding
+from netlimits.checks.disk import here
+from netlimits.checks.survey import Survey, look
+from netlimits.checks.survey.settings import SETTINGS_READ
 from netlimits.cli import echo, echo_json, quoted
+from netlimits.cli.shared import logins
+from netlimits.cli.shared.hosts import machines_of
 from netlimits.cli.shared.options import EXPERIMENT, HOSTS, JSON, LOCAL, PATIENCE, SET, pairs
 from netlimits.cli.shared.sides import Against, against_options, experiment_of, findings_beside
-from netlimits.errors import RestoreError, escaped
-
-if TYPE_CHECKING:
-    from netlimits.checks import Finding
-    from netlimits.checks.survey import Survey
-    from netlimits.experiment.plan import Plan
-    from netlimits.hosts.base import Host
-    from netlimits.hosts.patience import Patience
-    from netlimits.model import Experiment, Machine
+from netlimits.errors import HostError, RestoreError, escaped
+from netlimits.experiment.plan import Plan, seeded
+from netlimits.hosts.base import Host
+from netlimits.hosts.patience import Patience
+from netlimits.model import Experiment, Machine
+from netlimits.restore.guard import claims
 
 ORDER = ("error", "warning", "note")
 
@@ -66,10 +71,6 @@ def check(
       netlimits check tool-comparison --hosts hosts.yaml --json
       netlimits check before.yaml --against after.yaml --hosts hosts.yaml
     """
-    from netlimits.campaign.interrupt import interruptible
-    from netlimits.cli.shared.hosts import machines_of
-    from netlimits.experiment.plan import Plan, seeded
-
     with findings_beside(experiment_file, pairs(overrides), hosts_file):
         loaded, machines = experiment_of(
             experiment_file, overrides, against, lambda roles: machines_of(roles, hosts_file, local)
@@ -101,10 +102,7 @@ def check(
 def _findings(
     experiment: Experiment, machines: Mapping[str, Machine], patience: Patience, *, write: bool
 ) -> tuple[list[Finding], Mapping[str, str]]:
-    from netlimits.checks.disk import here
-    from netlimits.checks.survey import look
     from netlimits.checks.survey.login import logged_in
-    from netlimits.experiment.plan import Plan
 
     plan = Plan(experiment)
     with logged_in(machines, patience) as (hosts, findings):
@@ -125,12 +123,8 @@ def _tried(
     import tempfile
     from dataclasses import replace
 
-    from netlimits.archive import registry
-    from netlimits.campaign import creation, rehearsal
-    from netlimits.campaign.interrupt import Stop
+    from netlimits.campaign import rehearsal
     from netlimits.campaign.session import Session
-    from netlimits.checks.survey.settings import SETTINGS_READ
-    from netlimits.cli.shared import logins
     from netlimits.hosts.connect import connect
 
     folder = Path(tempfile.mkdtemp(prefix="netlimits-check-"))
@@ -155,10 +149,6 @@ def _tried(
 
 def _claims(hosts: Mapping[str, Host]) -> Iterator[Finding]:
     """Yield an error for each host on which another campaign is at work."""
-    from netlimits.checks import Finding
-    from netlimits.errors import HostError
-    from netlimits.restore.guard import claims
-
     for role, host in hosts.items():
         try:
             claims.refuse_claimed({role: host})

@@ -9,10 +9,10 @@ import click
 from netlimits.cli import echo, echo_json
 from netlimits.cli.shared.options import JSON
 from netlimits.errors import InputError
+from netlimits.experiment import packaged
 
 
 def _complete(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    from netlimits.experiment import packaged
 
     return [name for name in packaged.files() if name.startswith(begun)]
 
@@ -33,8 +33,6 @@ def experiments(names: tuple[str, ...], copy: bool, as_json: bool) -> None:
       netlimits experiments --copy quickstart
       netlimits run quickstart --local
     """
-    from netlimits.experiment import packaged
-
     if copy:
         _copy(names)
         return
@@ -54,8 +52,6 @@ def experiments(names: tuple[str, ...], copy: bool, as_json: bool) -> None:
 
 def _copy(names: tuple[str, ...]) -> None:
     """Write the files of all names, or none."""
-    from netlimits.experiment import packaged
-
     if not names:
         raise InputError("--copy needs the NAME of an experiment; `netlimits experiments` has them")
     texts = {Path(f"{name}.yaml"): packaged.text(name) for name in names}

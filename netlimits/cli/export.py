@@ -13,6 +13,8 @@ from netlimits.cli.shared.outputs import refuse_file, writing
 from netlimits.cli.shared.results import Needed, Results, opened
 from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import DataError, InputError
+from netlimits.evidence.profiles.stacks import folded
+from netlimits.experiment import resolution
 from netlimits.export import BESIDE, FORMATS
 
 
@@ -51,7 +53,6 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
       netlimits export results/a-million-runs --format parquet --out s3://bucket/a-million-runs
     """
     from netlimits.analysis import frames
-    from netlimits.experiment import resolution
     from netlimits.export.base import Runs
 
     reading.refuse_names()
@@ -87,7 +88,6 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
 
 
 def _stacks(source: Results) -> dict[str, Mapping[str, int]]:
-    from netlimits.evidence.profiles.stacks import folded
     from netlimits.report.profiles import profiles
 
     every = list(profiles(source.campaign)) if source.campaign else []

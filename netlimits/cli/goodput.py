@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from netlimits.analysis.goodput import Bound, Limit, bound, curve, limit
 from netlimits.cli import echo, echo_json
 from netlimits.cli.shared.options import JSON
 from netlimits.errors import InputError
-
-if TYPE_CHECKING:
-    from netlimits.analysis.goodput import Bound, Limit
 
 
 @click.command()
@@ -79,8 +77,6 @@ def goodput(
       netlimits goodput --link 100G --mtu 8896 --timestamps --egress-cap 50G --json
       netlimits goodput --link 100G --timestamps --stack vlan,geneve+8 --chart mtu.svg
     """
-    from netlimits.analysis.goodput import bound, curve, limit
-
     names = [name for entry in stack for name in entry.split(",") if name.strip()]
     if link.strip().isdigit() and int(link) < 1000:
         raise InputError(f"--link {link} is {link} bit/s; for {link} Gbit/s write {link}G")

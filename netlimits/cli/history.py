@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from netlimits import charts
 from netlimits.cli import echo, echo_json
 from netlimits.cli.shared.options import (
     JSON,
@@ -25,6 +26,7 @@ from netlimits.cli.shared.outputs import Output, writing
 from netlimits.cli.shared.results import Results, opened, say
 from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import DataError
+from netlimits.metrics import metric
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,7 +123,6 @@ def _lines(name: str, table: pd.DataFrame, form: str) -> Iterator[str]:
     from netlimits import tables
     from netlimits.analysis.history import CAMPAIGN
     from netlimits.analysis.statistics.changes import ENOUGH
-    from netlimits.metrics import metric
 
     keys = list(table.columns[: list(table.columns).index(CAMPAIGN)])
     count = table[CAMPAIGN].nunique()
@@ -158,7 +159,6 @@ def _draw(
     pool: Sequence[str],
     folder: Path,
 ) -> Iterator[Path]:
-    from netlimits import charts
 
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)

@@ -17,6 +17,8 @@ from netlimits.cli import echo, echo_json, quoted
 from netlimits.cli.shared.options import JSON
 from netlimits.cli.shared.outputs import Output, refuse_folder
 from netlimits.errors import InputError, nearest
+from netlimits.experiment.validation.names import RESERVED
+from netlimits.metrics import metric
 
 if TYPE_CHECKING:
     from netlimits.importers.base import Given
@@ -159,7 +161,6 @@ def _question(folder: Path) -> str:
     """
     from netlimits.analysis import frames
     from netlimits.archive import reader
-    from netlimits.metrics import metric
 
     campaign = reader.open(folder)
     frame = campaign.frame()
@@ -190,7 +191,6 @@ def _as_json(report: ImportReport) -> dict[str, Any]:
 
 
 def _given(columns: str | None, pairs: Sequence[str]) -> Given:
-    from netlimits.experiment.validation.names import RESERVED
     from netlimits.importers.base import Given
     from netlimits.importers.netperf.headers import HEADERS
 

@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from netlimits.archive import logbook
+from netlimits.campaign.interrupt import interruptible
+from netlimits.campaign.mesh import shards
 from netlimits.cli import echo, quoted
 from netlimits.cli.shared import logins
 from netlimits.cli.shared.hosts import naming
 from netlimits.cli.shared.options import COUNTS, PATIENCE, YES
 from netlimits.cli.shared.restoring import freeing, put_back, say_put_back
 from netlimits.errors import HostError, InputError
-
-if TYPE_CHECKING:
-    from netlimits.hosts.patience import Patience
-    from netlimits.model import Machine
+from netlimits.experiment.hosts_file import machines
+from netlimits.hosts.patience import Patience
+from netlimits.model import Machine
+from netlimits.restore.forget import forget_journal, forget_notes
+from netlimits.restore.restoration import restore_from_notes
 
 
 @click.command()
@@ -66,11 +69,7 @@ def restore(
       netlimits restore --hosts hosts.yaml --force      (end the campaign that uses them)
       netlimits restore --hosts hosts.yaml --forget      (give up: restore nothing)
     """
-    from netlimits.archive import logbook
-    from netlimits.campaign.interrupt import interruptible
-    from netlimits.experiment.hosts_file import machines
     from netlimits.hosts.connect import connect_all
-    from netlimits.restore.restoration import restore_from_notes
 
     if results is None and hosts_file is None:
         raise InputError("name a results folder, add --hosts FILE, or both")
@@ -98,12 +97,7 @@ def restore(
 
 
 def _forget(results: Path | None, hosts_file: Path | None, force: bool, patience: Patience) -> None:
-    from netlimits.archive import logbook
-    from netlimits.campaign.interrupt import interruptible
-    from netlimits.campaign.mesh import shards
-    from netlimits.experiment.hosts_file import machines
     from netlimits.hosts.connect import logged_in
-    from netlimits.restore.forget import forget_journal, forget_notes
 
     lines: list[str] = []
     with ExitStack() as stack:

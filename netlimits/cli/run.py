@@ -7,6 +7,10 @@ from pathlib import Path
 
 import click
 
+from netlimits.campaign import creation
+from netlimits.campaign.interrupt import Stop
+from netlimits.checks import disk
+from netlimits.checks.survey import survey
 from netlimits.cli import echo
 from netlimits.cli.shared import logins
 from netlimits.cli.shared.conduct import Conduct, conduct_options
@@ -20,6 +24,10 @@ from netlimits.cli.shared.lines import say_warnings, skipped_lines
 from netlimits.cli.shared.options import EXPERIMENT, HOSTS, LOCAL, SET
 from netlimits.cli.shared.outputs import Output, refuse_folder
 from netlimits.cli.shared.sides import Against, against_options, experiment_of
+from netlimits.experiment import document
+from netlimits.experiment.around_schema import PROFILE
+from netlimits.experiment.plan import Plan, seeded
+from netlimits.restore.guard.claims import refuse_claimed
 
 
 @click.command()
@@ -73,13 +81,6 @@ def run(
       netlimits run tuning.yaml --against tuned.yaml --hosts hosts.yaml
       netlimits run mesh.yaml --hosts hosts.yaml --share s3://bucket/mesh
     """
-    from netlimits.campaign import creation
-    from netlimits.campaign.interrupt import Stop
-    from netlimits.checks import disk
-    from netlimits.checks.survey import survey
-    from netlimits.experiment.plan import Plan, seeded
-    from netlimits.restore.guard.claims import refuse_claimed
-
     if profile:
         overrides = _profiled(experiment_file, overrides)
     experiment, bound = experiment_of(
@@ -117,9 +118,6 @@ def run(
 
 def _profiled(file: Path, overrides: Sequence[str]) -> Sequence[str]:
     """Return the overrides of `--set`, with a profile unless the file or they have one."""
-    from netlimits.experiment import document
-    from netlimits.experiment.around_schema import PROFILE
-
     data = document.load(file, repeated=True).data
     named = any(text.partition("=")[0].partition(".")[0] == PROFILE for text in overrides)
     if named or (isinstance(data, dict) and PROFILE in data):

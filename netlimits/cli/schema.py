@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 
 from netlimits.cli import echo_json
+from netlimits.experiment.schema import document_schema
+from netlimits.limits.ladder.diagnosis_schema import SCHEMA
 
 
 @click.command()
@@ -18,8 +20,5 @@ def schema(what: str) -> None:
       # yaml-language-server: $schema=netlimits.schema.json
       netlimits schema diagnose > answer.schema.json
     """
-    from netlimits.experiment.schema import document_schema
-    from netlimits.limits.ladder.diagnosis_schema import SCHEMA
-
     shown = SCHEMA if what == "diagnose" else document_schema()
     echo_json(shown)

@@ -5,20 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from netlimits.archive import logbook
+from netlimits.campaign.interrupt import interruptible
 from netlimits.cli import echo, echo_json, quoted
 from netlimits.cli.shared import logins
 from netlimits.cli.shared.lines import counts, skipped_lines
 from netlimits.cli.shared.options import JSON, PATIENCE, hosts_option
 from netlimits.errors import HostError, InputError, one_line
-
-if TYPE_CHECKING:
-    from netlimits.hosts.base import Host
-    from netlimits.hosts.patience import Patience
-    from netlimits.model import Machine
+from netlimits.experiment.hosts_file import machines
+from netlimits.hosts.base import Host
+from netlimits.hosts.patience import Patience
+from netlimits.hosts.threads import at_once
+from netlimits.model import Machine
+from netlimits.restore.guard import claims
+from netlimits.restore.guard.report import has_restored
 
 
 @click.command()
@@ -45,10 +49,6 @@ def status(
       netlimits status results/stateless-offloads-20260101-120000 --guards
       netlimits status --hosts hosts.yaml
     """
-    from netlimits.archive import logbook
-    from netlimits.campaign.interrupt import interruptible
-    from netlimits.experiment.hosts_file import machines
-
     if results is None and (hosts_file is None or guards):
         raise InputError("name a results folder, or --hosts FILE")
     campaign = logbook.open(results) if results is not None else None
@@ -96,8 +96,6 @@ def _progress(state: Mapping[str, Any], answers: Mapping[str, Mapping[str, Any]]
 
 def _left(state: Mapping[str, Any], answers: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """Yield settings that the journal does not report as restored, with what the guards report."""
-    from netlimits.restore.guard.report import has_restored
-
     campaign = quoted(state["path"])
     for place in state["not_put_back"]:
         answer = answers.get(place["role"], {})
@@ -135,7 +133,6 @@ def _running(at_work: Mapping[str, Any]) -> str:
 def _reports(machines: Mapping[str, Machine], patience: Patience) -> dict[str, dict[str, Any]]:
     """Return each role's report (`restore.guard.report`), or {"unreachable": reason}."""
     from netlimits.hosts.connect import logged_in
-    from netlimits.hosts.threads import at_once
 
     with logged_in(machines, patience) as outcomes:
         answers = at_once(lambda role: _report(role, outcomes[role]), outcomes)
@@ -159,7 +156,6 @@ def _host_lines(answers: Mapping[str, dict[str, Any]], restoring: str) -> list[s
 
 
 def _report(role: str, outcome: Host | HostError) -> dict[str, Any]:
-    from netlimits.restore.guard import claims
     from netlimits.restore.guard.report import report
 
     try:

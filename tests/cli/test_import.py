@@ -6,8 +6,6 @@ import gzip
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -117,15 +115,12 @@ def test_table_figures_status_and_parse_work_on_it(
 
 
 def test_an_imported_campaign_has_nothing_to_resume(
-    imported: Path,
+    imported: Path, capsys: pytest.CaptureFixture[str]
 ):
     with pytest.raises(ArchiveError, match="they cannot be resumed"):
         netlimits.open(imported).check_plan()
-    ran = subprocess.run(
-        [sys.executable, "-m", "netlimits", "resume", imported], capture_output=True, text=True
-    )
-    assert ran.returncode == 2
-    assert ran.stderr == f"netlimits: {imported}: holds imported results; they cannot be resumed\n"
+    complaint = f"netlimits: {imported}: holds imported results; they cannot be resumed\n"
+    assert call(capsys, "resume", imported) == (2, "", complaint)
 
 
 def test_parse_puts_right_what_an_older_reading_got_wrong(imported: Path):
@@ -174,17 +169,15 @@ def test_a_file_without_sense_is_named_and_the_others_come_in(
     assert len(netlimits.open(tmp_path / "out").frame()) == 13
 
 
-def test_nothing_that_comes_in_leaves_no_folder(tmp_path: Path):
+def test_nothing_that_comes_in_leaves_no_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
     bad = tmp_path / "bad.txt"
     bad.write_text("hello\n")
-    ran = subprocess.run(
-        [sys.executable, "-m", "netlimits", "import", bad],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
-    assert ran.returncode == 1
-    assert ran.stderr.splitlines()[-1] == "netlimits: nothing was imported: 1 file left out"
+    code, _, err = call(capsys, "import", bad)
+    assert code == 1
+    assert err.splitlines()[-1] == "netlimits: nothing was imported: 1 file left out"
     assert list(tmp_path.iterdir()) == [bad]
 
 

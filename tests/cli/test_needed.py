@@ -42,7 +42,7 @@ def tabled(source: Results, options: dict[str, object]) -> list[str]:
 @pytest.mark.parametrize("name", ARCHIVES)
 def test_tables_are_the_same(name: str) -> None:
     whole = results(name)
-    for options in ({}, {"of": ["throughput"]}, {"of": ["remote_sd", "local_sd"]}):
+    for options in ({}, {"of": ["throughput", "remote_sd", "local_sd"]}):
         chosen = needed.of_tables(whole.report, options)
         if chosen is None or not {"throughput_mbps", "local_sd_us_per_kib"} <= {*whole.frame}:
             continue

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from netlimits import __version__
 from netlimits.cli import echo, echo_json, quoted
 from netlimits.cli.compare import gates, junit, worded
 from netlimits.cli.shared import needed
@@ -26,6 +27,9 @@ from netlimits.cli.shared.outputs import refuse_file, refuse_folder, writing
 from netlimits.cli.shared.results import Results, list_metrics, opened
 from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import ArchiveError, DataError, InputError
+from netlimits.evidence import facts
+from netlimits.model.folder import Folder
+from netlimits.report.page import render
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -225,10 +229,7 @@ def _write_page(
     threshold: float,
     name: str,
 ) -> Path:
-    from netlimits import __version__
-    from netlimits.model.folder import Folder
     from netlimits.report import compared
-    from netlimits.report.page import render
 
     each = [
         compared.Compared(
@@ -272,8 +273,6 @@ def _columns(comparison: BothSides) -> tuple[str, str]:
 
 def _hosts(comparison: BothSides) -> list[str]:
     """Return what differs between the hosts of the first and the last campaign, a line each."""
-    from netlimits.evidence import facts
-
     first, *_, last = [*each_part(comparison.before, comparison.after)] * 2
     if first.campaign is None or last.campaign is None:
         return []

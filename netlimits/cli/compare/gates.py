@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from netlimits.cli.shared.options import share
 from netlimits.errors import DataError, InputError, raise_all
+from netlimits.experiment import document
+from netlimits.experiment.violations import faults
 from netlimits.metrics import metric
 
 if TYPE_CHECKING:
@@ -114,9 +116,6 @@ class Condition:
 
 def conditions(path: Path) -> list[Condition]:
     """Return the conditions of a gate's file. Raises DocumentError for all errors in it."""
-    from netlimits.experiment import document
-    from netlimits.experiment.violations import faults
-
     written = document.load(path, repeated=True)
     wrong = faults(written.data, SCHEMA, skip_templates=False)
     errors = [*written.repeated, *(written.error(fault.problem, *fault.key) for fault in wrong)]

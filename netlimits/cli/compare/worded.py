@@ -6,12 +6,13 @@ import math
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from netlimits.metrics import metric
+
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def shown(table: pd.DataFrame, sides: Sequence[str]) -> pd.DataFrame:
-    from netlimits.metrics import metric
 
     texts: pd.DataFrame = table[table.attrs["factors"]].copy()
     rows = table.to_dict("records")

@@ -7,10 +7,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from netlimits.campaign.interrupt import Stop
+from netlimits.checks.survey import data_path
 from netlimits.cli import echo, echo_json
 from netlimits.cli.diagnose import diagnosis_lines, direction
 from netlimits.cli.diagnose.stages import Budget, Stages, refuse_short, say
@@ -18,18 +20,17 @@ from netlimits.cli.shared.conduct import Conduct
 from netlimits.cli.shared.hosts import all_logged_in, machines_of
 from netlimits.cli.shared.options import GUARD, JSON, PATIENCE, QUIET, VERBOSE, separated
 from netlimits.cli.shared.outputs import Output
-from netlimits.errors import InputError, did_you_mean
-
-if TYPE_CHECKING:
-    from netlimits.hosts.base import Host
-    from netlimits.hosts.patience import Patience
-    from netlimits.model import Machine
+from netlimits.errors import HostError, InputError, did_you_mean
+from netlimits.hosts.base import Host
+from netlimits.hosts.patience import Patience
+from netlimits.model import Command, Machine
+from netlimits.tools import MEASURING, WORKLOADS, tool
+from netlimits.units import durations
 
 ROLES = ("sender", "receiver")
 
 
 def _seconds(_: click.Context, __: click.Parameter, text: str) -> float:
-    from netlimits.units import durations
 
     try:
         return durations.seconds(text)
@@ -105,9 +106,6 @@ def diagnose(
       netlimits diagnose --lab lab --plan
       netlimits diagnose --from results/diagnose-vm1-vm2-20260101-120000
     """
-    from netlimits.campaign.interrupt import Stop
-    from netlimits.tools import WORKLOADS
-
     if kept is not None:
         from netlimits.archive import reader
 
@@ -167,7 +165,6 @@ def _print(rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
 def _machines(
     names: Sequence[str], hosts_file: Path | None, lab: str | None, local: bool
 ) -> dict[str, Machine]:
-    from netlimits.model import Machine
 
     ways = [bool(names), hosts_file is not None, lab is not None, local]
     if sum(ways) > 1:
@@ -191,11 +188,6 @@ def path_of(
     machines: Mapping[str, Machine], hosts: Mapping[str, Host], interface: str
 ) -> tuple[Mapping[str, Machine], str, list[str]]:
     """Return the machines with interface and address, the tool, and what it cannot measure."""
-    from netlimits.checks.survey import data_path
-    from netlimits.errors import HostError
-    from netlimits.model import Command
-    from netlimits.tools import MEASURING, tool
-
     placed: Mapping[str, Machine] = machines
     if any(not (each.interface and each.address) for each in machines.values()):
         placed = data_path.placed(machines, hosts, interface)

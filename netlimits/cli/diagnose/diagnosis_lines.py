@@ -9,11 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from netlimits.cli import echo, quoted
 from netlimits.cli.shared.lines import aligned
+from netlimits.evidence import facts
+from netlimits.limits.ladder.doses import RESOURCES, resource
+from netlimits.limits.links import DataLinks
+from netlimits.model import Machine
+from netlimits.settings import setting
+from netlimits.tools import MEASURING
+from netlimits.units import cpus
 
 if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
     from netlimits.limits.ladder.diagnosis import Help
-    from netlimits.model import Machine
 
 _WIDTH = 96
 _WHOLE = 100.0
@@ -22,9 +28,6 @@ _WHOLE = 100.0
 
 def path(campaign: Campaign, workloads: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Return the names of both hosts, and their link, CPUs and kernels in words."""
-    from netlimits.evidence import facts
-    from netlimits.limits.links import DataLinks
-
     machines = campaign.archive.machines
     read = {role: campaign.archive.facts(role) for role in machines}
 
@@ -61,9 +64,6 @@ def _bits(rate: float) -> str:
 
 def commands(machines: Mapping[str, Machine], rung: Help) -> Iterator[str]:
     """Yield the commands that make a rung's settings by hand, each after its host's name."""
-    from netlimits.settings import setting
-    from netlimits.units import cpus
-
     for role, name, options in rung.settings:
         machine = machines[role]
         where, interface = machine.ssh or role, machine.interface or ""
@@ -176,7 +176,6 @@ def _short(value: float | None) -> str:
 
 
 def _ladder(rungs: Sequence[Mapping[str, Any]], transactions: Collection[str]) -> Iterator[str]:
-    from netlimits.limits.ladder.doses import resource
     from netlimits.limits.ladder.workloads import TITLES
 
     if not rungs:
@@ -202,9 +201,7 @@ def _ladder(rungs: Sequence[Mapping[str, Any]], transactions: Collection[str]) -
 
 
 def say_plan(workloads: Sequence[str], no_changes: bool) -> None:
-    from netlimits.limits.ladder.doses import RESOURCES
     from netlimits.limits.ladder.workloads import observation
-    from netlimits.tools import MEASURING
 
     echo("# First each workload as the hosts are:")
     first, *_ = MEASURING

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from netlimits.cli import quoted
 from netlimits.cli.diagnose import diagnosis_lines
 from netlimits.cli.diagnose.stages import A_RUN, Stages, say
+from netlimits.cli.shared import page
 from netlimits.errors import InputError, one_line
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ def answer(
     stages: Stages, wanted: Sequence[str], tool: str, no_changes: bool, profile: bool = False
 ) -> tuple[bool, dict[str, Any]]:
     """Carry out one direction; return True if all its runs are ok, and the answer as JSON."""
-    from netlimits.cli.shared import page
     from netlimits.limits.ladder import workloads
 
     names = workloads.able(tool, wanted)

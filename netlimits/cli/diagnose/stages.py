@@ -13,25 +13,30 @@ from secrets import randbits
 from statistics import mean
 from typing import TYPE_CHECKING
 
+from netlimits.archive import logbook
+from netlimits.archive.logbook import Logbook
+from netlimits.campaign import creation
+from netlimits.campaign.interrupt import Interrupted, Stop
+from netlimits.checks import Finding
+from netlimits.checks.survey import Survey, look
 from netlimits.cli import echo, quoted
 from netlimits.cli.shared import logins
+from netlimits.cli.shared.conduct import Conduct
 from netlimits.cli.shared.hosts import all_logged_in
 from netlimits.cli.shared.lines import say_warnings
 from netlimits.errors import CheckError, InputError
+from netlimits.experiment import load
+from netlimits.experiment.plan import SEED_BITS, Plan, seeded
+from netlimits.hosts.base import Host
+from netlimits.limits.base import Intervention
+from netlimits.limits.figures import RunFigures
+from netlimits.limits.ladder import doses
+from netlimits.limits.verdicts import Verdict
+from netlimits.model import Machine, Record
+from netlimits.restore.guard.claims import refuse_claimed
 
 if TYPE_CHECKING:
-    from netlimits.archive.logbook import Logbook
     from netlimits.archive.reader import Campaign
-    from netlimits.campaign.interrupt import Stop
-    from netlimits.checks import Finding
-    from netlimits.checks.survey import Survey
-    from netlimits.cli.shared.conduct import Conduct
-    from netlimits.experiment.plan import Plan
-    from netlimits.hosts.base import Host
-    from netlimits.limits.base import Intervention
-    from netlimits.limits.figures import RunFigures
-    from netlimits.limits.verdicts import Verdict
-    from netlimits.model import Machine, Record
 
 A_RUN = 2.5
 """Seconds of a run of one second with settings, evidence and the tool's start, until one is
@@ -116,7 +121,7 @@ class Stages:
     def _fitting(self, observed: Campaign, refused: set[str], folder: Path) -> Plan | None:
         """Return the plan with as many doses as the budget has blocks for; None without a dose."""
         from netlimits.limits import sequel
-        from netlimits.limits.ladder import doses, workloads
+        from netlimits.limits.ladder import workloads
         from netlimits.limits.proof import INTERVENTION, NONE
 
         length = workloads.seconds(_round_trip(observed))
@@ -148,8 +153,6 @@ class Stages:
 
     def _extend(self, folder: Path, survey: Survey) -> None:
         """Add blocks of what is undecided, as many as the budget has time for."""
-        from netlimits.archive import logbook
-        from netlimits.experiment.plan import SEED_BITS
         from netlimits.limits.ladder.diagnosis import undecided
 
         campaign = logbook.open(folder)
@@ -164,14 +167,11 @@ class Stages:
             self._work(extended, survey, hosts)
 
     def _plan(self, text: str, folder: Path) -> Plan:
-        from netlimits.experiment import load
-        from netlimits.experiment.plan import Plan, seeded
 
         return Plan(seeded(load.parse(text, folder / "experiment.yaml")))
 
     @contextmanager
     def _hosts(self) -> Iterator[Mapping[str, Host]]:
-        from netlimits.restore.guard.claims import refuse_claimed
 
         with (
             self.stop.interruptible(),
@@ -182,8 +182,6 @@ class Stages:
 
     def _looked(self, plan: Plan, hosts: Mapping[str, Host]) -> tuple[Survey, list[Finding]]:
         """Survey the hosts; return survey and errors. Warn, and try the tools, only once."""
-        from netlimits.checks.survey import look
-
         survey = look(plan, self.machines, hosts, try_tools=not self._warned)
         if not self._warned:
             self.conduct.check(plan.experiment)
@@ -192,7 +190,6 @@ class Stages:
         return survey, [each for each in survey.findings if each.severity == "error"]
 
     def _run(self, plan: Plan, survey: Survey, hosts: Mapping[str, Host], folder: Path) -> None:
-        from netlimits.campaign import creation
 
         self.stop.defer()
         campaign = creation.create(plan, survey, folder, logins.registrar(survey.machines))
@@ -200,7 +197,6 @@ class Stages:
             self._work(campaign, survey, hosts)
 
     def _work(self, campaign: Logbook, survey: Survey, hosts: Mapping[str, Host]) -> None:
-        from netlimits.campaign.interrupt import Interrupted
 
         try:
             self.conduct.work_through(campaign, survey, hosts, self.stop, self._left)

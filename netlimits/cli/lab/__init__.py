@@ -10,6 +10,7 @@ from dataclasses import asdict
 
 import click
 
+from netlimits.campaign.interrupt import Interrupted, Stop
 from netlimits.cli import echo, echo_json
 from netlimits.cli.lab import links
 from netlimits.cli.shared.lines import aligned
@@ -234,8 +235,6 @@ def _choose(name: str, host: str) -> labs.Lab:
 @contextmanager
 def _interruptible(consequence: str) -> Iterator[None]:
     """Ctrl-C and SIGTERM end the work at once, and only the first: the clearing up is done."""
-    from netlimits.campaign.interrupt import Interrupted, Stop
-
     try:
         with Stop() as stop, stop.interruptible():
             yield

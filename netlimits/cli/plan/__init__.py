@@ -8,10 +8,13 @@ import itertools
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 import click
 
+from netlimits.campaign.interrupt import interruptible
+from netlimits.checks.survey import foreseen, tools
+from netlimits.checks.survey.prompt import PromptHost
 from netlimits.cli import echo, echo_json
 from netlimits.cli.plan import plan_summary, planned_runs
 from netlimits.cli.shared.hosts import aside
@@ -34,11 +37,11 @@ from netlimits.cli.shared.sides import (
     pairs_at_once,
 )
 from netlimits.errors import InputError, escaped
-
-if TYPE_CHECKING:
-    from netlimits.experiment.plan import Plan
-    from netlimits.hosts.patience import Patience
-    from netlimits.model import Experiment, Machine
+from netlimits.experiment import resolution
+from netlimits.experiment.hosts_file import machines
+from netlimits.experiment.plan import Plan, seeded
+from netlimits.hosts.patience import Patience
+from netlimits.model import Experiment, Machine
 
 ROWS = 10
 
@@ -103,9 +106,6 @@ def plan(
       netlimits plan stateless-offloads --set repeat.replicates=3 --csv plan.csv
       netlimits plan before.yaml --against after.yaml --commands --rows 4
     """
-    from netlimits.checks.survey import foreseen
-    from netlimits.experiment.plan import Plan, seeded
-
     if every and not with_commands:
         raise InputError("--all needs --commands")
     with findings_beside(experiment_file, pairs(overrides), hosts_file):
@@ -167,7 +167,6 @@ def _binding(hosts_file: Path | None) -> Callable[[Sequence[str]], Mapping[str, 
         return None
 
     def bind(roles: Sequence[str]) -> Mapping[str, Machine]:
-        from netlimits.experiment.hosts_file import machines
 
         return machines(hosts_file, roles, aside)
 
@@ -178,15 +177,10 @@ def _skipped(
     experiment: Experiment, bound: Mapping[str, Machine], patience: Patience
 ) -> dict[str, str]:
     """Return the reason for each tool that its hosts do not have and that may be missing."""
-    from netlimits.experiment import resolution
-
     may_be = [name for name in experiment.measure if resolution.may_be_missing(experiment, name)]
     if not bound or not may_be:
         return {}
-    from netlimits.campaign.interrupt import interruptible
-    from netlimits.checks.survey import tools
     from netlimits.checks.survey.login import logged_in
-    from netlimits.checks.survey.prompt import PromptHost
 
     with interruptible(), logged_in(bound, patience) as (hosts, findings):
         for finding in findings:
@@ -196,7 +190,6 @@ def _skipped(
 
 
 def _placeholders(experiment_plan: Plan) -> dict[str, Machine]:
-    from netlimits.model import Machine
 
     roles = experiment_plan.experiment.roles
     return {

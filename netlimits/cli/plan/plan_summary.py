@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from netlimits.cli import echo
 from netlimits.cli.shared.lines import lasting
 from netlimits.errors import one_line
-
-if TYPE_CHECKING:
-    from netlimits.experiment.plan import Plan
-    from netlimits.model import Experiment
+from netlimits.experiment import duet
+from netlimits.experiment.plan import TRIALS, Plan
+from netlimits.model import Experiment
 
 
 def summary_of(
@@ -60,7 +59,6 @@ def _mesh(experiment_plan: Plan, at_once: int) -> dict[str, Any]:
 
 
 def _sides(experiment: Experiment) -> dict[str, Any]:
-    from netlimits.experiment import duet
 
     if not experiment.sides:
         return {}
@@ -84,7 +82,6 @@ def _excluded(experiment_plan: Plan) -> list[dict[str, Any]]:
 
 
 def print_summary(summary: Mapping[str, Any]) -> None:
-    from netlimits.experiment.plan import TRIALS
 
     title = f"{summary['experiment']}: {summary['question']}".removesuffix(": ")
     echo(one_line(title))

@@ -6,16 +6,16 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from netlimits.campaign.dry_run import DryRun, Remark
 from netlimits.cli import echo
 from netlimits.cli.shared.lines import aligned
 from netlimits.errors import escaped, one_line
+from netlimits.experiment.plan import Plan
 from netlimits.experiment.templates import written
-
-if TYPE_CHECKING:
-    from netlimits.experiment.plan import Plan
-    from netlimits.model import Machine, Run
+from netlimits.model import Machine, Run
+from netlimits.tools import Features
 
 LISTED = 8
 """Runs of a configuration that are named."""
@@ -81,8 +81,6 @@ class _Line:
 def _commands(
     experiment_plan: Plan, runs: Iterable[Run], machines: Mapping[str, Machine]
 ) -> Iterator[tuple[Run, list[_Line]]]:
-    from netlimits.campaign.dry_run import DryRun, Remark
-    from netlimits.tools import Features
 
     every = Features("", frozenset(("demo", "burst", "intervals", "pacing")))
     rehearsed = DryRun(machines, every)

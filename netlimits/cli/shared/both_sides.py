@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 from netlimits.cli import quoted
 from netlimits.cli.shared.results import Results
+from netlimits.errors import DataError
+from netlimits.experiment import resolution
+from netlimits.model import SIDE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,8 +64,6 @@ class BothSides:
         """Yield the categories of CPU time in which the sides differ, if both have profiles."""
         from netlimits.analysis import profile
         from netlimits.analysis.comparisons import profiles
-        from netlimits.errors import DataError
-        from netlimits.model import SIDE
 
         campaigns = [side.campaign for side in (self.before, self.after) if side]
         if any(each is None or "profile" not in each.experiment.around for each in campaigns):
@@ -102,8 +103,6 @@ def called(side: Results) -> str:
 
 def _factors(*sides: Results) -> list[str] | None:
     """Return the factors and derived values of all campaigns, or None for files."""
-    from netlimits.experiment import resolution
-
     names: list[str] = []
     for side in each_part(*sides):
         if side.campaign is None or side.campaign.imported:

@@ -11,6 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from netlimits.archive.logbook import Logbook
+from netlimits.archive.records import unfinished
+from netlimits.campaign.interrupt import Interrupted, Stop, interruptible
+from netlimits.campaign.progress import Progress
+from netlimits.checks.survey import Survey
 from netlimits.cli import echo, echo_json, quoted
 from netlimits.cli.shared.lines import counts
 from netlimits.cli.shared.options import (
@@ -23,6 +28,7 @@ from netlimits.cli.shared.options import (
     VERBOSE,
     options_of,
 )
+from netlimits.cli.shared.progress import display
 from netlimits.cli.shared.restoring import frees, say_changed
 from netlimits.cli.shared.sides import pairs_at_once
 from netlimits.errors import (
@@ -33,18 +39,15 @@ from netlimits.errors import (
     RestoreError,
     one_line,
 )
+from netlimits.hosts.base import Host
+from netlimits.hosts.patience import Patience
+from netlimits.model import Experiment, Machine
+from netlimits.restore.guard.guards import patience
 
 if TYPE_CHECKING:
     from netlimits.archive.copies import RunsCopy
-    from netlimits.archive.logbook import Logbook
-    from netlimits.campaign.interrupt import Stop
     from netlimits.campaign.mesh.cluster import ClusterRunner
-    from netlimits.campaign.progress import Progress
     from netlimits.campaign.session import Session
-    from netlimits.checks.survey import Survey
-    from netlimits.hosts.base import Host
-    from netlimits.hosts.patience import Patience
-    from netlimits.model import Experiment, Machine
 
 
 def _runs_copy(context: click.Context, _: click.Parameter, place: str | None) -> RunsCopy | None:
@@ -118,8 +121,6 @@ class Conduct:
         left: Callable[[float], float] = float,
     ) -> tuple[Path, ...]:
         """Carry out the remaining runs, and return the files; `left` converts shown seconds."""
-        from netlimits.cli.shared.progress import display
-
         work = self._work(campaign, survey, hosts, stop)
         campaign.archive.append("opened")
         try:
@@ -183,7 +184,6 @@ class Conduct:
                 in_order(work, stop, on_progress)
 
     def _guard_seconds(self) -> float | None:
-        from netlimits.restore.guard.guards import patience
 
         return patience(self.guard)
 
@@ -202,8 +202,6 @@ def _results(campaign: Logbook) -> tuple[Path, ...]:
 
 def _say_cut_off(campaign: Logbook, error: NetlimitsError) -> None:
     """Print the state of a campaign that an error ends; the error says how to continue."""
-    from netlimits.campaign.interrupt import Interrupted
-
     if isinstance(error, Interrupted | RestoreError):
         try:
             _results(campaign)
@@ -234,7 +232,6 @@ def _say_beside(campaign: Logbook, work: Session | ClusterRunner) -> None:
 
 
 def _but_for(campaign: Logbook) -> str:
-    from netlimits.archive.records import unfinished
 
     with suppress(ArchiveError):  # as above
         roles = sorted({event["role"] for event in unfinished(campaign.archive)})
@@ -282,7 +279,6 @@ def sharing(copy: RunsCopy | None, folder: Path, *, as_json: bool) -> Iterator[N
 
 def _leave(copy: RunsCopy | None, folder: Path, *, as_json: bool) -> None:
     from netlimits.archive import reader
-    from netlimits.campaign.interrupt import Interrupted, interruptible
 
     if copy is None or not (folder / "campaign.json").exists():
         return

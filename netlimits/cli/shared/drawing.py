@@ -13,12 +13,12 @@ from netlimits.cli.shared import entries
 from netlimits.cli.shared.results import Results
 from netlimits.errors import ArchiveError, DataError
 from netlimits.experiment.report_schema import VERDICTS
+from netlimits.model import Run
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from netlimits.archive.reader import Campaign
-    from netlimits.model import Run
 
 
 FAINT_RUNS = 10

@@ -13,6 +13,8 @@ from netlimits.charts import CHARTS, KINDS, REQUIRED
 from netlimits.cli.shared.results import Results
 from netlimits.errors import DataError
 from netlimits.experiment.report_schema import SEARCH, VERDICTS, WORDS
+from netlimits.limits.base import REFUTED
+from netlimits.limits.verdicts import UNDETERMINED
 from netlimits.model import SIDE
 
 if TYPE_CHECKING:
@@ -194,9 +196,7 @@ def _verdicts(results: Results) -> pd.DataFrame:
 def _tell_limits(table: pd.DataFrame, verdicts: pd.DataFrame, keys: Sequence[str]) -> None:
     """Add the verdicts of each row to a summary whose rows are configurations."""
     from netlimits.analysis import wording
-    from netlimits.limits.base import REFUTED
     from netlimits.limits.explained import heading
-    from netlimits.limits.verdicts import UNDETERMINED
     from netlimits.tables.summaries import VERDICT
 
     if not all(heading(name) in verdicts.columns for name in keys):

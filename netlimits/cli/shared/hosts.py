@@ -6,25 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from netlimits.checks.survey import refuse
 from netlimits.cli import echo, quoted
 from netlimits.errors import ConnectError, HostError, InputError
-
-if TYPE_CHECKING:
-    from netlimits.hosts.base import Host
-    from netlimits.hosts.patience import Patience
-    from netlimits.model import Machine, Mesh
+from netlimits.experiment.hosts_file import machines
+from netlimits.experiment.mesh import pairs
+from netlimits.hosts.base import Host
+from netlimits.hosts.patience import Patience
+from netlimits.lab import labs
+from netlimits.model import Machine, Mesh
 
 
 def machines_of(
     roles: Sequence[str], hosts_file: Path | None, local: bool
 ) -> Mapping[str, Machine]:
     """Return the machine of each role: from a hosts file, this machine's loopback, or the lab."""
-    from netlimits.experiment.hosts_file import machines
-    from netlimits.experiment.mesh import pairs
-    from netlimits.model import Machine
-
     if local and hosts_file:
         raise InputError("use either --hosts FILE or --local")
     if hosts_file:
@@ -41,7 +38,6 @@ def aside(note: str) -> None:
 
 
 def _in_lab(roles: Sequence[str]) -> Mapping[str, Machine]:
-    from netlimits.experiment.hosts_file import machines
 
     hosts = list(machines(lab_hosts_file()).values())
     if len(hosts) < len(roles):
@@ -57,7 +53,6 @@ def _listed(roles: Sequence[str]) -> str:
 
 
 def lab_hosts_file() -> Path:
-    from netlimits.lab import labs
 
     path: Path | None = labs.hosts_file()
     if path is None:
@@ -70,7 +65,6 @@ def all_logged_in(
     machines: Mapping[str, Machine], patience: Patience
 ) -> Iterator[Mapping[str, Host]]:
     """Every machine, connected, until the end of `with`; CheckError names all that are not."""
-    from netlimits.checks.survey import refuse
     from netlimits.checks.survey.login import logged_in
 
     with logged_in(machines, patience) as (hosts, findings):
@@ -83,7 +77,6 @@ def some_logged_in(
     machines: Mapping[str, Machine], patience: Patience, mesh: Mesh
 ) -> Iterator[tuple[Mapping[str, Host], Mapping[str, str]]]:
     """Yield the hosts of a mesh that let us in, and why others did not, if a pair is left."""
-    from netlimits.checks.survey import refuse
     from netlimits.checks.survey.login import finding
     from netlimits.hosts.connect import logged_in
 

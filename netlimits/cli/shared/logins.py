@@ -12,23 +12,25 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from netlimits.archive import registry
+from netlimits.archive.logbook import Logbook
+from netlimits.archive.records import unfinished
+from netlimits.archive.registry import Registration
 from netlimits.cli import echo, quoted
 from netlimits.errors import ArchiveError, ConnectError, InputError, NetlimitsError, one_line
-
-if TYPE_CHECKING:
-    from netlimits.archive.logbook import Logbook
-    from netlimits.archive.registry import Registration
-    from netlimits.model import Command, Machine
-    from netlimits.model.folder import Folder
+from netlimits.experiment.hosts_file import machines
+from netlimits.model import Command, Machine
+from netlimits.model.folder import Folder
+from netlimits.restore import states
+from netlimits.settings import OF_COMMANDS, setting
+from netlimits.tools import PROGRAMS
 
 
 def registrar(machines: Mapping[str, Machine]) -> Callable[[Folder, Registration], None]:
     """Return a function that registers a new campaign as this user's own, or warns."""
-    from netlimits.archive import registry
 
     def register(_: Folder, entry: Registration) -> None:
         try:
@@ -46,8 +48,6 @@ def registrar(machines: Mapping[str, Machine]) -> Callable[[Folder, Registration
 @contextmanager
 def locked(campaign: Logbook) -> Iterator[None]:
     """Lock the journal for this process; keep the registry up to date with its end."""
-    from netlimits.archive import registry
-
     archive = campaign.archive
     registration = registry.entry(archive.identity)
     doubt = _doubt(campaign)
@@ -87,7 +87,6 @@ def machines_of(
                 f"{command} {quoted(campaign.path)} --hosts FILE"
             )
         return archive.machines, True
-    from netlimits.experiment.hosts_file import machines
 
     begun = archive.machines
     bound = {
@@ -116,9 +115,6 @@ def _placed(campaign: Logbook, machine: Machine, begun: Machine) -> Machine:
 
 def refuse_commands(campaign: Logbook) -> None:
     """Raise ArchiveError where somebody else's experiment names commands to run on hosts."""
-    from netlimits.settings import OF_COMMANDS
-    from netlimits.tools import PROGRAMS
-
     experiment = campaign.experiment
     for side in experiment.sides.values() or [experiment]:
         named = [f"settings.{use.entry}.{use.name}" for use in side.settings
@@ -134,10 +130,6 @@ def refuse_commands(campaign: Logbook) -> None:
 
 def show(campaign: Logbook, machines: Mapping[str, Machine], yes: bool) -> None:
     """Show what would be restored of somebody else's campaign, and ask for confirmation."""
-    from netlimits.archive.records import unfinished
-    from netlimits.restore import states
-    from netlimits.settings import setting
-
     events = unfinished(campaign.archive)
     for event in events:
         role, interface, name = (event[key] for key in ("role", "interface", "setting"))
@@ -176,8 +168,6 @@ def _configurations(machines: Mapping[str, Machine]) -> set[Path]:
 
 def _doubt(campaign: Logbook) -> str:
     """Why a folder is not this user's own; "" when it is."""
-    from netlimits.archive import registry
-
     registration = registry.entry(campaign.archive.identity)
     try:
         doubt = registry.doubt(registration, campaign.archive.folder)

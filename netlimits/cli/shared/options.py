@@ -11,6 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from netlimits.errors import InputError, did_you_mean
+from netlimits.experiment import packaged
 from netlimits.hosts.patience import USUAL, patience
 
 
@@ -21,7 +22,6 @@ class ExperimentFile(click.Path):
         super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from netlimits.experiment import packaged
 
         path: Path = super().convert(value, param, ctx)  # type: ignore[assignment]
         written = str(value)
@@ -37,7 +37,6 @@ class ExperimentFile(click.Path):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        from netlimits.experiment import packaged
 
         names = [CompletionItem(n) for n in packaged.files() if n.startswith(incomplete)]
         return [*names, *super().shell_complete(ctx, param, incomplete)]

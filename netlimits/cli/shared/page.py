@@ -12,10 +12,14 @@ from netlimits import __version__
 from netlimits.charts import KINDS
 from netlimits.cli import quoted
 from netlimits.cli.shared import drawing, entries, needed
+from netlimits.cli.shared.both_sides import BothSides
 from netlimits.cli.shared.entries import summary_of
 from netlimits.cli.shared.outputs import writing
 from netlimits.cli.shared.results import Results, opened
 from netlimits.errors import DataError, NetlimitsError
+from netlimits.metrics import metric
+from netlimits.model.folder import Folder
+from netlimits.report.page import Answer, Exhibit, Page, render
 
 TIMELINES = 6
 """Maximum number of configurations whose timelines the page has."""
@@ -24,14 +28,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from netlimits.archive.reader import Campaign
-    from netlimits.report.page import Answer, Exhibit, Page
 
 
 def write(results: Path, out: Path | None = None) -> Path:
     """Write the page of a campaign's folder, and return its file. Raises InputError."""
-    from netlimits.model.folder import Folder
-    from netlimits.report.page import render
-
     text = render(_page(opened(results, needed=needed.of_page)))
     file = out or results / "report.html"
     with writing(file):
@@ -46,7 +46,6 @@ def _page(results: Results) -> Page:
     from netlimits.report import contents
     from netlimits.report.answers import answers, regimes_of
     from netlimits.report.figures import exhibit
-    from netlimits.report.page import Page
     from netlimits.tables import is_summary
 
     campaign = results.campaign
@@ -103,7 +102,6 @@ def _flames(campaign: Campaign, missing: list[str]) -> Iterator[Exhibit]:
     from markupsafe import Markup
 
     from netlimits.report.flame import flame_graph
-    from netlimits.report.page import Exhibit
     from netlimits.report.profiles import profiles
 
     with _noting(missing, "Flame graphs are missing"):
@@ -115,7 +113,6 @@ def _flames(campaign: Campaign, missing: list[str]) -> Iterator[Exhibit]:
 def _compared(results: Results, missing: list[str]) -> list[Answer]:
     """Return how a duet's second side differs from the first; empty for other campaigns."""
     from netlimits.analysis.comparisons.verdicts import THRESHOLD
-    from netlimits.cli.shared.both_sides import BothSides
     from netlimits.report import compared
 
     if results.campaign is None or not results.campaign.experiment.sides:
@@ -185,9 +182,7 @@ def _drawn(chart: drawing.Drawing, name: str, notes: list[str], missing: list[st
     """Return a chart with its table and notes, under its title."""
     from markupsafe import Markup
 
-    from netlimits.metrics import metric
     from netlimits.report.figures import alternative, exhibit, inline
-    from netlimits.report.page import Exhibit
 
     of = None if KINDS[chart.kind].panels else chart.options.get("of")
     metrics = [metric(each).title for each in ([of] if isinstance(of, str) else of or ())]

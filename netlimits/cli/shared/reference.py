@@ -10,12 +10,17 @@ from functools import partial
 from typing import Any
 
 from netlimits.charts import CHARTS, KINDS, REQUIRED, SOURCES
+from netlimits.checks import AFTERWARDS, CHECKS
+from netlimits.checks.survey import settings, trial
 from netlimits.errors import InputError, nearest, one_line
 from netlimits.experiment import hosts_file, report_schema, schema, templates
 from netlimits.experiment.around_schema import AROUND
+from netlimits.limits.classes import CLASSES
 from netlimits.limits.figures import DERIVED
 from netlimits.metrics import IDENTITY, METRICS, Metric, names
 from netlimits.metrics.hints import alternatives
+from netlimits.settings import SETTINGS
+from netlimits.tools import TOOLS
 
 OF_AN_ENTRY = ("roles", schema.WHEN)
 """The keys of an entry of `settings:` that are no settings."""
@@ -78,8 +83,6 @@ def _general() -> dict[str, Callable[[], Iterable[Section]]]:
 
 
 def _to_write() -> Iterator[tuple[str, Callable[[], Section]]]:
-    from netlimits.settings import SETTINGS
-    from netlimits.tools import TOOLS
 
     for setting in SETTINGS:
         yield setting.name, partial(_of_schema, setting.name, setting.schema)
@@ -148,13 +151,11 @@ def _hosts() -> Iterator[Section]:
 
 
 def _settings() -> Iterator[Section]:
-    from netlimits.settings import SETTINGS
 
     yield _names("settings", {s.name: s.schema for s in SETTINGS})
 
 
 def _tools() -> Iterator[Section]:
-    from netlimits.tools import TOOLS
 
     rows = [
         (t.name, t.server_program, str(t.port), f"a {t.server_lasts}", _about(t.schema, t.name))
@@ -286,8 +287,7 @@ def _listed(value: Any) -> str:
 
 
 def _checks() -> Iterator[Section]:
-    from netlimits.checks import AFTERWARDS, CHECKS
-    from netlimits.checks.survey import login, settings, tools, trial
+    from netlimits.checks.survey import login, tools
 
     named: list[tuple[str, str | None]] = [(login.NAME, login.__doc__), (tools.NAME, tools.__doc__)]
     named += [("settings", settings.__doc__)]
@@ -303,7 +303,6 @@ def _verdicts() -> Iterator[Section]:
 
 
 def _classes() -> Iterator[tuple[str, tuple[str, str, str]]]:
-    from netlimits.limits.classes import CLASSES
 
     for limit in CLASSES:
         yield limit.name, (limit.name, limit.title, limit.intervention.decides("it"))

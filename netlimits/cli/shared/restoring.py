@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from netlimits.archive.logbook import Logbook
+from netlimits.campaign.mesh import shards
 from netlimits.cli import echo, quoted
 from netlimits.errors import RestoreError, one_line
-
-if TYPE_CHECKING:
-    from netlimits.archive.logbook import Logbook
-    from netlimits.hosts.base import Host
+from netlimits.hosts.base import Host
+from netlimits.restore.restoration import restore_from_journal
 
 
 @contextmanager
@@ -37,9 +37,6 @@ def put_back(
     unreached: Collection[str] = (),
 ) -> int:
     """Restore and print what a killed campaign left changed; return the number of settings."""
-    from netlimits.campaign.mesh import shards
-    from netlimits.restore.restoration import restore_from_journal
-
     changed: list[str] = []
     how: dict[str, Any] = {"ours": ours, "unreached": unreached, "tell": changed.append}
     try:

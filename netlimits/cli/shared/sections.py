@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from netlimits.cli.shared.reference import Section
+from netlimits.metrics import metric
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +58,6 @@ def wrapped(text: str, width: int | None = None) -> str:
 
 def metrics_of(frame: pd.DataFrame) -> Iterator[str]:
     from netlimits.analysis import frames
-    from netlimits.metrics import metric
 
     rows = []
     for name in frames.measured(frame):

@@ -6,17 +6,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from netlimits.checks.survey import foreseen, packets, repetitions
 from netlimits.cli.shared.options import options_of, pairs
 from netlimits.errors import DocumentError, InputError
+from netlimits.experiment import duet, hosts_file
+from netlimits.experiment.hosts_file import machines
+from netlimits.experiment.load import load, sides
+from netlimits.experiment.partial_plan import rest
+from netlimits.model import SIDES, Experiment, Machine
 
-if TYPE_CHECKING:
-    from netlimits.model import Experiment, Machine
-
-    Binding = Callable[[Sequence[str]], Mapping[str, Machine]]
+Binding = Callable[[Sequence[str]], Mapping[str, Machine]]
 
 
 LARGE = 10_000
@@ -68,10 +70,6 @@ def experiment_of(
     file: Path, overrides: Sequence[str], against: Against, bind: Binding | None = None
 ) -> tuple[Experiment, Mapping[str, Machine]]:
     """Return the experiment or duet, and the machine of each role."""
-    from netlimits.experiment import duet
-    from netlimits.experiment.load import load, sides
-    from netlimits.model import SIDES
-
     changes = pairs(overrides)
     if not against:
         if against.names:
@@ -100,7 +98,6 @@ def experiment_of(
 def _other_machines(
     before: Experiment, machines: Mapping[str, Machine], file: Path, side: str
 ) -> tuple[dict[str, str], dict[str, Machine]]:
-    from netlimits.experiment import duet, hosts_file
 
     others = hosts_file.machines(file, before.roles)
     roles = duet.other_roles(before, machines, others, side)
@@ -154,10 +151,6 @@ def _findings(
     path: Path, overrides: Sequence[tuple[str, str]], hosts_file: Path | None
 ) -> Iterator[str]:
     """Yield the findings on the part of the plan that does not depend on the file's errors."""
-    from netlimits.checks.survey import foreseen, packets, repetitions
-    from netlimits.experiment.hosts_file import machines
-    from netlimits.experiment.partial_plan import rest
-
     left = rest(path, overrides)
     if left is None or len(left[0].configurations) > LARGE:
         return
