@@ -148,7 +148,6 @@ def _tried(
 
 
 def _claims(hosts: Mapping[str, Host]) -> Iterator[Finding]:
-    """Yield an error for each host on which another campaign is at work."""
     for role, host in hosts.items():
         try:
             claims.refuse_claimed({role: host})

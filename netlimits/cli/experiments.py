@@ -13,7 +13,6 @@ from netlimits.experiment import packaged
 
 
 def _complete(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-
     return [name for name in packaged.files() if name.startswith(begun)]
 
 
@@ -51,7 +50,6 @@ def experiments(names: tuple[str, ...], copy: bool, as_json: bool) -> None:
 
 
 def _copy(names: tuple[str, ...]) -> None:
-    """Write the files of all names, or none."""
     if not names:
         raise InputError("--copy needs the NAME of an experiment; `netlimits experiments` has them")
     texts = {Path(f"{name}.yaml"): packaged.text(name) for name in names}

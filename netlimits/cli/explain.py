@@ -160,7 +160,6 @@ def _write_sequel(
 
 
 def _chosen(verdicts: pd.DataFrame, chosen: tuple[str, ...], results: Path) -> pd.DataFrame:
-    """Return the configurations that have the values asked for, of each factor one of them."""
     from netlimits.analysis import wording
     from netlimits.limits.explained import COLUMNS, heading
 

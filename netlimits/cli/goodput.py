@@ -99,7 +99,6 @@ def goodput(
 
 
 def _mtus(mtus: Sequence[int]) -> list[int]:
-    """MTUs of the chart: 576 to 9000, or further where the reader asks for a larger or smaller."""
     low, high = min(576, *mtus), max(9000, *mtus)
     steps = {round(low * (high / low) ** (i / 200)) for i in range(201)}
     return sorted(steps | {1500, 9000, *mtus})

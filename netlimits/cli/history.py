@@ -95,7 +95,6 @@ def history(
 
 
 def _finished(source: Results) -> Results:
-    """Return the results without campaigns that have pending runs, which are named."""
     if not source.parts:
         if source.campaign is not None:
             raise DataError(f"{source.path}: is one campaign; a history needs several")
@@ -159,7 +158,6 @@ def _draw(
     pool: Sequence[str],
     folder: Path,
 ) -> Iterator[Path]:
-
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     for name, table in every.items():

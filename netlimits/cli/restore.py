@@ -13,9 +13,8 @@ from netlimits.campaign.interrupt import interruptible
 from netlimits.campaign.mesh import shards
 from netlimits.cli import echo, quoted
 from netlimits.cli.shared import logins
-from netlimits.cli.shared.hosts import naming
+from netlimits.cli.shared.hosts import freeing, naming, put_back, say_put_back
 from netlimits.cli.shared.options import COUNTS, PATIENCE, YES
-from netlimits.cli.shared.restoring import freeing, put_back, say_put_back
 from netlimits.errors import HostError, InputError
 from netlimits.experiment.hosts_file import machines
 from netlimits.hosts.patience import Patience

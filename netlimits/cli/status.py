@@ -95,7 +95,6 @@ def _progress(state: Mapping[str, Any], answers: Mapping[str, Mapping[str, Any]]
 
 
 def _left(state: Mapping[str, Any], answers: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Yield settings that the journal does not report as restored, with what the guards report."""
     campaign = quoted(state["path"])
     for place in state["not_put_back"]:
         answer = answers.get(place["role"], {})
@@ -131,7 +130,6 @@ def _running(at_work: Mapping[str, Any]) -> str:
 
 
 def _reports(machines: Mapping[str, Machine], patience: Patience) -> dict[str, dict[str, Any]]:
-    """Return each role's report (`restore.guard.report`), or {"unreachable": reason}."""
     from netlimits.hosts.connect import logged_in
 
     with logged_in(machines, patience) as outcomes:

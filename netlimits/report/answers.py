@@ -84,7 +84,6 @@ def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> I
 def regimes_of(
     report: Sequence[Mapping[str, Any]], read: Callable[[], pd.DataFrame]
 ) -> list[Answer]:
-    """Return the sizes of sends that packets per second limit, and those that bytes limit."""
     told = []
     for entry in report:
         if entry.get("chart") != "packet_rate":
@@ -159,7 +158,6 @@ def _tells(gains: pd.DataFrame, key: str, summary: pd.DataFrame) -> bool:
 
 
 def _costs(summaries: Sequence[pd.DataFrame], *, has_contrast: bool) -> Iterator[Answer]:
-    """Yield the range of the first metric, unless there is a contrast, and of its cost."""
     for summary in summaries:
         names = [str(name) for name in summary["metric"].unique()]
         costs = [name for name in names if "_sd_" in name][:1]

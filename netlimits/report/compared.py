@@ -37,7 +37,6 @@ class Compared:
 
 
 def page(parts: Sequence[Compared], gate: Sequence[str], made_by: str) -> Page:
-    """Return the page of one comparison, or of several with one baseline."""
     campaigns = {name: campaign for part in parts for name, campaign in part.campaigns.items()}
     named = {name: f"{name}: " if name else "" for name in campaigns}
     attempts = {name: campaign.frame(contents.ATTEMPT) for name, campaign in campaigns.items()}

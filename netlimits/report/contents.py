@@ -58,7 +58,6 @@ ATTEMPT = ("run", "attempt", "status", "reason", "started", "duration_s")
 
 
 def summary(campaign: Campaign, attempts: pd.DataFrame) -> Rows:
-    """Return the campaign in short: its time, number of runs, outcomes and order."""
     state = campaign.state()
     outcomes = [f"{state[k]} {k}" for k in ("ok", "failed", "timeout", "invalid", "left")
                 if state[k]]  # fmt: skip
@@ -85,7 +84,6 @@ def summary(campaign: Campaign, attempts: pd.DataFrame) -> Rows:
 
 
 def failures(attempts: pd.DataFrame) -> tuple[list[Failure], int]:
-    """Return the most frequent reasons with their runs, and how many reasons are left out."""
     grouped: dict[tuple[str, str], list[int]] = {}
     failed = attempts[attempts["status"] != "ok"]
     for status, reason, run in zip(failed["status"], failed["reason"], failed["run"], strict=True):
@@ -99,7 +97,6 @@ def failures(attempts: pd.DataFrame) -> tuple[list[Failure], int]:
 
 
 def _numbers(runs: Sequence[int]) -> str:
-    """Return "1, 2, 3 and 8 more"."""
     named = ", ".join(str(run) for run in runs[:RUNS])
     return named if len(runs) <= RUNS else f"{named} and {len(runs) - RUNS} more"
 
@@ -139,7 +136,6 @@ def _text(value: Any) -> str:
 
 
 def changes(campaign: Campaign) -> Iterator[Change]:
-    """Yield every setting that the campaign changed, and when it was restored."""
     states: dict[tuple[str, str, str], Any] = {}
     back: dict[tuple[str, str, str], str] = {}
     for event in campaign.archive.journal.changes():
@@ -270,7 +266,6 @@ def _overrides(campaign: Campaign) -> Iterator[tuple[str, str]]:
 def _hosts_file(
     campaign: Campaign, experiment: Experiment, renamed: Mapping[str, str] | None = None
 ) -> str:
-    """Return a hosts file for the same machines; `renamed` are a second side's roles."""
     experiment = next(iter(experiment.sides.values()), experiment)
     own = {name: role for role, name in (renamed or {}).items()}
     bound: dict[str, Any] = {}

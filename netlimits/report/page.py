@@ -44,8 +44,6 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """A host: the main facts, and all facts as they were printed."""
-
     role: str
     rows: Rows
     printed: Rows

@@ -27,12 +27,10 @@ VERDICT, LIMIT = "verdict", "Limited by"
 
 
 def is_summary(table: pd.DataFrame) -> bool:
-    """Return True for a frame of `analysis.summary`."""
     return list(table.columns[:2]) == ["metric", "statistic"] and "value" in table
 
 
 def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
-    """Return a block for each metric of a summary, as in the reports."""
     layout, direction = _Layout.of(table, intervals), table.attrs.get("direction", "send")
     table = pd.DataFrame(table)  # without attrs, which pandas copies to every part
     table.attrs = {}

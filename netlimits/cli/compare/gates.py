@@ -53,8 +53,6 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A limit on how much worse a metric may get, in configurations with given values."""
-
     of: str
     threshold: float
     where: Mapping[str, Any] = field(default_factory=dict)
@@ -115,7 +113,6 @@ class Condition:
 
 
 def conditions(path: Path) -> list[Condition]:
-    """Return the conditions of a gate's file. Raises DocumentError for all errors in it."""
     written = document.load(path, repeated=True)
     wrong = faults(written.data, SCHEMA, skip_templates=False)
     errors = [*written.repeated, *(written.error(fault.problem, *fault.key) for fault in wrong)]

@@ -47,7 +47,6 @@ def _suite(
 
 
 def _case(suite: ElementTree.Element, judged: Judged, strict: bool) -> str:
-    """Add a case; return its outcome: `failure`, `skipped` or "" if it passed."""
     name = f"{judged.of} at {judged.where}" if judged.where else judged.of
     case = ElementTree.SubElement(
         suite, "testcase", classname=f"netlimits.gate.{judged.of}", name=escaped(name)

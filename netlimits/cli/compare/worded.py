@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def shown(table: pd.DataFrame, sides: Sequence[str]) -> pd.DataFrame:
-
     texts: pd.DataFrame = table[table.attrs["factors"]].copy()
     rows = table.to_dict("records")
     texts["metric"] = [metric(row["metric"]).label for row in rows]

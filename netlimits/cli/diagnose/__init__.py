@@ -31,7 +31,6 @@ ROLES = ("sender", "receiver")
 
 
 def _seconds(_: click.Context, __: click.Parameter, text: str) -> float:
-
     try:
         return durations.seconds(text)
     except ValueError as error:
@@ -165,7 +164,6 @@ def _print(rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
 def _machines(
     names: Sequence[str], hosts_file: Path | None, lab: str | None, local: bool
 ) -> dict[str, Machine]:
-
     ways = [bool(names), hosts_file is not None, lab is not None, local]
     if sum(ways) > 1:
         raise InputError("name two hosts, or say one of --hosts, --lab and --local")

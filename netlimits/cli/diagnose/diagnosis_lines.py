@@ -164,7 +164,6 @@ def _rate(row: Mapping[str, Any]) -> str:
 
 
 def _unit(value: float, *, transactions: bool) -> tuple[float, str, int]:
-    """Return the divisor of a rate, its unit, and its number of decimals."""
     if transactions:
         return 1.0, "trans/s", 0
     scale, unit = (1e3, "Gbit/s") if value >= 1e3 else (1.0, "Mbit/s")

@@ -69,7 +69,6 @@ def answer(
 
 
 def _profiles(observed: Campaign) -> Iterator[str]:
-    """Yield a line for each workload: what the busiest CPU of either end did."""
     from netlimits.analysis import frames
     from netlimits.analysis.profile import sentences
     from netlimits.limits.ladder.sensitivity import WORKLOAD
@@ -111,7 +110,6 @@ def row(
 
 
 def again(campaign: Campaign) -> dict[str, Any]:
-    """Return the answer that an existing campaign gives, with the change that helps most."""
     from netlimits.limits.ladder import diagnosis
 
     return row(campaign, ladder=diagnosis.helping(campaign)[:1])

@@ -115,7 +115,6 @@ class Stages:
         return self._open(folder)
 
     def room(self, workloads: int) -> bool:
-        """Return True if the budget has time for another observation, and a dose in blocks."""
         return self.budget.left > 2 * STAGE + self._a_run * workloads * (2 + 2 * ENOUGH_BLOCKS)
 
     def _fitting(self, observed: Campaign, refused: set[str], folder: Path) -> Plan | None:
@@ -152,7 +151,6 @@ class Stages:
         return plan(*kept) if kept else None
 
     def _extend(self, folder: Path, survey: Survey) -> None:
-        """Add blocks of what is undecided, as many as the budget has time for."""
         from netlimits.limits.ladder.diagnosis import undecided
 
         campaign = logbook.open(folder)
@@ -167,12 +165,10 @@ class Stages:
             self._work(extended, survey, hosts)
 
     def _plan(self, text: str, folder: Path) -> Plan:
-
         return Plan(seeded(load.parse(text, folder / "experiment.yaml")))
 
     @contextmanager
     def _hosts(self) -> Iterator[Mapping[str, Host]]:
-
         with (
             self.stop.interruptible(),
             all_logged_in(self.machines, self.conduct.patience) as hosts,
@@ -190,14 +186,12 @@ class Stages:
         return survey, [each for each in survey.findings if each.severity == "error"]
 
     def _run(self, plan: Plan, survey: Survey, hosts: Mapping[str, Host], folder: Path) -> None:
-
         self.stop.defer()
         campaign = creation.create(plan, survey, folder, logins.registrar(survey.machines))
         with logins.locked(campaign):
             self._work(campaign, survey, hosts)
 
     def _work(self, campaign: Logbook, survey: Survey, hosts: Mapping[str, Host]) -> None:
-
         try:
             self.conduct.work_through(campaign, survey, hosts, self.stop, self._left)
         except Interrupted as error:

@@ -158,7 +158,6 @@ class _Shown(io.StringIO):
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write the text as it may be shown."""
         return self._stream.write(escaped(text.replace("\r\n", "\n")))
 
 
@@ -167,7 +166,6 @@ def _binding(hosts_file: Path | None) -> Callable[[Sequence[str]], Mapping[str, 
         return None
 
     def bind(roles: Sequence[str]) -> Mapping[str, Machine]:
-
         return machines(hosts_file, roles, aside)
 
     return bind
@@ -190,7 +188,6 @@ def _skipped(
 
 
 def _placeholders(experiment_plan: Plan) -> dict[str, Machine]:
-
     roles = experiment_plan.experiment.roles
     return {
         role: Machine(

@@ -16,7 +16,6 @@ from netlimits.model import Experiment
 def summary_of(
     experiment_plan: Plan, drawn: bool, groups: Mapping[str, str] | None = None, at_once: int = 0
 ) -> dict[str, Any]:
-    """Return the plan's size, duration and order; `groups` and `at_once` concern a mesh."""
     experiment = experiment_plan.experiment
     left_out = experiment_plan.left_out()
     return {
@@ -59,7 +58,6 @@ def _mesh(experiment_plan: Plan, at_once: int) -> dict[str, Any]:
 
 
 def _sides(experiment: Experiment) -> dict[str, Any]:
-
     if not experiment.sides:
         return {}
     on_both, each = duet.on_both_sides(experiment)
@@ -67,7 +65,6 @@ def _sides(experiment: Experiment) -> dict[str, Any]:
 
 
 def _excluded(experiment_plan: Plan) -> list[dict[str, Any]]:
-    """Each `exclude` with its line and what it removed; of a duet those of both sides."""
     experiment, removed = experiment_plan.experiment, iter(experiment_plan.configurations.removed)
     return [
         {
@@ -82,7 +79,6 @@ def _excluded(experiment_plan: Plan) -> list[dict[str, Any]]:
 
 
 def print_summary(summary: Mapping[str, Any]) -> None:
-
     title = f"{summary['experiment']}: {summary['question']}".removesuffix(": ")
     echo(one_line(title))
     count = _count(summary["configurations"], "configuration")

@@ -81,7 +81,6 @@ class _Line:
 def _commands(
     experiment_plan: Plan, runs: Iterable[Run], machines: Mapping[str, Machine]
 ) -> Iterator[tuple[Run, list[_Line]]]:
-
     every = Features("", frozenset(("demo", "burst", "intervals", "pacing")))
     rehearsed = DryRun(machines, every)
     for run in runs:
@@ -143,7 +142,6 @@ def _checked(lines: Iterable[_Line]) -> Iterator[_Line]:
 
 
 def _scripts(lines: Iterable[_Line]) -> dict[str, str]:
-    """Return the body of each script, and the shell variable that stands for it."""
     bodies = dict.fromkeys(word for line in lines for word in line.argv if "\n" in word)
     return {body: f"script_{number}" for number, body in enumerate(bodies, 1)}
 

@@ -61,7 +61,6 @@ class BothSides:
         return table
 
     def _profiles(self) -> Iterator[str]:
-        """Yield the categories of CPU time in which the sides differ, if both have profiles."""
         from netlimits.analysis import profile
         from netlimits.analysis.comparisons import profiles
 

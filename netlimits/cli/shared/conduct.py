@@ -17,6 +17,7 @@ from netlimits.campaign.interrupt import Interrupted, Stop, interruptible
 from netlimits.campaign.progress import Progress
 from netlimits.checks.survey import Survey
 from netlimits.cli import echo, echo_json, quoted
+from netlimits.cli.shared.hosts import frees, say_changed
 from netlimits.cli.shared.lines import counts
 from netlimits.cli.shared.options import (
     AT_ONCE,
@@ -29,7 +30,6 @@ from netlimits.cli.shared.options import (
     options_of,
 )
 from netlimits.cli.shared.progress import display
-from netlimits.cli.shared.restoring import frees, say_changed
 from netlimits.cli.shared.sides import pairs_at_once
 from netlimits.errors import (
     ArchiveError,
@@ -68,8 +68,6 @@ SHARE = click.option(
 
 @dataclass(frozen=True, slots=True)
 class Conduct:
-    """Options of `run`, `resume` and `extend` on how to carry out a campaign."""
-
     guard: str
     patience: Patience
     at_once: int | None
@@ -184,7 +182,6 @@ class Conduct:
                 in_order(work, stop, on_progress)
 
     def _guard_seconds(self) -> float | None:
-
         return patience(self.guard)
 
 
@@ -232,7 +229,6 @@ def _say_beside(campaign: Logbook, work: Session | ClusterRunner) -> None:
 
 
 def _but_for(campaign: Logbook) -> str:
-
     with suppress(ArchiveError):  # as above
         roles = sorted({event["role"] for event in unfinished(campaign.archive)})
         return f", but for {' and '.join(roles)}" if roles else ""

@@ -17,10 +17,9 @@ from netlimits.checks.survey import survey
 from netlimits.cli import echo
 from netlimits.cli.shared import logins
 from netlimits.cli.shared.conduct import Conduct, conduct_options
-from netlimits.cli.shared.hosts import all_logged_in, some_logged_in
+from netlimits.cli.shared.hosts import all_logged_in, put_back, some_logged_in
 from netlimits.cli.shared.lines import say_warnings
 from netlimits.cli.shared.options import COUNTS, YES
-from netlimits.cli.shared.restoring import put_back
 from netlimits.errors import ArchiveError
 from netlimits.hosts.base import Host
 from netlimits.hosts.patience import Patience
@@ -49,7 +48,6 @@ def go_on(
     yes: bool,
     conduct: Conduct,
 ) -> None:
-    """Go on with a campaign on its hosts; `added` are replicates and their seed."""
     campaign.check_plan()
     conduct.check(campaign.experiment)
     bound, own = logins.machines_of(campaign, hosts_file, command)

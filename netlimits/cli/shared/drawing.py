@@ -37,7 +37,6 @@ class Drawing:
 
 
 def marked(results: Results) -> Results:
-    """Return the results with each run's limit, if the experiment's `report:` asks for it."""
     wanted = any(entry.get("table") == VERDICTS for entry in results.report)
     if not wanted or results.campaign is None:
         return results
@@ -104,7 +103,6 @@ def drawings_of(
 
 
 def _complete(frame: pd.DataFrame, say: Callable[[str], None]) -> pd.DataFrame:
-    """Return the runs that have all metrics; `say` gets a line for each metric that some lack."""
     for column, why in frame.attrs.get("partial", {}).items():
         say(f"{column}: {why}")
         frame = frame[frame[column].notna() | (frame["status"] != "ok")]
@@ -255,7 +253,6 @@ def _timelines(
 
 
 def _limits(results: Results) -> Mapping[int, str]:
-    """Return what limited each run, for runs that are `marked`."""
     from netlimits.analysis.frames import LIMITED_BY
 
     if LIMITED_BY not in results.frame.columns:
@@ -272,7 +269,6 @@ def _first_of_each(campaign: Campaign) -> Mapping[int, str]:
 
 
 def _ok_of_each(campaign: Campaign, most: int) -> Mapping[str, list[int]]:
-    """Return the first `most` ok runs of each configuration, in the order of their numbers."""
     from netlimits.analysis.frames import counted
 
     frame = counted(campaign.frame(("status", "config"))).drop_duplicates("run", keep="last")

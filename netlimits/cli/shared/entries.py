@@ -26,7 +26,6 @@ Entry = dict[str, Any]
 def tables(
     report: Sequence[Mapping[str, Any]], options: Mapping[str, Any], frame: pd.DataFrame
 ) -> list[Entry]:
-    """Return the tables to print: a single one if options choose it, else those of the report."""
     from netlimits.analysis import defaults
 
     named = [_beside_no_other(entry, frame) for entry in report if "table" in entry]
@@ -45,7 +44,6 @@ def tables(
 def charts(
     report: Sequence[Mapping[str, Any]], options: Mapping[str, Any], frame: pd.DataFrame
 ) -> list[Entry]:
-    """Return the charts to draw: the default, the chosen one, or those of the report that fit."""
     from netlimits.analysis import defaults
 
     named = [_beside_no_other(entry, frame) for entry in report if "chart" in entry]

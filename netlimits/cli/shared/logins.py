@@ -98,7 +98,6 @@ def machines_of(
 
 
 def _placed(campaign: Logbook, machine: Machine, begun: Machine) -> Machine:
-    """Return a machine of the hosts file with the campaign's interface and address."""
     for what in ("interface", "address"):
         now, then = getattr(machine, what), getattr(begun, what)
         if now and then and now != then:

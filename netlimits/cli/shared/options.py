@@ -16,13 +16,10 @@ from netlimits.hosts.patience import USUAL, patience
 
 
 class ExperimentFile(click.Path):
-    """The path of an experiment's file, or the name of an installed one, as its path."""
-
     def __init__(self) -> None:
         super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-
         path: Path = super().convert(value, param, ctx)  # type: ignore[assignment]
         written = str(value)
         if path.exists() or Path(written).name != written or path.suffix:
@@ -37,7 +34,6 @@ class ExperimentFile(click.Path):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-
         names = [CompletionItem(n) for n in packaged.files() if n.startswith(incomplete)]
         return [*names, *super().shell_complete(ctx, param, incomplete)]
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 
 def write(results: Path, out: Path | None = None) -> Path:
-    """Write the page of a campaign's folder, and return its file. Raises InputError."""
     text = render(_page(opened(results, needed=needed.of_page)))
     file = out or results / "report.html"
     with writing(file):
@@ -136,7 +135,6 @@ def _verdicts(campaign: Campaign, missing: list[str]) -> pd.DataFrame | None:
 
 
 def _summaries(results: Results, missing: list[str]) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the tables of `netlimits table`."""
     with _noting(missing, "Tables are missing"):
         for entry in entries.tables(results.report, {}, results.frame):
             with _noting(missing, "A table is missing"):
@@ -153,7 +151,6 @@ def _dropped(results: Results) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def _figures(results: Results, missing: list[str]) -> Iterator[Exhibit]:
-    """Yield the charts of `netlimits figures`, with their tables."""
     chosen: list[entries.Entry] = []
     with _noting(missing, "Charts are missing"):
         chosen = entries.charts(results.report, {}, results.frame)

@@ -31,8 +31,6 @@ ANY = "NAME"
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A table of the reference: column headings, and rows of as many cells."""
-
     title: str
     about: str
     head: tuple[str, ...]
@@ -83,7 +81,6 @@ def _general() -> dict[str, Callable[[], Iterable[Section]]]:
 
 
 def _to_write() -> Iterator[tuple[str, Callable[[], Section]]]:
-
     for setting in SETTINGS:
         yield setting.name, partial(_of_schema, setting.name, setting.schema)
     for tool in TOOLS:
@@ -151,12 +148,10 @@ def _hosts() -> Iterator[Section]:
 
 
 def _settings() -> Iterator[Section]:
-
     yield _names("settings", {s.name: s.schema for s in SETTINGS})
 
 
 def _tools() -> Iterator[Section]:
-
     rows = [
         (t.name, t.server_program, str(t.port), f"a {t.server_lasts}", _about(t.schema, t.name))
         for t in TOOLS
@@ -303,7 +298,6 @@ def _verdicts() -> Iterator[Section]:
 
 
 def _classes() -> Iterator[tuple[str, tuple[str, str, str]]]:
-
     for limit in CLASSES:
         yield limit.name, (limit.name, limit.title, limit.intervention.decides("it"))
 

@@ -146,7 +146,6 @@ def opened(
 
 
 def _joined(parts: Sequence[tuple[str, Results]], each: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return the campaigns' frames as one: `campaign` says whose a row is, runs are numbered on."""
     import pandas as pd
 
     from netlimits.analysis.sources import joining

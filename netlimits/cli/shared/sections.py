@@ -18,7 +18,6 @@ LEAST = 24
 
 
 def lines(section: Section) -> Iterator[str]:
-    """Yield a section as text: columns aligned, the last one wrapped at the terminal's width."""
     width = shutil.get_terminal_size((100, 24)).columns
     yield section.title
     if section.about:

@@ -98,7 +98,6 @@ def experiment_of(
 def _other_machines(
     before: Experiment, machines: Mapping[str, Machine], file: Path, side: str
 ) -> tuple[dict[str, str], dict[str, Machine]]:
-
     others = hosts_file.machines(file, before.roles)
     roles = duet.other_roles(before, machines, others, side)
     if not roles:

@@ -22,8 +22,6 @@ READER = ("sep", "decimal", "thousands", "encoding", "skiprows", "comment", "hea
 
 @dataclass(frozen=True)
 class TableOptions:
-    """The metrics, units and factors that the user gives for a table's columns."""
-
     metric: tuple[str, ...] = ()
     unit: tuple[str, ...] = ()
     factor: tuple[str, ...] = ()
