@@ -72,6 +72,7 @@ def test_there_are_few_packages_and_each_has_few_modules():
     assert len(graph()) <= UNITS, sorted(graph())
     assert sum(map(len, graph().values())) <= IMPORTS
     counts = Counter(path.parent for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
+    assert counts.pop(PACKAGE / "cli") == len(COMMANDS), "one file a command"
     assert not [f"{folder}: {count}" for folder, count in counts.items() if count > MODULES]
 
 

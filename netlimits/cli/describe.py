@@ -7,8 +7,8 @@ from dataclasses import asdict
 import click
 
 from netlimits.cli import echo, echo_json
+from netlimits.cli.shared.lines import section_lines, wrapped
 from netlimits.cli.shared.options import JSON
-from netlimits.cli.shared.sections import lines, wrapped
 
 
 def _complete(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
@@ -47,4 +47,4 @@ def describe(topic: str | None, as_json: bool) -> None:
     if as_json:
         echo_json([asdict(section) for section in sections])
         return
-    echo("\n\n".join("\n".join(lines(section)) for section in sections))
+    echo("\n\n".join("\n".join(section_lines(section)) for section in sections))

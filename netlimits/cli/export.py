@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from netlimits.cli import echo
-from netlimits.cli.shared.options import SEVERAL
-from netlimits.cli.shared.outputs import refuse_file, writing
+from netlimits.cli.shared.options import SEVERAL, refuse_file, writing
 from netlimits.cli.shared.results import Needed, Results, opened
 from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import DataError, InputError

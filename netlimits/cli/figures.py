@@ -11,16 +11,18 @@ import click
 
 from netlimits import charts
 from netlimits.cli import echo
-from netlimits.cli.shared import drawing, entries, needed
+from netlimits.cli.shared import drawing, entries
 from netlimits.cli.shared.options import (
     LIST,
     SEVERAL,
+    Output,
     of_option,
     pool_option,
+    refuse_folder,
     separated,
     window_option,
+    writing,
 )
-from netlimits.cli.shared.outputs import Output, refuse_folder, writing
 from netlimits.cli.shared.results import (
     Results,
     end,
@@ -129,7 +131,7 @@ def figures(
     narrow = len(results) == 1 and LIST not in of
     source = opened(
         *results,
-        needed=partial(needed.of_charts, options=options) if narrow else None,
+        needed=partial(entries.needed_by_charts, options=options) if narrow else None,
         reading=reading,
         factors=(*series, *pool),
     )

@@ -17,12 +17,13 @@ from netlimits.cli.shared.options import (
     JSON,
     SEVERAL,
     WORSE_STATUS,
+    Output,
     format_option,
     of_option,
     pool_option,
     share_option,
+    writing,
 )
-from netlimits.cli.shared.outputs import Output, writing
 from netlimits.cli.shared.results import Results, opened, say
 from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import DataError

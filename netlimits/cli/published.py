@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from netlimits.cli import echo
-from netlimits.cli.shared.outputs import Output
+from netlimits.cli.shared.options import Output
 
 if TYPE_CHECKING:
     from netlimits.reproduce import Comparison, Item, Regenerated

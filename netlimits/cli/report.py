@@ -8,8 +8,7 @@ import click
 
 from netlimits.cli import echo
 from netlimits.cli.shared import page
-from netlimits.cli.shared.options import RESULTS
-from netlimits.cli.shared.outputs import Output, refuse_folder
+from netlimits.cli.shared.options import RESULTS, Output, refuse_folder
 from netlimits.errors import InputError
 
 

@@ -21,8 +21,7 @@ from netlimits.cli.shared.hosts import (
     naming,
 )
 from netlimits.cli.shared.lines import say_warnings, skipped_lines
-from netlimits.cli.shared.options import EXPERIMENT, HOSTS, LOCAL, SET
-from netlimits.cli.shared.outputs import Output, refuse_folder
+from netlimits.cli.shared.options import EXPERIMENT, HOSTS, LOCAL, SET, Output, refuse_folder
 from netlimits.cli.shared.sides import Against, against_options, experiment_of
 from netlimits.experiment import document
 from netlimits.experiment.around_schema import PROFILE

@@ -8,18 +8,19 @@ from pathlib import Path
 import click
 
 from netlimits.cli import echo
-from netlimits.cli.shared import entries, needed
+from netlimits.cli.shared import entries
 from netlimits.cli.shared.entries import summary_of
 from netlimits.cli.shared.options import (
     LIST,
     RESULTS,
+    Output,
     format_option,
     of_option,
     pool_option,
     separated,
     window_option,
+    writing,
 )
-from netlimits.cli.shared.outputs import Output, writing
 from netlimits.cli.shared.results import (
     Results,
     end,
@@ -113,7 +114,7 @@ def table(
     comparison = options["improvement"]
     source = opened(
         results,
-        needed=partial(needed.of_tables, options=options) if narrow else None,
+        needed=partial(entries.needed_by_tables, options=options) if narrow else None,
         reading=reading,
         factors=[
             *([rows] if rows else ()),

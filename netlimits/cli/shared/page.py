@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from netlimits import __version__
 from netlimits.charts import KINDS
 from netlimits.cli import quoted
-from netlimits.cli.shared import drawing, entries, needed
+from netlimits.cli.shared import drawing, entries
 from netlimits.cli.shared.both_sides import BothSides
 from netlimits.cli.shared.entries import summary_of
-from netlimits.cli.shared.outputs import writing
+from netlimits.cli.shared.options import writing
 from netlimits.cli.shared.results import Results, opened
 from netlimits.errors import DataError, NetlimitsError
 from netlimits.metrics import metric
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def write(results: Path, out: Path | None = None) -> Path:
-    text = render(_page(opened(results, needed=needed.of_page)))
+    text = render(_page(opened(results, needed=entries.needed_by_page)))
     file = out or results / "report.html"
     with writing(file):
         if out is None:  # as all that a campaign leaves: its owner's alone

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from netlimits.charts import KINDS
 from netlimits.cli import echo, quoted
 from netlimits.errors import DataError, InputError
+from netlimits.metrics import metric
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -223,7 +224,15 @@ def end(failed: Sequence[DataError], what: str) -> None:
 
 
 def list_metrics(results: Results) -> None:
-    from netlimits.cli.shared.sections import metrics_of
+    """Print the metrics that there are, and how many runs have each, in place of tables."""
+    from netlimits.analysis import frames
+    from netlimits.cli.shared.lines import section_lines
+    from netlimits.cli.shared.reference import Section
 
-    for line in metrics_of(results.frame):
+    rows = []
+    for of in map(metric, frames.measured(results.frame)):
+        known = str(int(results.frame[of.column].notna().sum()))
+        rows.append((of.name, of.column, of.unit, known, of.title))
+    head = ("name", "column", "unit", "runs", "what it is")
+    for line in section_lines(Section("metrics here", "", head, tuple(rows))):
         echo(line)

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from netlimits.cli import quoted
-from netlimits.cli.diagnose import diagnosis_lines
-from netlimits.cli.diagnose.stages import A_RUN, Stages, say
-from netlimits.cli.shared import page
+from netlimits.cli.shared import diagnosis_lines, page
+from netlimits.cli.shared.stages import A_RUN, Stages, say
 from netlimits.errors import InputError, one_line
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import click
 
 from netlimits import __version__
 from netlimits.cli import echo, echo_json, quoted
-from netlimits.cli.compare import gates, junit, worded
-from netlimits.cli.shared import needed
+from netlimits.cli.shared import entries, gates
 from netlimits.cli.shared.both_sides import BothSides, each_part
 from netlimits.cli.shared.options import (
     JSON,
@@ -21,9 +20,11 @@ from netlimits.cli.shared.options import (
     WORSE_STATUS,
     format_option,
     of_option,
+    refuse_file,
+    refuse_folder,
     share_option,
+    writing,
 )
-from netlimits.cli.shared.outputs import refuse_file, refuse_folder, writing
 from netlimits.cli.shared.results import Results, list_metrics, opened
 from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import ArchiveError, DataError, InputError
@@ -145,10 +146,10 @@ def compare(
     if form == "junit" and (gate is None or as_json):
         raise InputError("--format junit: is the result of a gate; add --gate FILE, without --json")
     conditions = gates.conditions(gate) if gate else ()
-    columns = needed.of_comparison(of, [condition.of for condition in conditions])
+    columns = entries.needed_by_comparison(of, [condition.of for condition in conditions])
     options: dict[str, Any] = {"needed": lambda _: columns, "reading": reading}
     baseline = opened(before, *history, **options)
-    suites: list[junit.Suite] = []
+    suites: list[gates.Suite] = []
     parts: list[tuple[BothSides, pd.DataFrame]] = []
     statuses: set[int] = set()
     failures: list[str] = []
@@ -170,7 +171,7 @@ def compare(
     if as_json:
         echo_json([_json(*part) for part in parts])
     elif form == "junit":
-        echo(junit.junit(suites, strict=strict), nl=False)
+        echo(gates.junit(suites, strict=strict), nl=False)
     else:
         for part in parts:
             echo(_text(*part, form), nl=False)
@@ -235,7 +236,7 @@ def _write_page(
         compared.Compared(
             comparison.title,
             table,
-            worded.shown(table, _columns(comparison)),
+            comparison.shown(table),
             threshold,
             _hosts(comparison),
             _campaigns(comparison),
@@ -265,10 +266,6 @@ def _campaigns(comparison: BothSides) -> dict[str, Campaign]:
         for results in each_part(comparison.before, comparison.after)
         if results.campaign
     }
-
-
-def _columns(comparison: BothSides) -> tuple[str, str]:
-    return comparison.sides if comparison.after is None else ("before", "after")
 
 
 def _hosts(comparison: BothSides) -> list[str]:
@@ -312,5 +309,5 @@ def _text(comparison: BothSides, table: pd.DataFrame, form: str) -> str:
     summary = ", ".join(f"{counts[v]} {v}" for v in counts.index)
     hosts = (f"hosts differ: {line}" for line in _hosts(comparison))
     lines = [f"{comparison.title}: {summary}", *hosts]
-    shown = worded.shown(table, _columns(comparison))
+    shown = comparison.shown(table)
     return "\n".join([*lines, "", tables.render(shown, form)])

@@ -16,7 +16,7 @@ from netlimits.campaign.interrupt import interruptible
 from netlimits.checks.survey import foreseen, tools
 from netlimits.checks.survey.prompt import PromptHost
 from netlimits.cli import echo, echo_json
-from netlimits.cli.plan import plan_summary, planned_runs
+from netlimits.cli.shared import planned_runs
 from netlimits.cli.shared.hosts import aside
 from netlimits.cli.shared.options import (
     AT_ONCE,
@@ -24,10 +24,11 @@ from netlimits.cli.shared.options import (
     JSON,
     PATIENCE,
     SET,
+    Output,
     hosts_option,
     pairs,
+    writing,
 )
-from netlimits.cli.shared.outputs import Output, writing
 from netlimits.cli.shared.sides import (
     LARGE,
     Against,
@@ -113,7 +114,7 @@ def plan(
         drawn = loaded.repeat.seed is None
         experiment_plan = Plan(seeded(loaded), _skipped(loaded, bound, patience))
     groups = {role: machine.group for role, machine in bound.items()}
-    summary = plan_summary.summary_of(
+    summary = planned_runs.summary_of(
         experiment_plan, drawn, groups, pairs_at_once(loaded, at_once)
     )
     small = len(experiment_plan.configurations) <= LARGE
@@ -137,7 +138,7 @@ def plan(
         }
         echo_json(document)
     else:
-        plan_summary.print_summary(summary)
+        planned_runs.print_summary(summary)
         if with_commands:
             planned_runs.print_commands(experiment_plan, runs, machines, every=every)
         elif runs:

@@ -14,12 +14,11 @@ import click
 from netlimits.campaign.interrupt import Stop
 from netlimits.checks.survey import data_path
 from netlimits.cli import echo, echo_json
-from netlimits.cli.diagnose import diagnosis_lines, direction
-from netlimits.cli.diagnose.stages import Budget, Stages, refuse_short, say
+from netlimits.cli.shared import diagnosis_lines, direction
 from netlimits.cli.shared.conduct import Conduct
 from netlimits.cli.shared.hosts import all_logged_in, machines_of
-from netlimits.cli.shared.options import GUARD, JSON, PATIENCE, QUIET, VERBOSE, separated
-from netlimits.cli.shared.outputs import Output
+from netlimits.cli.shared.options import GUARD, JSON, PATIENCE, QUIET, VERBOSE, Output, separated
+from netlimits.cli.shared.stages import Budget, Stages, refuse_short, say
 from netlimits.errors import HostError, InputError, did_you_mean
 from netlimits.hosts.base import Host
 from netlimits.hosts.patience import Patience
