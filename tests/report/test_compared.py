@@ -28,7 +28,7 @@ def page_of(out: Path, *folders: Path) -> Path:
 
 def test_a_duet_is_a_page_that_reads_well(tmp_path: Path, tab: Page) -> None:
     change = (("measure.netperf.nodelay", "true"),)
-    campaign = complete(tmp_path / "duet", OFFLOADS, 6, change, loss=0.1)
+    campaign = complete(tmp_path / "duet", OFFLOADS, 10, change, loss=0.1)
     file = page_of(tmp_path / "page.html", campaign.path)
     assert file.stat().st_size < 2_000_000
     looked_at(tab, file)
