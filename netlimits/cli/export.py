@@ -14,7 +14,7 @@ from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import DataError, InputError
 from netlimits.evidence.profiles.stacks import folded
 from netlimits.experiment import resolution
-from netlimits.export import BESIDE, FORMATS
+from netlimits.export import BESIDE, FORMATS, OF_PROFILES
 
 
 @click.command()
@@ -38,8 +38,8 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
     (FILE.template.json). csv is the frame itself, with every attempt, which a campaign of more
     than some thousand runs has no results.csv of. parquet is one campaign's, the same in files of
     some thousand attempts, for other machines: --out is their folder, or a URL that fsspec knows,
-    and `netlimits.relation` reads them there. folded is the stacks of profiles, for flame graph
-    programs and speedscope.
+    and `netlimits.relation` reads them there. folded and speedscope are the stacks of profiles,
+    for flame graph programs and https://www.speedscope.app.
 
     \b
     Examples:
@@ -47,7 +47,7 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
       netlimits export runs.csv --format influx --out runs.lp
       netlimits export results/nightly-* --format otava --out nightly.csv
       netlimits export results/nightly-* --format opensearch --out runs.ndjson
-      netlimits export results/profiled --format folded --out profile.folded
+      netlimits export results/profiled --format speedscope --out profile.json
       netlimits export results/a-million-runs --format csv --out results.csv
       netlimits export results/a-million-runs --format parquet --out s3://bucket/a-million-runs
     """
@@ -74,7 +74,7 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
     tools = list(campaign.experiment.measure) if campaign else []
     tool = tools[0] if len(tools) == 1 else ""
     frame = source.frame if form == "csv" else frames.counted(source.frame)
-    stacks = _stacks(source) if form == "folded" else {}
+    stacks = _stacks(source) if form in OF_PROFILES else {}
     runs = Runs(name, frame, factors, pieces, _campaigns(source), tool, stacks)
     if out is None:
         for line in FORMATS[form](runs):

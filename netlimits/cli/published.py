@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,7 +12,7 @@ from netlimits.cli import echo
 from netlimits.cli.shared.options import Output
 
 if TYPE_CHECKING:
-    from netlimits.reproduce import Comparison, Item, Regenerated
+    from netlimits.reproduce import Comparison, Item, Regenerated, Report
 
 
 @click.command()
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Regenerate every table (CSV, Markdown) and chart (PNG, SVG) here, and compare.",
 )
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 @click.pass_context
-def published(context: click.Context, out: Path | None) -> None:
+def published(context: click.Context, out: Path | None, as_json: bool) -> None:
     """List the tables and charts of the published reports, or regenerate and compare them.
 
     With --out, each item is shown with what the report prints and what came out. The same is
@@ -43,29 +45,36 @@ def published(context: click.Context, out: Path | None) -> None:
     \b
     Examples:
       netlimits published
+      netlimits published --json
       netlimits published --out published/
     """
     from netlimits import reproduce
 
     if out is None:
-        echo(_listing())
+        echo(_listing_json() if as_json else _listing())
         return
     report = None
-    rows: list[Comparison] = []
+    done = []
     for part in reproduce.regenerate(out):
-        if part.report is not report:
-            echo(f"{part.report.title}")
-        echo(_regenerated(part, out))
+        if not as_json:
+            if part.report is not report:
+                echo(f"{part.report.title}")
+            echo(_regenerated(part, out))
         report = part.report
-        rows += part.comparisons
+        done.append(part)
+    rows = [row for part in done for row in part.comparisons]
     summary = reproduce.write_comparison(rows, out)
-    echo(reproduce.counted(rows))
-    echo("\n".join(str(path) for path in summary))
+    if as_json:
+        echo(_regenerated_json(done, summary))
+    else:
+        echo(reproduce.counted(rows))
+        echo("\n".join(str(path) for path in summary))
     if any(row.verdict == "differs" for row in rows):
         context.exit(1)
 
 
 def _listing() -> str:
+    """Every item: its kind, heading, data, and the experiment that measures it."""
     from netlimits.reproduce import REPORTS
 
     lines = []
@@ -88,17 +97,46 @@ def _data(item: Item) -> str:
 
 
 def _experiment(item: Item) -> str:
-    """Return the experiment's file in the checkout or below here, or its name where it has none."""
+    """Return the experiment's file, or its name where there is none yet."""
+    path = _file(item)
+    return path.as_posix() if path else f"{item.experiment} (not shipped yet)"
+
+
+def _file(item: Item) -> Path | None:
+    """`experiments/NAME.yaml`, where that is at hand, below here or in the checkout.
+
+    It is always told from the checkout's top: the same words on every machine.
+    """
     import netlimits
 
     checkout = Path(netlimits.__file__).resolve().parent.parent
     path = Path("experiments") / f"{item.experiment}.yaml"
-    if path.is_file() or (checkout / path).is_file():
-        return path.as_posix()
-    return f"{item.experiment} (not shipped yet)"
+    return path if path.is_file() or (checkout / path).is_file() else None
+
+
+def _listing_json() -> str:
+    from netlimits.reproduce import ITEMS
+
+    return json.dumps([_item(report, item) for report, item in ITEMS], indent=1, ensure_ascii=False)
+
+
+def _item(report: Report, item: Item) -> dict[str, Any]:
+    path = _file(item)
+    return {
+        "report": report.name,
+        "title": report.title,
+        "item": item.name,
+        "kind": item.kind,
+        "heading": item.heading,
+        "data": list(item.data),
+        "experiment": item.experiment,
+        "experiment_file": path.as_posix() if path else None,
+        "remark": item.remark,
+    }
 
 
 def _regenerated(part: Regenerated, out: Path) -> str:
+    """Return the lines on an item: its heading, its files, and each comparison."""
     lines = []
     if part.item:
         lines.append(f"  {part.item.kind}: {part.item.heading}")
@@ -122,3 +160,18 @@ def _compared(row: Comparison) -> str:
         values += f", came out {row.came_out}"
     remark = f" ({row.remark})" if row.remark else ""
     return f"    {row.verdict:<11}{row.what}: {values}{remark}"
+
+
+def _regenerated_json(done: list[Regenerated], summary: list[Path]) -> str:
+    from dataclasses import asdict
+
+    document = {
+        "items": [
+            {**_item(part.report, part.item), "files": [str(path) for path in part.files]}
+            for part in done
+            if part.item
+        ],
+        "comparisons": [asdict(row) for part in done for row in part.comparisons],
+        "files": [str(path) for path in summary],
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False)

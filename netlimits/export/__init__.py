@@ -15,6 +15,7 @@ from netlimits.export.influx import influx
 from netlimits.export.openmetrics import openmetrics
 from netlimits.export.opensearch import opensearch, opensearch_template
 from netlimits.export.otava import otava, otava_config
+from netlimits.export.speedscope import speedscope
 from netlimits.export.tree import tree
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ FORMATS: Mapping[str, Callable[[Runs], Iterator[str]]] = {
     "otava": otava,
     "opensearch": opensearch,
     "folded": folded,
+    "speedscope": speedscope,
 }
 """Name on the command line -> function that yields the lines, each with its line feed."""
 
@@ -37,4 +39,7 @@ BESIDE: Mapping[str, tuple[str, Callable[[Runs, str], Iterator[str]]]] = {
 }
 """Format -> suffix and lines of the file that `--out` writes beside, from the runs and its path."""
 
-__all__ = ["BESIDE", "FORMATS"]
+OF_PROFILES = ("folded", "speedscope")
+"""Formats of profiles' stacks, `Runs.stacks`."""
+
+__all__ = ["BESIDE", "FORMATS", "OF_PROFILES"]

@@ -50,6 +50,9 @@ def test_an_experiment_is_a_path_only_where_the_file_is(
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "mtu-aggregate.yaml").touch()
     assert "measured by: experiments/mtu-aggregate.yaml\n" in call().output
+    files = {item["item"]: item["experiment_file"] for item in json.loads(call("--json").output)}
+    assert files["aggregate-throughput"] == "experiments/mtu-aggregate.yaml"
+    assert files["summary"] is None
 
 
 def test_every_experiment_named_is_there_or_said_not_to_be(
@@ -58,10 +61,13 @@ def test_every_experiment_named_is_there_or_said_not_to_be(
     monkeypatch.chdir(tmp_path)
     checkout = Path(__file__).parents[2]
     named = re.findall(r"measured by: (.+)", call().output)
-    for label, (_, item) in zip(named, reproduce.ITEMS, strict=True):
-        path = f"experiments/{item.experiment}.yaml"
+    items = json.loads(call("--json").output)
+    assert len(named) == len(items)
+    for label, item in zip(named, items, strict=True):
+        path = f"experiments/{item['experiment']}.yaml"
         shipped = (checkout / path).is_file()
-        assert label == (path if shipped else f"{item.experiment} (not shipped yet)")
+        assert label == (path if shipped else f"{item['experiment']} (not shipped yet)")
+        assert item["experiment_file"] == (path if shipped else None)
 
 
 def test_all_agree_and_the_exit_status_says_so(tmp_path: Path, without_charts: None) -> None:
@@ -85,10 +91,6 @@ def test_all_agree_and_the_exit_status_says_so(tmp_path: Path, without_charts: N
         "comparison.json",
     ]
     assert all(Path(line).stat().st_size for line in lines[-3:])
-    rows = json.loads(Path(lines[-1]).read_text())
-    words = ("agrees", "as printed", "beside", "condition", "hedged", "no data", "slip")
-    assert {row["verdict"] for row in rows} == {*words}
-    assert {row["kind"] for row in rows} == {"recomputed", "transcribed", "stated"}
 
 
 def test_a_changed_digit_exits_with_1(
@@ -107,3 +109,26 @@ def test_a_changed_digit_exits_with_1(
     )
     assert "run 7: 2.9" in outcome.output
     assert "differs" in (tmp_path / "again" / "comparison.csv").read_text()
+
+
+def test_a_program_reads_json(tmp_path: Path, without_charts: None) -> None:
+    outcome = call("--out", tmp_path / "again", "--json")
+    report = json.loads(outcome.output)
+    assert outcome.exit_code == 0
+    assert len(report["items"]) == len(reproduce.ITEMS)
+    assert {row["verdict"] for row in report["comparisons"]} == {
+        "agrees",
+        "as printed",
+        "beside",
+        "condition",
+        "hedged",
+        "no data",
+        "slip",
+    }
+    assert {row["kind"] for row in report["comparisons"]} == {"recomputed", "transcribed", "stated"}
+    assert any(
+        file.endswith("charts/ack-overhead.svg")
+        for item in report["items"]
+        for file in item["files"]
+    )
+    assert len(report["files"]) == 3

@@ -27,7 +27,7 @@ import netlimits as nl
 from netlimits.cli import COMMANDS
 from netlimits.cli.export import export
 from netlimits.errors import DataError
-from netlimits.export import BESIDE, FORMATS
+from netlimits.export import BESIDE, FORMATS, OF_PROFILES
 from netlimits.export.base import Runs
 from netlimits.metrics import IDENTITY, METRICS
 
@@ -105,7 +105,7 @@ def test_a_run_that_failed_is_told_and_has_no_figure(tmp_path: Path) -> None:
     assert len(lines) == 12
     assert [line["tags"]["run"] for line in failed] == ["6", "12"]
     assert all("<script>" in line["fields"]["reason"] for line in failed)
-    for form in (name for name in FORMATS if name not in ("otava", "folded")):
+    for form in (name for name in FORMATS if name not in ("otava", *OF_PROFILES)):
         assert not {"\x1b", "\x07", "\0", "\u202e"} & set(exported(folder, form))
 
 
@@ -223,9 +223,16 @@ def rewritten_id(folder: Path) -> None:
     rewritten(folder, lambda body: body.replace(*digests))
 
 
-def test_profiles_are_folded_stacks() -> None:
+def test_profiles_are_folded_stacks_or_speedscopes_document() -> None:
     stacks = {"sender": {"p;main;f_[k]": 3, "p;main": 1}, "receiver": {"q;f_[k]": 2}}
     runs = Runs("x", pd.DataFrame(), (), stacks=stacks)
     assert "".join(FORMATS["folded"](runs)).splitlines() == [
         "sender;p;main 1", "sender;p;main;f_[k] 3", "receiver;q;f_[k] 2",
     ]  # fmt: skip
+    document = json.loads("".join(FORMATS["speedscope"](runs)))
+    names = [frame["name"] for frame in document["shared"]["frames"]]
+    first, second = document["profiles"]
+    assert [[names[n] for n in sample] for sample in first["samples"]] == [
+        ["p", "main", "f_[k]"], ["p", "main"],
+    ]  # fmt: skip
+    assert (first["weights"], first["endValue"], second["name"]) == ([3, 1], 4, "receiver")
