@@ -157,7 +157,7 @@ RECIPES = (
     Recipe(
         "command",
         {"netlimits/cli/COMMAND.py": "toy"},
-        [("cli/__init__.py", "COMMANDS: ", '    "toy": ("netlimits.cli.toy", "Count toys."),')],
+        [("cli/__init__.py", "COMMANDS: ", '    "toy": "Count toys.",')],
         [
             (("toy", "--help"), r"Count toys\.(?s:.*)netlimits toy --count 2"),
             (("--help",), r"toy +Count toys\."),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import json
 import keyword
 import os
 import shlex
@@ -24,65 +25,37 @@ from netlimits.errors import (
     CheckError,
     DocumentErrors,
     NetlimitsError,
+    did_you_mean,
     escaped,
-    nearest,
     one_line,
 )
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "diagnose": (
-        "netlimits.cli.diagnose",
-        "Say what limits the traffic between two hosts, and prove it.",
-    ),
-    "experiments": (
-        "netlimits.cli.experiments",
-        "List the experiments that are installed, print or copy one.",
-    ),
-    "plan": (
-        "netlimits.cli.plan",
-        "Show what an experiment would run, in which order, for how long.",
-    ),
-    "check": (
-        "netlimits.cli.check",
-        "Find what would make an experiment fail or mislead on these hosts, before it runs.",
-    ),
-    "run": ("netlimits.cli.run", "Run an experiment on hosts, or in the lab."),
-    "resume": ("netlimits.cli.resume", "Continue a campaign that was interrupted."),
-    "extend": ("netlimits.cli.extend", "Add runs to a finished campaign."),
-    "status": (
-        "netlimits.cli.status",
-        "Report a campaign's progress and what it changed on hosts.",
-    ),
-    "restore": ("netlimits.cli.restore", "Restore hosts to what a campaign found."),
-    "parse": ("netlimits.cli.parse", "Parse the raw output of a campaign again."),
-    "import": ("netlimits.cli.import_", "Make a results folder from output that you already have."),
-    "table": ("netlimits.cli.table", "Print a campaign's tables."),
-    "figures": ("netlimits.cli.figures", "Draw a campaign's charts."),
-    "explain": (
-        "netlimits.cli.explain",
-        "Report what limited each configuration, with the evidence.",
-    ),
-    "compare": ("netlimits.cli.compare", "Compare campaigns with a baseline; a gate for CI."),
-    "history": (
-        "netlimits.cli.history",
-        "Show how a metric changed from campaign to campaign; a gate for CI.",
-    ),
-    "report": ("netlimits.cli.report", "Write a campaign as one HTML page."),
-    "export": ("netlimits.cli.export", "Print a campaign's figures for other programs."),
-    "goodput": ("netlimits.cli.goodput", "Compute how much of a link's bit rate can carry data."),
-    "published": (
-        "netlimits.cli.published",
-        "List the published tables and charts, or make them again and compare.",
-    ),
-    "describe": (
-        "netlimits.cli.describe",
-        "Explain every key, option, default, unit and column.",
-    ),
-    "schema": ("netlimits.cli.schema", "Print the JSON Schema of experiment files, for editors."),
-    "lab": ("netlimits.cli.lab", "Build test hosts on this machine: namespaces or machines."),
+COMMANDS: dict[str, str] = {
+    "diagnose": "Say what limits the traffic between two hosts, and prove it.",
+    "experiments": "List the experiments that are installed, print or copy one.",
+    "plan": "Show what an experiment would run, in which order, for how long.",
+    "check": "Find what would make an experiment fail or mislead on these hosts, before it runs.",
+    "run": "Run an experiment on hosts, or in the lab.",
+    "resume": "Continue a campaign that was interrupted.",
+    "extend": "Add runs to a finished campaign.",
+    "status": "Report a campaign's progress and what it changed on hosts.",
+    "restore": "Restore hosts to what a campaign found.",
+    "parse": "Parse the raw output of a campaign again.",
+    "import": "Make a results folder from output that you already have.",
+    "table": "Print a campaign's tables.",
+    "figures": "Draw a campaign's charts.",
+    "explain": "Report what limited each configuration, with the evidence.",
+    "compare": "Compare campaigns with a baseline; a gate for CI.",
+    "history": "Show how a metric changed from campaign to campaign; a gate for CI.",
+    "report": "Write a campaign as one HTML page.",
+    "export": "Print a campaign's figures for other programs.",
+    "goodput": "Compute how much of a link's bit rate can carry data.",
+    "published": "List the published tables and charts, or make them again and compare.",
+    "describe": "Explain every key, option, default, unit and column.",
+    "schema": "Print the JSON Schema of experiment files, for editors.",
+    "lab": "Build test hosts on this machine: namespaces or machines.",
 }
-"""Command -> its module and its line in `netlimits --help`, in the order they are shown."""
-
+"""Command, which is its module's name too -> its line in `netlimits --help`, in their order."""
 
 TRACEBACK = "NETLIMITS_TRACEBACK"
 """The environment's variable that has a mistake of our own end in a traceback, for a report."""
@@ -95,34 +68,26 @@ class LazyGroup(click.Group):
     """A group whose commands are imported when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All commands, in the order of COMMANDS."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command, imported now; None when there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
-        module, _ = COMMANDS[cmd_name]
-        command: click.Command = getattr(
-            importlib.import_module(module),
-            f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name,
-        )
+        name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        command: click.Command = getattr(importlib.import_module(f"netlimits.cli.{name}"), name)
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that the first word names; what was meant when it names none."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            near = nearest(args[0], COMMANDS)
-            hint = f"; did you mean {near}?" if near else ""
+            hint = did_you_mean(args[0], COMMANDS)
             raise click.UsageError(f"there is no command {args[0]!r}{hint}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without importing any."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+            formatter.write_dl([*COMMANDS.items()])
 
 
 @click.group(
@@ -198,12 +163,13 @@ def _end(message: str, status: int) -> NoReturn:
 
 
 def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print a text: what every command prints goes through here, and none of it is a control code.
-
-    A name, a value or a message may come from a host, a file or a results folder of somebody
-    else's, and a terminal obeys what it is sent.
-    """
+    """Print a text without control codes: a terminal obeys what hosts and files may hold."""
     click.echo(escaped(str(text)), err=err, nl=nl)
+
+
+def echo_json(value: object) -> None:
+    """Print a value as JSON, for programs."""
+    echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def quoted(path: os.PathLike[str] | str) -> str:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from netlimits.cli import echo, quoted
-from netlimits.cli.shared.options import EXPERIMENT, HOSTS, JSON, PATIENCE, SET
+from netlimits.archive import registry
+from netlimits.campaign import creation
+from netlimits.campaign.interrupt import Stop, interruptible
+from netlimits.checks import Finding
+from netlimits.checks.disk import here
+from netlimits.checks.survey import Survey, look
+from netlimits.checks.survey.settings import SETTINGS_READ
+from netlimits.cli import echo, echo_json, quoted
+from netlimits.cli.shared import logins
+from netlimits.cli.shared.hosts import machines_of
+from netlimits.cli.shared.options import EXPERIMENT, HOSTS, JSON, LOCAL, PATIENCE, SET
 from netlimits.cli.shared.sides import Against, against_options, experiment_of
-from netlimits.errors import RestoreError, escaped
-
-if TYPE_CHECKING:
-    from netlimits.checks import Finding
-    from netlimits.checks.survey import Survey
-    from netlimits.experiment.plan import Plan
-    from netlimits.hosts.base import Host
-    from netlimits.hosts.patience import Patience
-    from netlimits.model import Experiment, Machine
+from netlimits.errors import HostError, RestoreError, escaped
+from netlimits.experiment.plan import Plan, seeded
+from netlimits.hosts.base import Host
+from netlimits.hosts.patience import Patience
+from netlimits.model import Experiment, Machine
+from netlimits.restore.guard import claims
 
 ORDER = ("error", "warning", "note")
 
@@ -31,7 +35,7 @@ ORDER = ("error", "warning", "note")
 @click.command()
 @EXPERIMENT
 @HOSTS
-@click.option("--local", is_flag=True, help="Every role is this machine, over loopback.")
+@LOCAL
 @SET
 @click.option(
     "--try",
@@ -67,10 +71,6 @@ def check(
       netlimits check tool-comparison --hosts hosts.yaml --json
       netlimits check before.yaml --against after.yaml --hosts hosts.yaml
     """
-    from netlimits.campaign.interrupt import interruptible
-    from netlimits.cli.shared.hosts import machines_of
-    from netlimits.experiment.plan import Plan, seeded
-
     loaded, machines = experiment_of(
         experiment_file, overrides, against, lambda roles: machines_of(roles, hosts_file, local)
     )
@@ -90,7 +90,7 @@ def check(
             **{f"{severity}s": count for severity, count in counts.items()},
             "seconds": seconds,
         }
-        echo(json.dumps(document, indent=2, ensure_ascii=False))
+        echo_json(document)
     else:
         _print(findings)
         words = ", ".join(f"{n} {s}{'' if n == 1 else 's'}" for s, n in counts.items())
@@ -101,11 +101,7 @@ def check(
 def _findings(
     experiment: Experiment, machines: Mapping[str, Machine], patience: Patience, *, write: bool
 ) -> tuple[list[Finding], Mapping[str, str]]:
-    """Everything that is found, and the tools whose runs would be skipped."""
-    from netlimits.checks.disk import here
-    from netlimits.checks.survey import look
     from netlimits.checks.survey.login import logged_in
-    from netlimits.experiment.plan import Plan
 
     plan = Plan(experiment)
     with logged_in(machines, patience) as (hosts, findings):
@@ -121,20 +117,13 @@ def _findings(
 def _tried(
     plan: Plan, survey: Survey, hosts: Mapping[str, Host], findings: list[Finding]
 ) -> list[Finding]:
-    """Return the findings once every setting was written and read back; the hosts are restored.
-
-    The undo log is a campaign's folder without runs, kept for `restore` if something is left.
-    """
+    """Write, read back and restore every setting; the undo log is a campaign without runs."""
     import shutil
     import tempfile
     from dataclasses import replace
 
-    from netlimits.archive import registry
-    from netlimits.campaign import creation, rehearsal
-    from netlimits.campaign.interrupt import Stop
+    from netlimits.campaign import rehearsal
     from netlimits.campaign.session import Session
-    from netlimits.checks.survey.settings import SETTINGS_READ
-    from netlimits.cli.shared import logins
     from netlimits.hosts.connect import connect
 
     folder = Path(tempfile.mkdtemp(prefix="netlimits-check-"))
@@ -158,11 +147,6 @@ def _tried(
 
 
 def _claims(hosts: Mapping[str, Host]) -> Iterator[Finding]:
-    """Yield an error for each host on which another campaign is at work."""
-    from netlimits.checks import Finding
-    from netlimits.errors import HostError
-    from netlimits.restore.guard import claims
-
     for role, host in hosts.items():
         try:
             claims.refuse_claimed({role: host})
@@ -171,7 +155,6 @@ def _claims(hosts: Mapping[str, Host]) -> Iterator[Finding]:
 
 
 def _print(findings: Sequence[Finding]) -> None:
-    """Return the findings as a table: by rich on a terminal, in plain lines elsewhere."""
     if not sys.stdout.isatty():
         for finding in findings:
             head = f"{finding.severity:7}  {finding.host or 'here':10}  {finding.check:11}"

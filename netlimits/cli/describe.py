@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import click
 
-from netlimits.cli import echo
+from netlimits.cli import echo, echo_json
+from netlimits.cli.shared.lines import section_lines, wrapped
 from netlimits.cli.shared.options import JSON
-from netlimits.cli.shared.sections import lines, wrapped
-
-if TYPE_CHECKING:
-    pass
 
 
 def _complete(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
@@ -43,13 +38,13 @@ def describe(topic: str | None, as_json: bool) -> None:
 
     if topic is None:
         if as_json:
-            echo(json.dumps(reference.topics()))
+            echo_json(reference.topics())
             return
         names = ", ".join(reference.listed())
         echo(wrapped(f"netlimits describe TOPIC: {names}; or a metric or column"))
         return
     sections = reference.described(topic)
     if as_json:
-        echo(json.dumps([asdict(section) for section in sections], indent=1, ensure_ascii=False))
+        echo_json([asdict(section) for section in sections])
         return
-    echo("\n\n".join("\n".join(lines(section)) for section in sections))
+    echo("\n\n".join("\n".join(section_lines(section)) for section in sections))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
-from netlimits.cli import echo
+from netlimits.cli import echo, echo_json
 from netlimits.cli.shared.options import JSON
 from netlimits.errors import InputError
+from netlimits.experiment import packaged
 
 
 def _complete(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    from netlimits.experiment import packaged
-
     return [name for name in packaged.files() if name.startswith(begun)]
 
 
@@ -34,8 +32,6 @@ def experiments(names: tuple[str, ...], copy: bool, as_json: bool) -> None:
       netlimits experiments --copy quickstart
       netlimits run quickstart --local
     """
-    from netlimits.experiment import packaged
-
     if copy:
         _copy(names)
         return
@@ -45,7 +41,7 @@ def experiments(names: tuple[str, ...], copy: bool, as_json: bool) -> None:
     every = packaged.experiments()
     if as_json:
         rows = [{"name": e.name, "question": e.question, "file": str(e.path)} for e in every]
-        echo(json.dumps(rows, indent=1, ensure_ascii=False))
+        echo_json(rows)
         return
     width = max(len(each.name) for each in every)
     for each in every:
@@ -54,9 +50,6 @@ def experiments(names: tuple[str, ...], copy: bool, as_json: bool) -> None:
 
 
 def _copy(names: tuple[str, ...]) -> None:
-    """Write the files of all names, or none. Raises InputError."""
-    from netlimits.experiment import packaged
-
     if not names:
         raise InputError("--copy needs the NAME of an experiment; `netlimits experiments` has them")
     texts = {Path(f"{name}.yaml"): packaged.text(name) for name in names}

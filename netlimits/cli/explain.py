@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import echo
-from netlimits.cli.shared.options import JSON
-from netlimits.cli.shared.outputs import OutputFile
+from netlimits.cli import echo, echo_json
+from netlimits.cli.shared.options import JSON, RESULTS, Output, writing
 from netlimits.cli.shared.results import Results, opened
 from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import DataError, InputError, did_you_mean
@@ -28,7 +27,7 @@ _WIDTH = 96
 
 
 @click.command()
-@click.argument("results", type=click.Path(path_type=Path))
+@RESULTS
 @click.option("--run", type=click.IntRange(1), help="One run alone, by its number.")
 @click.option(
     "--config",
@@ -40,7 +39,7 @@ _WIDTH = 96
 @click.option(
     "--next",
     "sequel",
-    type=OutputFile(fresh=True),
+    type=Output(folder=False, fresh=True),
     metavar="FILE",
     help="Write the experiment that would prove the verdicts to this file.",
 )
@@ -110,7 +109,7 @@ def explain(
     verdicts = _chosen(verdicts, chosen, results)
     if as_json:
         rows = json.loads(verdicts.to_json(orient="records", double_precision=6))
-        echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        echo_json(rows)
     else:
         derived = source.campaign.experiment.derived if source.campaign else ()
         kernels = dict.fromkeys(map(known.one_kernel, verdicts["known_figures"]))
@@ -128,7 +127,6 @@ def explain(
 def _write_sequel(
     results: Results, path: Path | None, suspects: tuple[str, ...], chosen: tuple[str, ...]
 ) -> None:
-    """Write the experiment of the next campaign, and name it; how long it takes is an aside."""
     from netlimits.cli.shared.lines import lasting
     from netlimits.experiment import load
     from netlimits.experiment.plan import Plan, seeded
@@ -154,22 +152,13 @@ def _write_sequel(
         only.setdefault(own, []).append(value)
     text = sequel.sequel(results.campaign, suspects, only)
     planned = Plan(seeded(load.parse(text, path)))
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise InputError(f"{path}: exists already; name another file") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+    with writing(path), path.open("x", encoding="utf-8") as file:
+        file.write(text)
     echo(path)
     echo(f"{len(planned):,} runs, about {lasting(planned.seconds())}", err=True)
 
 
 def _chosen(verdicts: pd.DataFrame, chosen: tuple[str, ...], results: Path) -> pd.DataFrame:
-    """Return the configurations that have the values asked for, of each factor one of them.
-
-    Raises DataError when none has.
-    """
     from netlimits.analysis import wording
     from netlimits.limits.explained import COLUMNS, heading
 
@@ -195,10 +184,7 @@ def _chosen(verdicts: pd.DataFrame, chosen: tuple[str, ...], results: Path) -> p
 
 
 def _lines(row: pd.Series[Any], derived: Collection[str]) -> list[str]:
-    """Return a verdict for people: configuration, class, sentence, runner-up, and what decides.
-
-    The configuration is named without the `derived` columns, which follow from it.
-    """
+    """Return a verdict for people: configuration, class, sentence, runner-up, and what decides."""
     from netlimits.analysis import wording
     from netlimits.limits.base import OPEN, REFUTED
     from netlimits.limits.calibration import Likelihood
@@ -236,7 +222,6 @@ def _lines(row: pd.Series[Any], derived: Collection[str]) -> list[str]:
 
 
 def _agreement(row: pd.Series[Any]) -> str:
-    """How many runs have the verdict, in words."""
     from netlimits.analysis import wording
     from netlimits.limits.verdicts import DISAGREE
 
@@ -255,7 +240,6 @@ def _can_continue(campaign: Campaign) -> bool:
 
 
 def _commands(verdicts: pd.DataFrame, results: str) -> Iterator[str]:
-    """Yield the commands that prove a suggested class, or add runs to an open proof."""
     from netlimits.limits.base import BY_HAND
     from netlimits.limits.proof import MORE, MORE_BLOCKS
 

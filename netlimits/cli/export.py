@@ -8,15 +8,17 @@ from pathlib import Path
 import click
 
 from netlimits.cli import echo
-from netlimits.cli.shared.outputs import refuse_file
+from netlimits.cli.shared.options import SEVERAL, refuse_file, writing
 from netlimits.cli.shared.results import Needed, Results, opened
 from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import DataError, InputError
+from netlimits.evidence.profiles.stacks import folded
+from netlimits.experiment import resolution
 from netlimits.export import BESIDE, FORMATS, OF_PROFILES
 
 
 @click.command()
-@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
+@SEVERAL
 @click.option(
     "--format",
     "form",
@@ -37,7 +39,7 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
     than some thousand runs has no results.csv of. parquet is one campaign's, the same in files of
     some thousand attempts, for other machines: --out is their folder, or a URL that fsspec knows,
     and `netlimits.relation` reads them there. folded and speedscope are the stacks of profiles,
-    for flame graph programs.
+    for flame graph programs and https://www.speedscope.app.
 
     \b
     Examples:
@@ -50,7 +52,6 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
       netlimits export results/a-million-runs --format parquet --out s3://bucket/a-million-runs
     """
     from netlimits.analysis import attempts, frames
-    from netlimits.experiment import resolution
     from netlimits.export.base import Runs
 
     reading.refuse_names()
@@ -86,8 +87,6 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
 
 
 def _stacks(source: Results) -> dict[str, Mapping[str, int]]:
-    """Return the folded stacks of each profiled end. Raises DataError if there are none."""
-    from netlimits.evidence.profiles.stacks import folded
     from netlimits.report.profiles import profiles
 
     every = list(profiles(source.campaign)) if source.campaign else []
@@ -111,17 +110,12 @@ def _campaigns(source: Results) -> dict[str, tuple[str, int]]:
 
 
 def _write(out: str, lines: Iterable[str]) -> None:
-    """Write a file and print its path."""
-    try:
-        with Path(out).open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(lines)
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written: {error.strerror or error}") from error
+    with writing(Path(out)), Path(out).open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(lines)
     echo(out)
 
 
 def _copy(results: Path, place: str | None) -> None:
-    """Leave a copy of a campaign's runs at a place, and say how many files that made."""
     from netlimits.archive import reader
     from netlimits.archive.copies import RunsCopy
 

@@ -8,10 +8,12 @@ from typing import Any
 
 import click
 
+from netlimits.archive import logbook
 from netlimits.cli import quoted
 from netlimits.cli.shared.continuation import continuation_options, go_on
 from netlimits.cli.shared.options import RESULTS
 from netlimits.errors import ArchiveError
+from netlimits.experiment.plan import SEED_BITS
 
 
 @click.command()
@@ -42,9 +44,6 @@ def extend(results: Path, replicates: int, seed: int | None, **options: Any) -> 
       netlimits extend results/stateless-offloads-20260101-120000 --replicates 10
       netlimits extend results/stateless-offloads-20260101-120000 --replicates 10 --seed 7
     """
-    from netlimits.archive import logbook
-    from netlimits.experiment.plan import SEED_BITS
-
     campaign = logbook.open(results)
     if campaign.imported:
         raise ArchiveError(f"{results}: was imported from files, so there are no hosts to run on")

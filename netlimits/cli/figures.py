@@ -1,8 +1,4 @@
-"""`netlimits figures`: the charts of a campaign, or of any table of runs.
-
-By default it draws the charts that the experiment's `report:` names, and without one a sensible
-one; an option overrides that (`cli.shared.entries`).
-"""
+"""`netlimits figures`: the charts of a campaign, or of any table of runs."""
 
 from __future__ import annotations
 
@@ -15,9 +11,18 @@ import click
 
 from netlimits import charts
 from netlimits.cli import echo
-from netlimits.cli.shared import drawing, entries, needed
-from netlimits.cli.shared.options import LIST, pool_option, separated, window_option
-from netlimits.cli.shared.outputs import OutputFolder, refuse_folder
+from netlimits.cli.shared import drawing, entries
+from netlimits.cli.shared.options import (
+    LIST,
+    SEVERAL,
+    Output,
+    of_option,
+    pool_option,
+    refuse_folder,
+    separated,
+    window_option,
+    writing,
+)
 from netlimits.cli.shared.results import (
     Results,
     end,
@@ -28,20 +33,14 @@ from netlimits.cli.shared.results import (
     with_needed_columns,
 )
 from netlimits.cli.shared.table_options import TableOptions, table_options
-from netlimits.errors import DataError, InputError
+from netlimits.errors import DataError
 from netlimits.model.folder import Folder
 
 
 @click.command()
-@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
+@SEVERAL
 @click.option("--chart", metavar="KIND", help="The kind of chart; --chart list shows them.")
-@click.option(
-    "--of",
-    multiple=True,
-    metavar="METRIC",
-    callback=separated,
-    help="A chart for each; repeatable, or with commas. list: show what there is.",
-)
+@of_option("A chart for each; repeatable, or with commas. list: show what there is.")
 @table_options
 @click.option(
     "--series",
@@ -61,7 +60,7 @@ from netlimits.model.folder import Folder
 @click.option(
     "--format", "forms", type=click.Choice(charts.FORMATS), multiple=True, default=("png", "svg")
 )
-@click.option("--out", type=OutputFolder(), metavar="DIR", help="The folder to write to.")
+@click.option("--out", type=Output(folder=True), metavar="DIR", help="The folder to write to.")
 def figures(
     results: tuple[Path, ...],
     chart: str | None,
@@ -132,7 +131,7 @@ def figures(
     narrow = len(results) == 1 and LIST not in of
     source = opened(
         *results,
-        needed=partial(needed.of_charts, options=options) if narrow else None,
+        needed=partial(entries.needed_by_charts, options=options) if narrow else None,
         reading=reading,
         factors=(*series, *pool),
     )
@@ -144,10 +143,17 @@ def figures(
     if failed and not drawn:
         raise failed[0]
     inside = source.campaign is not None and not out
-    _make_folder(folder, inside)
+    with writing(folder):
+        if inside:
+            Folder(folder.parent).make(folder.name)
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
     for name, figure in _named(drawn):
-        for form in forms:
-            echo(charts.save(figure, _place(folder, f"{name}.{form}", inside)))
+        for file in (f"{name}.{form}" for form in forms):
+            if inside:  # what is under that name in a results folder is not written through
+                with writing(folder / file):
+                    Folder(folder.parent).remove(f"{folder.name}/{file}")
+            echo(charts.save(figure, folder / file))
     end(failed, "not drawn")
 
 
@@ -159,24 +165,3 @@ def _named(drawn: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
         seen[name] = seen.get(name, 0) + 1
         named.append((name if seen[name] == 1 else f"{name}-{seen[name]}", figure))
     return named
-
-
-def _make_folder(folder: Path, inside: bool) -> None:
-    """Make the folder for figures; one inside of a results folder is its owner's, and no link."""
-    try:
-        if inside:
-            Folder(folder.parent).make(folder.name)
-        else:
-            folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made: {error.strerror or error}") from error
-
-
-def _place(folder: Path, name: str, inside: bool) -> Path:
-    """Where a figure goes; what was under that name in a results folder is not written through."""
-    if inside:
-        try:
-            Folder(folder.parent).remove(f"{folder.name}/{name}")
-        except OSError as error:
-            raise InputError(f"{folder / name}: {error.strerror or error}") from error
-    return folder / name

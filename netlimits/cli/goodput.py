@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
-from netlimits.cli import echo
+from netlimits.analysis.goodput import Bound, Limit, bound, curve, limit
+from netlimits.cli import echo, echo_json
+from netlimits.cli.shared.options import JSON
 from netlimits.errors import InputError
-
-if TYPE_CHECKING:
-    from netlimits.analysis.goodput import Bound, Limit
 
 
 @click.command()
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
 )
 @click.option("--data", type=int, metavar="BYTES", help="Data in each packet; else full packets.")
 @click.option("--egress-cap", metavar="RATE", help="The machine's egress cap, as a rate of data.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@JSON
 @click.option(
     "--chart",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -58,16 +57,12 @@ if TYPE_CHECKING:
 def goodput(
     link: str,
     mtus: tuple[int, ...],
-    mtu_of: str,
-    transport: str,
-    timestamps: bool,
-    ipv6: bool,
-    outer_ipv6: bool,
     stack: tuple[str, ...],
     data: int | None,
     egress_cap: str | None,
     as_json: bool,
     chart: Path | None,
+    **options: Any,
 ) -> None:
     """Compute how much of a link's bit rate can carry data: Data / (Data + Headers) × link.
 
@@ -82,23 +77,14 @@ def goodput(
       netlimits goodput --link 100G --mtu 8896 --timestamps --egress-cap 50G --json
       netlimits goodput --link 100G --timestamps --stack vlan,geneve+8 --chart mtu.svg
     """
-    from netlimits.analysis.goodput import bound, curve, limit
-
     names = [name for entry in stack for name in entry.split(",") if name.strip()]
-    options = {
-        "transport": transport,
-        "timestamps": timestamps,
-        "ipv6": ipv6,
-        "outer_ipv6": outer_ipv6,
-        "mtu_of": mtu_of,
-    }
     if link.strip().isdigit() and int(link) < 1000:
         raise InputError(f"--link {link} is {link} bit/s; for {link} Gbit/s write {link}G")
-    bounds = [bound(mtu, link, names, data=data, **options) for mtu in mtus]  # type: ignore[arg-type]
+    bounds = [bound(mtu, link, names, data=data, **options) for mtu in mtus]
     each = [(at, limit(at, egress_cap) if egress_cap else None) for at in bounds]
     if as_json:
         documents = [_json(*pair, names) for pair in each]
-        echo(json.dumps(documents if len(documents) > 1 else documents[0], indent=1))
+        echo_json(documents if len(documents) > 1 else documents[0])
     else:
         heads = [f"MTU {at.mtu} bytes\n" if len(mtus) > 1 else "" for at in bounds]
         texts = [head + _text(*pair) for head, pair in zip(heads, each, strict=True)]
@@ -107,20 +93,18 @@ def goodput(
         from netlimits import charts
 
         over_mtus = curve(_mtus(mtus), [names] if not names else [[], names], link, **options)
-        about = f"{transport.upper()}{' with timestamps' if timestamps else ''}"
-        about += f" over IPv{6 if ipv6 else 4}; MTU of the {mtu_of}"
+        about = f"{options['transport'].upper()}{' with timestamps' * options['timestamps']}"
+        about += f" over IPv{6 if options['ipv6'] else 4}; MTU of the {options['mtu_of']}"
         echo(charts.save(charts.goodput(over_mtus, subtitle=about), chart), err=as_json)
 
 
 def _mtus(mtus: Sequence[int]) -> list[int]:
-    """MTUs of the chart: 576 to 9000, or further where the reader asks for a larger or smaller."""
     low, high = min(576, *mtus), max(9000, *mtus)
     steps = {round(low * (high / low) ** (i / 200)) for i in range(201)}
     return sorted(steps | {1500, 9000, *mtus})
 
 
 def _text(capacity: Bound, limit: Limit | None) -> str:
-    """Return the headers, and the sum in words."""
     from netlimits import tables
 
     lines = [tables.render(capacity.frame()).rstrip(), ""]
@@ -145,22 +129,10 @@ def _rate(bps: float) -> str:
 
 
 def _json(capacity: Bound, limit: Limit | None, stack: list[str]) -> dict[str, object]:
-    return {
-        "link_bps": capacity.link_bps,
-        "mtu": capacity.mtu,
-        "inner_mtu": capacity.inner_mtu,
-        "stack": stack,
-        "data_bytes": capacity.data_bytes,
-        "header_bytes": capacity.header_bytes,
-        "ratio": capacity.ratio,
-        "goodput_bps": capacity.goodput_bps,
-        "packets_per_s": capacity.packets_per_s,
-        "headers": [
-            {"name": h.name, "bytes": h.bytes, "inside_mtu": h.inside_mtu} for h in capacity.headers
-        ],
-        **(
-            {"egress_cap_bps": limit.cap_bps, "binds": limit.binds, "rate_bps": limit.rate_bps}
-            if limit
-            else {}
-        ),
-    }
+    names = ("link_bps", "mtu", "inner_mtu", "data_bytes", "header_bytes", "ratio", "goodput_bps")
+    document = {name: getattr(capacity, name) for name in (*names, "packets_per_s")}
+    document |= {"stack": stack, "headers": [asdict(header) for header in capacity.headers]}
+    if limit:
+        document |= {"egress_cap_bps": limit.cap_bps, "binds": limit.binds}
+        document["rate_bps"] = limit.rate_bps
+    return document

@@ -11,44 +11,38 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import echo
-from netlimits.cli.shared.options import JSON, WORSE_STATUS, pool_option, separated, share
-from netlimits.cli.shared.outputs import OutputFolder
+from netlimits import charts
+from netlimits.cli import echo, echo_json
+from netlimits.cli.shared.options import (
+    JSON,
+    SEVERAL,
+    WORSE_STATUS,
+    Output,
+    format_option,
+    of_option,
+    pool_option,
+    share_option,
+    writing,
+)
 from netlimits.cli.shared.results import Results, opened, say
 from netlimits.cli.shared.table_options import TableOptions, table_options
-from netlimits.errors import DataError, InputError
+from netlimits.errors import DataError
+from netlimits.metrics import metric
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMATS = ("text", "markdown", "csv")
-
-
-def _share(_: click.Context, __: click.Parameter, text: str) -> float:
-    return share(text)
-
 
 @click.command()
-@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--of",
-    multiple=True,
-    metavar="METRIC",
-    callback=separated,
-    help="Metrics; repeatable, or with commas. Default: throughput, or the transaction rate.",
-)
+@SEVERAL
+@of_option("Metrics; repeatable, or with commas. Default: throughput, or the transaction rate.")
 @table_options
 @pool_option("configuration")
+@share_option("--threshold", "Changes below it do not matter.", "3%")
 @click.option(
-    "--threshold",
-    default="3%",
-    show_default=True,
-    metavar="SHARE",
-    callback=_share,
-    help="Changes below it do not matter.",
+    "--out", type=Output(folder=True), metavar="DIR", help="Draw charts into this folder."
 )
-@click.option("--out", type=OutputFolder(), metavar="DIR", help="Draw charts into this folder.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
+@format_option("text", "markdown", "csv")
 @JSON
 def history(
     results: tuple[Path, ...],
@@ -86,7 +80,7 @@ def history(
     }
     if as_json:
         every = [row for name, table in tables.items() for row in _records(name, table)]
-        echo(json.dumps(every, indent=2, ensure_ascii=False))
+        echo_json(every)
     elif form == "csv":
         for table in tables.values():
             echo(table.to_csv(index=False), nl=False)
@@ -102,7 +96,6 @@ def history(
 
 
 def _finished(source: Results) -> Results:
-    """Return the results without campaigns that have pending runs, which are named."""
     if not source.parts:
         if source.campaign is not None:
             raise DataError(f"{source.path}: is one campaign; a history needs several")
@@ -125,13 +118,11 @@ def _records(name: str, table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _lines(name: str, table: pd.DataFrame, form: str) -> Iterator[str]:
-    """Yield a summary, and the table of changes."""
     import pandas as pd
 
     from netlimits import tables
     from netlimits.analysis.history import CAMPAIGN
     from netlimits.analysis.statistics.changes import ENOUGH
-    from netlimits.metrics import metric
 
     keys = list(table.columns[: list(table.columns).index(CAMPAIGN)])
     count = table[CAMPAIGN].nunique()
@@ -168,13 +159,8 @@ def _draw(
     pool: Sequence[str],
     folder: Path,
 ) -> Iterator[Path]:
-    """Draw a chart of each metric; yield the files."""
-    from netlimits import charts
-
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made: {error.strerror or error}") from error
     for name, table in every.items():
         options = {"series": table.attrs["series"], "threshold": threshold, "pool": pool}
         figure = charts.KINDS["history"].draw(source.having([name]), of=name, **options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import sys
@@ -14,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import echo, quoted
-from netlimits.cli.shared.outputs import OutputFolder, refuse_folder
+from netlimits.cli import echo, echo_json, quoted
+from netlimits.cli.shared.options import JSON, Output, refuse_folder
 from netlimits.errors import InputError, nearest
+from netlimits.experiment.validation.names import RESERVED
+from netlimits.metrics import metric
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from netlimits.importers.base import Given
     from netlimits.importers.folder import ImportReport
 
@@ -35,7 +34,7 @@ NAMED = 2
 )
 @click.option(
     "--out",
-    type=OutputFolder(),
+    type=Output(folder=True),
     metavar="DIR",
     help="The folder for results, or one of imported results to add to; "
     "results/imported-DATE-TIME if left out.",
@@ -65,7 +64,7 @@ NAMED = 2
     metavar="MIB",
     help="Maximum size of a file in MiB, also decompressed; 64 if left out.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@JSON
 def import_(
     files: tuple[Path, ...],
     out: Path | None,
@@ -117,7 +116,7 @@ def import_(
         echo(f"netlimits: nothing was imported: {why}", err=True)
         sys.exit(1)
     if as_json:
-        echo(json.dumps(_as_json(report), indent=2))
+        echo_json(_as_json(report))
     else:
         _say(report)
     if report.refused:
@@ -125,7 +124,6 @@ def import_(
 
 
 def _say(report: ImportReport) -> None:
-    """Print what was imported, what was wrong with it, where it is, and what to do next."""
     runs = sum(report.outcomes.values())
     counts = ", ".join(f"{count} {status}" for status, count in report.outcomes.items())
     left = f"; {_several(len(report.refused), 'file')} left out" if report.refused else ""
@@ -157,33 +155,25 @@ def _named(places: Sequence[str]) -> str:
 
 
 def _question(folder: Path) -> str:
-    """Return a table that these results support: the first metric by the first varying factor."""
+    """Return a table that these results support: the first metric by the first varying factor.
+
+    A metric that a configuration has in only some of its runs is taken last: `table` refuses it.
+    """
     from netlimits.analysis import frames
     from netlimits.archive import reader
 
-    frame = reader.open(folder).frame()
+    campaign = reader.open(folder)
+    frame = campaign.frame()
     good = frame[frame["status"] == "ok"].dropna(axis=1, how="all")
+    shares = good.notna().groupby(good["config"]).mean()
     metrics = frames.measured(good)
-    whole = [name for name in metrics if _is_whole(good, name)]
-    metric = (whole or metrics or ["throughput"])[0]
-    factors = [name for name in frames.varied(good) if name in _factors(folder)]
+    whole = [name for name in metrics if shares[metric(name).column].isin([0, 1]).all()]
+    named = campaign.experiment.factors
+    factors = [name for name in frames.varied(good) if name in named]
     varied = [name for name in factors if good[name].nunique() > 1]
     order = sorted(varied, key=lambda name: name in ("tool", "mss"))
-    return f"--of {metric} --rows {(order or factors or ['tool'])[0]}"
-
-
-def _is_whole(good: pd.DataFrame, name: str) -> bool:
-    """Return True if no configuration has the metric in only some of its runs, as `table` needs."""
-    from netlimits.metrics import metric
-
-    shares = good[metric(name).column].notna().groupby(good["config"]).mean()
-    return bool(shares.isin([0, 1]).all())
-
-
-def _factors(folder: Path) -> Sequence[str]:
-    from netlimits.archive import reader
-
-    return list(reader.open(folder).experiment.factors)
+    of = (whole or metrics or ["throughput"])[0]
+    return f"--of {of} --rows {(order or factors or ['tool'])[0]}"
 
 
 def _as_json(report: ImportReport) -> dict[str, Any]:
@@ -201,8 +191,6 @@ def _as_json(report: ImportReport) -> dict[str, Any]:
 
 
 def _given(columns: str | None, pairs: Sequence[str]) -> Given:
-    """Return the options that replace what files lack. Raises InputError for an invalid name."""
-    from netlimits.experiment.validation.names import RESERVED
     from netlimits.importers.base import Given
     from netlimits.importers.netperf.headers import HEADERS
 

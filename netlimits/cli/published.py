@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from netlimits.cli import echo
-from netlimits.cli.shared.outputs import OutputFolder
+from netlimits.cli.shared.options import Output
 
 if TYPE_CHECKING:
     from netlimits.reproduce import Comparison, Item, Regenerated, Report
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.option(
     "--out",
-    type=OutputFolder(),
+    type=Output(folder=True),
     metavar="DIR",
     help="Regenerate every table (CSV, Markdown) and chart (PNG, SVG) here, and compare.",
 )

@@ -8,8 +8,7 @@ import click
 
 from netlimits.cli import echo
 from netlimits.cli.shared import page
-from netlimits.cli.shared.options import RESULTS
-from netlimits.cli.shared.outputs import OutputFile, refuse_folder
+from netlimits.cli.shared.options import RESULTS, Output, refuse_folder
 from netlimits.errors import InputError
 
 
@@ -17,7 +16,7 @@ from netlimits.errors import InputError
 @RESULTS
 @click.option(
     "--out",
-    type=OutputFile(),
+    type=Output(folder=False),
     metavar="FILE",
     help="Where to write it; RESULTS/report.html if left out.",
 )

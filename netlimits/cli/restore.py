@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from netlimits.archive import logbook
+from netlimits.campaign.interrupt import interruptible
+from netlimits.campaign.mesh import shards
 from netlimits.cli import echo, quoted
 from netlimits.cli.shared import logins
-from netlimits.cli.shared.hosts import connected, naming
+from netlimits.cli.shared.hosts import freeing, naming, put_back, say_put_back
 from netlimits.cli.shared.options import COUNTS, PATIENCE, YES
-from netlimits.cli.shared.restoring import freeing, put_back, say_put_back
 from netlimits.errors import HostError, InputError
-
-if TYPE_CHECKING:
-    from netlimits.hosts.patience import Patience
-    from netlimits.model import Machine
+from netlimits.experiment.hosts_file import machines
+from netlimits.hosts.patience import Patience
+from netlimits.model import Machine
+from netlimits.restore.forget import forget_journal, forget_notes
+from netlimits.restore.restoration import restore_from_notes
 
 
 @click.command()
@@ -66,10 +68,7 @@ def restore(
       netlimits restore --hosts hosts.yaml --force      (end the campaign that uses them)
       netlimits restore --hosts hosts.yaml --forget      (give up: restore nothing)
     """
-    from netlimits.archive import logbook
-    from netlimits.campaign.interrupt import interruptible
-    from netlimits.experiment.hosts_file import machines
-    from netlimits.restore.restoration import restore_from_notes
+    from netlimits.hosts.connect import connect_all
 
     if results is None and hosts_file is None:
         raise InputError("name a results folder, add --hosts FILE, or both")
@@ -81,14 +80,14 @@ def restore(
         bound, own = logins.machines_of(campaign, hosts_file, "restore")
         if not own:
             logins.show(campaign, bound, yes)
-        with logins.locked(campaign), interruptible(), connected(bound, patience) as hosts:
+        with logins.locked(campaign), interruptible(), connect_all(bound, patience) as hosts:
             done = put_back(campaign, hosts, force, ours=own)
     elif hosts_file is not None:
         with (
             naming(hosts_file),
             freeing(f"--hosts {quoted(hosts_file)}"),
             interruptible(),
-            connected(machines(hosts_file), patience) as hosts,
+            connect_all(machines(hosts_file), patience) as hosts,
         ):
             done = len(restored := restore_from_notes(hosts, force))
             say_put_back(restored)
@@ -97,13 +96,7 @@ def restore(
 
 
 def _forget(results: Path | None, hosts_file: Path | None, force: bool, patience: Patience) -> None:
-    """Give up what is left changed, and free the hosts that can be reached."""
-    from netlimits.archive import logbook
-    from netlimits.campaign.interrupt import interruptible
-    from netlimits.campaign.mesh import shards
-    from netlimits.experiment.hosts_file import machines
     from netlimits.hosts.connect import logged_in
-    from netlimits.restore.forget import forget_journal, forget_notes
 
     lines: list[str] = []
     with ExitStack() as stack:

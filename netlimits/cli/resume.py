@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from netlimits.archive import logbook
 from netlimits.cli.shared.continuation import continuation_options, go_on
 from netlimits.cli.shared.options import RESULTS
 
@@ -27,6 +28,4 @@ def resume(results: Path, **options: Any) -> None:
       netlimits resume results/stateless-offloads-20260101-120000
       netlimits resume results/from-elsewhere --hosts hosts.yaml
     """
-    from netlimits.archive import logbook
-
     go_on(logbook.open(results), "resume", **options)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from netlimits.campaign import creation
+from netlimits.campaign.interrupt import Stop
+from netlimits.checks import disk
+from netlimits.checks.survey import survey
 from netlimits.cli import echo
 from netlimits.cli.shared import logins
 from netlimits.cli.shared.conduct import Conduct, conduct_options
@@ -18,18 +21,18 @@ from netlimits.cli.shared.hosts import (
     naming,
 )
 from netlimits.cli.shared.lines import say_warnings, skipped_lines
-from netlimits.cli.shared.options import EXPERIMENT, HOSTS, SET
-from netlimits.cli.shared.outputs import OutputFolder, refuse_folder
+from netlimits.cli.shared.options import EXPERIMENT, HOSTS, LOCAL, SET, Output, refuse_folder
 from netlimits.cli.shared.sides import Against, against_options, experiment_of
-
-if TYPE_CHECKING:
-    pass
+from netlimits.experiment import document
+from netlimits.experiment.around_schema import PROFILE
+from netlimits.experiment.plan import Plan, seeded
+from netlimits.restore.guard.claims import refuse_claimed
 
 
 @click.command()
 @EXPERIMENT
 @HOSTS
-@click.option("--local", is_flag=True, help="Every role is this machine, over loopback.")
+@LOCAL
 @SET
 @click.option(
     "--profile",
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--out",
-    type=OutputFolder(fresh=True),
+    type=Output(folder=True, fresh=True),
     metavar="DIR",
     help="The folder for results; results/NAME-DATE-TIME if left out.",
 )
@@ -77,13 +80,6 @@ def run(
       netlimits run tuning.yaml --against tuned.yaml --hosts hosts.yaml
       netlimits run mesh.yaml --hosts hosts.yaml --share s3://bucket/mesh
     """
-    from netlimits.campaign import creation
-    from netlimits.campaign.interrupt import Stop
-    from netlimits.checks import disk
-    from netlimits.checks.survey import survey
-    from netlimits.experiment.plan import Plan, seeded
-    from netlimits.restore.guard.claims import refuse_claimed
-
     if profile:
         overrides = _profiled(experiment_file, overrides)
     experiment, bound = experiment_of(
@@ -121,9 +117,6 @@ def run(
 
 def _profiled(file: Path, overrides: Sequence[str]) -> Sequence[str]:
     """Return the overrides of `--set`, with a profile unless the file or they have one."""
-    from netlimits.experiment import document
-    from netlimits.experiment.around_schema import PROFILE
-
     data = document.load(file, repeated=True).data
     named = any(text.partition("=")[0].partition(".")[0] == PROFILE for text in overrides)
     if named or (isinstance(data, dict) and PROFILE in data):

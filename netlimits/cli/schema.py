@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
-from netlimits.cli import echo
+from netlimits.cli import echo_json
+from netlimits.experiment.schema import document_schema
+from netlimits.limits.ladder.diagnosis_schema import SCHEMA
 
 
 @click.command()
@@ -20,8 +20,5 @@ def schema(what: str) -> None:
       # yaml-language-server: $schema=netlimits.schema.json
       netlimits schema diagnose > answer.schema.json
     """
-    from netlimits.experiment.schema import document_schema
-    from netlimits.limits.ladder.diagnosis_schema import SCHEMA
-
     shown = SCHEMA if what == "diagnose" else document_schema()
-    echo(json.dumps(shown, indent=2, ensure_ascii=False))
+    echo_json(shown)

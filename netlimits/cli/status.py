@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from netlimits.cli import echo, quoted
+from netlimits.archive import logbook
+from netlimits.campaign.interrupt import interruptible
+from netlimits.cli import echo, echo_json, quoted
 from netlimits.cli.shared import logins
 from netlimits.cli.shared.lines import counts, skipped_lines
-from netlimits.cli.shared.options import JSON, PATIENCE
+from netlimits.cli.shared.options import JSON, PATIENCE, hosts_option
 from netlimits.errors import HostError, InputError, one_line
-
-if TYPE_CHECKING:
-    from netlimits.hosts.base import Host
-    from netlimits.hosts.patience import Patience
-    from netlimits.model import Machine
+from netlimits.experiment.hosts_file import machines
+from netlimits.hosts.base import Host
+from netlimits.hosts.patience import Patience
+from netlimits.hosts.threads import at_once
+from netlimits.model import Machine
+from netlimits.restore.guard import claims
+from netlimits.restore.guard.report import has_restored
 
 
 @click.command()
 @click.argument("results", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--hosts",
-    "hosts_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Ask the hosts of this file which campaign uses them, and for their guards.",
-)
+@hosts_option("Ask the hosts of this file which campaign uses them, and for their guards.")
 @click.option("--guards", is_flag=True, help="Ask the campaign's own hosts.")
 @PATIENCE
 @JSON
@@ -52,10 +49,6 @@ def status(
       netlimits status results/stateless-offloads-20260101-120000 --guards
       netlimits status --hosts hosts.yaml
     """
-    from netlimits.archive import logbook
-    from netlimits.campaign.interrupt import interruptible
-    from netlimits.experiment.hosts_file import machines
-
     if results is None and (hosts_file is None or guards):
         raise InputError("name a results folder, or --hosts FILE")
     campaign = logbook.open(results) if results is not None else None
@@ -70,7 +63,7 @@ def status(
         with interruptible():
             answers = _reports(bound, patience)
     if as_json:
-        echo(json.dumps({**state, **({"hosts": answers} if bound else {})}, indent=2))
+        echo_json({**state, **({"hosts": answers} if bound else {})})
         return
     about_campaign = _progress(state, answers) if campaign else ()
     restoring = f"--hosts {quoted(hosts_file or 'FILE')}"
@@ -81,7 +74,6 @@ def status(
 
 
 def _progress(state: Mapping[str, Any], answers: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a campaign's state for people; `answers` are those of its hosts that were asked."""
     files = state["imported"]
     origin = f"from {len(files)} files" if files else f"seed {state['seed']}"
     yield f"{state['experiment']} ({origin}) in {state['path']}"
@@ -103,9 +95,6 @@ def _progress(state: Mapping[str, Any], answers: Mapping[str, Mapping[str, Any]]
 
 
 def _left(state: Mapping[str, Any], answers: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Yield settings that the journal does not report as restored, with what the guards report."""
-    from netlimits.restore.guard.report import has_restored
-
     campaign = quoted(state["path"])
     for place in state["not_put_back"]:
         answer = answers.get(place["role"], {})
@@ -141,9 +130,7 @@ def _running(at_work: Mapping[str, Any]) -> str:
 
 
 def _reports(machines: Mapping[str, Machine], patience: Patience) -> dict[str, dict[str, Any]]:
-    """Return each role's report (`restore.guard.report`), or {"unreachable": reason}."""
     from netlimits.hosts.connect import logged_in
-    from netlimits.hosts.threads import at_once
 
     with logged_in(machines, patience) as outcomes:
         answers = at_once(lambda role: _report(role, outcomes[role]), outcomes)
@@ -151,10 +138,7 @@ def _reports(machines: Mapping[str, Machine], patience: Patience) -> dict[str, d
 
 
 def _host_lines(answers: Mapping[str, dict[str, Any]], restoring: str) -> list[str]:
-    """Return the reports as lines for people, and what to do.
-
-    `restoring` is what `netlimits restore` is told of these hosts; "" says nothing of it.
-    """
+    """Return the reports as lines for people, and what to do."""
     from netlimits.restore.guard import report
 
     shown = []
@@ -170,7 +154,6 @@ def _host_lines(answers: Mapping[str, dict[str, Any]], restoring: str) -> list[s
 
 
 def _report(role: str, outcome: Host | HostError) -> dict[str, Any]:
-    from netlimits.restore.guard import claims
     from netlimits.restore.guard.report import report
 
     try:

@@ -1,22 +1,26 @@
-"""`netlimits table`: what the runs of a campaign, or of any table, say.
-
-By default it makes the tables that the experiment's `report:` names, and without one a sensible
-one; an option overrides that (`cli.shared.entries`).
-"""
+"""`netlimits table`: what the runs of a campaign, or of any table, say."""
 
 from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from netlimits.cli import echo
-from netlimits.cli.shared import entries, needed
+from netlimits.cli.shared import entries
 from netlimits.cli.shared.entries import summary_of
-from netlimits.cli.shared.options import LIST, pool_option, separated, window_option
-from netlimits.cli.shared.outputs import OutputFile
+from netlimits.cli.shared.options import (
+    LIST,
+    RESULTS,
+    Output,
+    format_option,
+    of_option,
+    pool_option,
+    separated,
+    window_option,
+    writing,
+)
 from netlimits.cli.shared.results import (
     Results,
     end,
@@ -30,19 +34,10 @@ from netlimits.errors import DataError, InputError
 from netlimits.experiment.report_schema import WORDS
 from netlimits.model import TABLE_FORMATS
 
-if TYPE_CHECKING:
-    pass
-
 
 @click.command()
-@click.argument("results", type=click.Path(path_type=Path))
-@click.option(
-    "--of",
-    multiple=True,
-    metavar="METRIC",
-    callback=separated,
-    help="What to summarize; repeatable, or with commas. list: show what there is.",
-)
+@RESULTS
+@of_option("What to summarize; repeatable, or with commas. list: show what there is.")
 @table_options
 @click.option("--rows", metavar="FACTOR", help="The factor whose values are rows.")
 @click.option(
@@ -61,10 +56,8 @@ if TYPE_CHECKING:
 )
 @window_option("the metric highest_average")
 @click.option("--intervals", is_flag=True, help="Add 95 % confidence intervals over the runs.")
-@click.option(
-    "--format", "form", type=click.Choice(TABLE_FORMATS), default="text", show_default=True
-)
-@click.option("--out", type=OutputFile(), metavar="FILE", help="Write to this file.")
+@format_option(*TABLE_FORMATS)
+@click.option("--out", type=Output(folder=False), metavar="FILE", help="Write to this file.")
 def table(
     results: Path,
     of: tuple[str, ...],
@@ -121,7 +114,7 @@ def table(
     comparison = options["improvement"]
     source = opened(
         results,
-        needed=partial(needed.of_tables, options=options) if narrow else None,
+        needed=partial(entries.needed_by_tables, options=options) if narrow else None,
         reading=reading,
         factors=[
             *([rows] if rows else ()),
@@ -143,12 +136,16 @@ def table(
         raise failed[0]
     if form in ("csv", "json") and len(texts) > 1:
         raise DataError(f"{results}: `report:` has {len(texts)} tables; choose one by --of, --rows")
-    _put("\n".join(texts), out)
+    if out is None:
+        echo("\n".join(texts), nl=False)
+    else:
+        with writing(out):
+            out.write_text("\n".join(texts), encoding="utf-8")
+        echo(out)
     end(failed, "not made")
 
 
 def _comparisons(written: tuple[str, ...], rows: str | None) -> str | dict[str, list[str]] | None:
-    """Return the comparisons of `--improvement` as an entry of `report:` has them."""
     if len(written) == 1 and "=" not in written[0]:
         return written[0]
     request: dict[str, list[str]] = {}
@@ -158,15 +155,3 @@ def _comparisons(written: tuple[str, ...], rows: str | None) -> str | dict[str, 
             raise InputError(f"--improvement {text}: name the factor: 'FACTOR={text}'")
         request.setdefault(factor if equals else str(rows), []).append(values)
     return request or None
-
-
-def _put(text: str, out: Path | None) -> None:
-    """Print, or write to a file and name it."""
-    if out is None:
-        echo(text, nl=False)
-        return
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written: {error.strerror or error}") from error
-    echo(out)

@@ -15,7 +15,6 @@ from netlimits.export.influx import influx
 from netlimits.export.openmetrics import openmetrics
 from netlimits.export.opensearch import opensearch, opensearch_template
 from netlimits.export.otava import otava, otava_config
-from netlimits.export.rows import csv
 from netlimits.export.speedscope import speedscope
 from netlimits.export.tree import tree
 
@@ -26,7 +25,7 @@ FORMATS: Mapping[str, Callable[[Runs], Iterator[str]]] = {
     "openmetrics": openmetrics,
     "influx": influx,
     "json": tree,
-    "csv": csv,
+    "csv": lambda runs: runs.csv(),
     "otava": otava,
     "opensearch": opensearch,
     "folded": folded,

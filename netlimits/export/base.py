@@ -171,7 +171,6 @@ def _plain(value: Any) -> Any:
 
 
 def _seconds(started: Any) -> float | None:
-    """Convert a time, or its text in a CSV file, to seconds since 1970."""
     try:
         stamp = pd.Timestamp(started)
     except (TypeError, ValueError):

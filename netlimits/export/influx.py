@@ -19,10 +19,6 @@ _OWN = ("experiment", "run", "block")
 
 
 def influx(runs: Runs) -> Iterator[str]:
-    """Yield a line for each run.
-
-    The fields are the metrics' columns, `status`, and the `reason` of a failed run.
-    """
     prefixes = {metric.column: f"{_tag(metric.column)}=" for metric in runs.metrics}
     for batch in runs.batches():
         for run, figures in zip(batch.runs, batch.fields(prefixes), strict=True):

@@ -43,11 +43,7 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
 
 
 def opensearch(runs: Runs) -> Iterator[str]:
-    """Yield two lines for each run: the action and the document.
-
-    With a campaign's folder the document's id is that of campaign and run, so that a second export
-    replaces the documents of the first.
-    """
+    """Yield the action and the document of each run; a campaign's have stable ids."""
     for run in runs.runs():
         identity, before = runs.campaigns.get(run.labels.get("campaign", ""), ("", 0))
         number = run.identity["run"] - before

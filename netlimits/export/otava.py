@@ -24,11 +24,7 @@ _Key = tuple[tuple[str, str], ...]
 
 
 def otava(runs: Runs) -> Iterator[str]:
-    """Yield the column names and a line for each campaign, in order of time.
-
-    Raises:
-        DataError: A campaign's time is unknown, or no configuration is in all campaigns.
-    """
+    """Yield the column names and a line for each campaign, in order of time."""
     campaigns = _campaigns(runs)
     columns = _columns(runs, campaigns)
     yield _line(["time", CAMPAIGN, *columns])
@@ -39,12 +35,7 @@ def otava(runs: Runs) -> Iterator[str]:
 
 
 def otava_config(runs: Runs, file: str) -> Iterator[str]:
-    """Yield the lines of otava.yaml: a test for each configuration, with all its metrics.
-
-    Args:
-        runs: The exported runs.
-        file: The path of the CSV file.
-    """
+    """Yield the lines of otava.yaml: a test for each configuration, with all its metrics."""
     metrics = {metric.column: metric for metric in runs.metrics}
     tests: dict[_Key, dict[str, str]] = {}
     for name, (key, column) in _columns(runs, _campaigns(runs)).items():

@@ -1,7 +1,4 @@
-"""Answer an experiment's question in at most five sentences.
-
-The requested contrast comes first, then the limits of the runs, then their cost.
-"""
+"""Answer an experiment's question in at most five sentences."""
 
 from __future__ import annotations
 
@@ -38,16 +35,7 @@ def answers(
     sides: Sequence[Answer] = (),
     sizes: Sequence[Answer] = (),
 ) -> list[Answer]:
-    """Return the sizes or the contrast, the limits and the cost, in this order.
-
-    Args:
-        summaries: The report's tables; the first with a comparison gives the contrast.
-        explained: The limit of each configuration, as `limits.explain` returns it.
-        derived: Columns of `explained` that follow from others and are left out of names.
-        folder: The campaign's folder, for the command that prints the rest.
-        sides: The differences of a duet's sides, which replace the contrast.
-        sizes: What `regimes_of` returns, which precedes the contrast.
-    """
+    """Return the sizes and the contrast (a duet's `sides` replace both), the limits, the cost."""
     contrast = list(sides) or [*sizes, *_contrast(summaries)]
     limits = [] if explained is None else list(limited(explained, derived, folder))
     costs = list(_costs(summaries[:1], has_contrast=bool(contrast)))
@@ -57,7 +45,6 @@ def answers(
 
 
 def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> Iterator[Answer]:
-    """Yield a sentence on the limits of the configurations, by class."""
     keys = list(explained.columns[: list(explained.columns).index("class")])
     keys = [key for key in keys if key not in derived]
     names = list(pooling.left_out(explained, [], keys))
@@ -69,7 +56,6 @@ def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> I
     rest = explained.drop(index=[*decided.index, *tried.index])
 
     def where(rows: pd.DataFrame) -> str:
-        """Name the configurations, or count them."""
         if len(explained) == 1:
             return "in all runs"
         if len(rows) > NAMED_AT_MOST or len(rows) == len(explained) or not names:
@@ -78,7 +64,6 @@ def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> I
         return f"at {' and '.join(', '.join(words) for words in each)}"
 
     def classes(rows: pd.DataFrame) -> list[str]:
-        """Return each class with its configurations."""
         return [f"{limit!s} {where(of)}" for limit, of in rows.groupby("class", sort=False)]
 
     parts = {
@@ -99,11 +84,6 @@ def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> I
 def regimes_of(
     report: Sequence[Mapping[str, Any]], read: Callable[[], pd.DataFrame]
 ) -> list[Answer]:
-    """Return the sizes of sends that packets per second limit, and those that bytes limit.
-
-    Only a report that draws them asks for them, and then the runs are `read`. Sizes beyond those
-    measured are left out. Runs that determine none give no sentence; the chart says why.
-    """
     told = []
     for entry in report:
         if entry.get("chart") != "packet_rate":
@@ -127,13 +107,11 @@ def regimes_of(
 
 
 def _bytes(size: float, interval: tuple[float, float]) -> str:
-    """Return a size with its interval: "258 bytes [151, 439]"."""
     low, high = interval
     return f"{size:.0f} bytes [{low:.0f}, {high:.0f}]"
 
 
 def _contrast(summaries: Sequence[pd.DataFrame]) -> list[Answer]:
-    """Return a sentence for each metric of the first comparison, then of the table's others."""
     for summary in summaries:
         gains = summary[summary["statistic"] == "improvement"]
         if gains.empty:
@@ -167,23 +145,19 @@ def _gain(of: Metric, gains: pd.DataFrame, summary: pd.DataFrame) -> str:
 
 
 def _lower(title: str) -> str:
-    """Return a title as it stands within a sentence: acronyms and names keep their capitals."""
     return title if title[1:2].isupper() else title[:1].lower() + title[1:]
 
 
 def _compared(gains: pd.DataFrame, key: str) -> bool:
-    """Return True if the comparison is of this factor's values."""
     return bool(gains[key].map(lambda value: " over " in str(value)).all())
 
 
 def _tells(gains: pd.DataFrame, key: str, summary: pd.DataFrame) -> bool:
-    """Return True if the factor distinguishes the improvements, or them from other cells."""
     means = summary[summary["statistic"] == "mean"]
     return bool(gains[key].nunique() > 1 or means[key].nunique() > 1)
 
 
 def _costs(summaries: Sequence[pd.DataFrame], *, has_contrast: bool) -> Iterator[Answer]:
-    """Yield the range of the first metric, unless there is a contrast, and of its cost."""
     for summary in summaries:
         names = [str(name) for name in summary["metric"].unique()]
         costs = [name for name in names if "_sd_" in name][:1]
@@ -193,7 +167,6 @@ def _costs(summaries: Sequence[pd.DataFrame], *, has_contrast: bool) -> Iterator
 
 
 def _range(of: Metric, cells: pd.DataFrame, factors: Mapping[str, str]) -> Iterator[Answer]:
-    """Yield the cells with the greatest and the smallest mean."""
     cells = cells[cells["value"].notna()]
     if cells.empty:
         return
@@ -210,10 +183,7 @@ def _range(of: Metric, cells: pd.DataFrame, factors: Mapping[str, str]) -> Itera
 
 
 def _cell(written: str, row: pd.Series[Any], factors: Mapping[str, str], decimals: int) -> str:
-    """Return a value with its interval and configuration: "4,837 Mbit/s [4,180, 5,494] (TCP on)".
-
-    `factors` are the columns of the configuration, and their names.
-    """
+    """Return a cell in words: "4,837 Mbit/s [4,180, 5,494] (TCP on)"."""
     phrases = wording.phrases([row[key] for key in factors], list(factors.values()))
     interval, where = "", ", ".join(phrases)
     if not math.isnan(row["low"]):

@@ -8,16 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
-from markupsafe import Markup
 
-from netlimits import tables
 from netlimits.analysis import wording
 from netlimits.analysis.comparisons import sides, survivors, verdicts
 from netlimits.archive.reader import Campaign
 from netlimits.charts.ratios import ratios
 from netlimits.metrics import metric
 from netlimits.report import contents
-from netlimits.report.figures import inline
+from netlimits.report.figures import exhibit, inline
 from netlimits.report.page import Answer, Exhibit, Page, Rows
 
 ANSWERS = 3
@@ -26,18 +24,7 @@ ANSWERS = 3
 
 @dataclass(frozen=True)
 class Compared:
-    """A comparison to show.
-
-    Attributes:
-        title: Its title.
-        table: The frame of `analysis.comparison.compare`.
-        shown: The same for people.
-        threshold: The smallest difference that matters, as a share.
-        hosts: How the hosts differ, in sentences.
-        campaigns: Name ("" for the only one) -> campaign.
-        interleaved: True for a duet.
-        several: True if a side has several sessions.
-    """
+    """A comparison to show; `campaigns` are by name, which is "" for a single one."""
 
     title: str
     table: pd.DataFrame
@@ -50,10 +37,6 @@ class Compared:
 
 
 def page(parts: Sequence[Compared], gate: Sequence[str], made_by: str) -> Page:
-    """Return the page of one comparison, or of several with one baseline.
-
-    `gate` has the reasons for which a gate fails.
-    """
     campaigns = {name: campaign for part in parts for name, campaign in part.campaigns.items()}
     named = {name: f"{name}: " if name else "" for name in campaigns}
     attempts = {name: campaign.frame(contents.ATTEMPT) for name, campaign in campaigns.items()}
@@ -79,7 +62,7 @@ def page(parts: Sequence[Compared], gate: Sequence[str], made_by: str) -> Page:
                 for answer in answers(part.table, f"{part.title}: " if len(parts) > 1 else "")
             ),
         ],
-        tables=[_table(part) for part in parts],
+        tables=[exhibit(part.title, part.shown) for part in parts],
         figures=[figure for number, part in enumerate(parts) for figure in _figures(part, number)],
         failures=failures,
         more_failures=sum(contents.failures(of_campaign)[1] for of_campaign in attempts.values()),
@@ -115,7 +98,6 @@ def _summary(
     named: Mapping[str, str],
     attempts: Mapping[str, pd.DataFrame],
 ) -> Rows:
-    """Return the method, the verdicts, the hosts' differences, and each campaign in short."""
     several = any(part.several for part in parts)
     sessions = "several sessions" if several else "two sessions"
     how = "interleaved in the same blocks" if parts[0].interleaved else sessions
@@ -134,10 +116,7 @@ def _summary(
 
 
 def answers(table: pd.DataFrame, prefix: str = "", evidence: str = "") -> Iterator[Answer]:
-    """Yield sentences on the rows that are worse, then on those that are better, then on the rest.
-
-    Each begins with `prefix`; the last one has the `evidence`.
-    """
+    """Yield sentences on rows that are worse, then on better ones, then on the rest."""
     rows = table.to_dict("records")
     order = (
         *(*verdicts.BAD, verdicts.DIFFER),
@@ -177,13 +156,7 @@ def _sentence(row: Mapping[Hashable, Any], factors: Sequence[str]) -> str:
     return f"{text}: ×{row['ratio']:.3f}{interval}."
 
 
-def _table(part: Compared) -> Exhibit:
-    # Markup: `render` escapes every cell
-    return Exhibit(part.title, Markup(tables.render(part.shown, "html")))  # noqa: S704
-
-
 def _figures(part: Compared, number: int) -> Iterator[Exhibit]:
-    """Yield a chart of the ratios of each metric, with its rows as a table."""
     for place, name in enumerate(part.table["metric"].unique()):
         title = f"{metric(name).title}: {part.title}"
         figure = ratios(part.table, name, part.threshold, metric(name).title)
@@ -191,5 +164,4 @@ def _figures(part: Compared, number: int) -> Iterator[Exhibit]:
             continue
         rows = part.shown[(part.table["metric"] == name).to_numpy()].copy()
         rows.attrs["notes"] = ()
-        table = Markup(tables.render(rows, "html"))  # noqa: S704
-        yield Exhibit(title, table, inline(figure, f"ratios-{number}-{place}", title))
+        yield exhibit(title, rows, inline(figure, f"ratios-{number}-{place}", title))

@@ -57,12 +57,6 @@ ATTEMPT = ("run", "attempt", "status", "reason", "started", "duration_s")
 
 
 def summary(campaign: Campaign, attempts: pd.DataFrame) -> Rows:
-    """Return the campaign in short: its time, number of runs, outcomes and order.
-
-    Args:
-        campaign: The campaign.
-        attempts: A row for each attempt that ended, with the columns ATTEMPT.
-    """
     state = campaign.state()
     outcomes = [f"{state[k]} {k}" for k in ("ok", "failed", "timeout", "invalid", "left")
                 if state[k]]  # fmt: skip
@@ -81,19 +75,14 @@ def summary(campaign: Campaign, attempts: pd.DataFrame) -> Rows:
     for name, value in campaign.archive.meta.get("features", {}).items():
         rows.append((f"{name} version", str(_part(value, "version"))))
     if campaign.archive.meta["shared_kernel"]:
-        rows.append(
-            (
-                "One machine",
-                "both roles ran on it: sender and receiver CPU figures are the same CPUs",
-            )
-        )
+        about = "both roles ran on it: sender and receiver CPU figures are the same CPUs"
+        rows.append(("One machine", about))
     rows += [("Skipped", f"{skipped['runs']} runs of {skipped['tool']}: {skipped['reason']}")
              for skipped in state["skipped"]]  # fmt: skip
     return rows
 
 
 def failures(attempts: pd.DataFrame) -> tuple[list[Failure], int]:
-    """Return the most frequent reasons with their runs, and how many reasons are left out."""
     grouped: dict[tuple[str, str], list[int]] = {}
     failed = attempts[attempts["status"] != "ok"]
     for status, reason, run in zip(failed["status"], failed["reason"], failed["run"], strict=True):
@@ -107,13 +96,11 @@ def failures(attempts: pd.DataFrame) -> tuple[list[Failure], int]:
 
 
 def _numbers(runs: Sequence[int]) -> str:
-    """Return "1, 2, 3 and 8 more"."""
     named = ", ".join(str(run) for run in runs[:RUNS])
     return named if len(runs) <= RUNS else f"{named} and {len(runs) - RUNS} more"
 
 
 def hosts(campaign: Campaign) -> Iterator[HostFacts]:
-    """Yield each host's facts from the start of the campaign."""
     for role, machine in campaign.archive.machines.items():
         try:
             read = campaign.archive.facts(role)
@@ -123,18 +110,13 @@ def hosts(campaign: Campaign) -> Iterator[HostFacts]:
         login = f"ssh {machine.ssh}" if machine.ssh else "this machine"
         rows = [("Login", login), ("Data address", machine.address or "")]
         rows += [(name, _joined(read, places)) for name, places in FACTS.items()]
-        printed = [
-            (
-                str(_part(fact, "command") or name),
-                str(_part(fact, "printed") or _part(fact, "absent")),
-            )
-            for name, fact in read.items()
-        ]  # fmt: skip
+        printed = [(str(_part(fact, "command") or name),
+                    str(_part(fact, "printed") or _part(fact, "absent")))
+                   for name, fact in read.items()]  # fmt: skip
         yield HostFacts(role, [(name, value) for name, value in rows if value], printed)
 
 
 def _joined(read: Mapping[str, Any], places: Sequence[Sequence[str]]) -> str:
-    """Return the facts at these places as text, without missing ones."""
     words = []
     for name, *keys in places:
         value = facts.value({name: read[name]}, name) if isinstance(read.get(name), dict) else None
@@ -153,7 +135,6 @@ def _text(value: Any) -> str:
 
 
 def changes(campaign: Campaign) -> Iterator[Change]:
-    """Yield every setting that the campaign changed, and when it was restored."""
     states: dict[tuple[str, str, str], Any] = {}
     back: dict[tuple[str, str, str], str] = {}
     for event in campaign.archive.journal.having(b'"setting"'):
@@ -191,7 +172,6 @@ def _wanted(campaign: Campaign) -> Mapping[tuple[str, str], list[str]]:
 
 
 def _options(use: SettingUse) -> str:
-    """Return a setting's options in one line, as in a YAML file."""
     return json.dumps(use.options, ensure_ascii=False).replace('"', "").strip("{}")
 
 
@@ -221,16 +201,10 @@ def steps(campaign: Campaign) -> tuple[str, list[TakenStep]]:
 
 
 def repeat(campaign: Campaign) -> tuple[list[str], Rows]:
-    """Return the commands that repeat the campaign, and the exact files that they need.
-
-    RESULTS in the commands that add runs is the folder that the first command prints.
-    """
+    """Return the commands that repeat the campaign, and the exact files that they need."""
     if campaign.imported:
         names = [source["file"] for source in campaign.imported["files"]]
-        return [
-            "# made from existing files, with",
-            f"netlimits import {shlex.join(names)}",
-        ], ()
+        return ["# made from existing files, with", f"netlimits import {shlex.join(names)}"], ()
     experiment = campaign.experiment
     file = f"{experiment.name}.yaml"
     files = [(file, experiment.text), *_second_side(campaign)]
@@ -293,26 +267,17 @@ def _overrides(campaign: Campaign) -> Iterator[tuple[str, str]]:
 def _hosts_file(
     campaign: Campaign, experiment: Experiment, renamed: Mapping[str, str] | None = None
 ) -> str:
-    """Return a hosts file for the same machines; a role of several machines is a list.
-
-    For a duet it is that of the first side, or of the second, whose roles were `renamed`.
-    """
     experiment = next(iter(experiment.sides.values()), experiment)
     own = {name: role for role, name in (renamed or {}).items()}
     bound: dict[str, Any] = {}
     groups = experiment.groups or {role: (role,) for role in campaign.archive.machines}
     for name, roles in groups.items():
-        machines = [
-            campaign.archive.machines[role] for role in roles if role in campaign.archive.machines
-        ]
-        entries = [
-            {
-                **({"ssh": machine.ssh} if machine.ssh else {"local": True}),
-                **({"interface": machine.interface} if machine.interface else {}),
-                **({"address": machine.address} if machine.address else {}),
-            }
-            for machine in machines
-        ]
+        entries = []
+        for machine in (campaign.archive.machines.get(role) for role in roles):
+            if machine:
+                named = {"interface": machine.interface, "address": machine.address}
+                login = {"ssh": machine.ssh} if machine.ssh else {"local": True}
+                entries.append({**login, **{key: value for key, value in named.items() if value}})
         bound[own.get(name, name)] = entries[0] if roles == (name,) and entries else entries
     return yaml.safe_dump(bound, sort_keys=False, allow_unicode=True, default_flow_style=None)
 

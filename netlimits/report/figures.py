@@ -10,13 +10,15 @@ from __future__ import annotations
 import re
 import warnings
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from markupsafe import Markup
 
+from netlimits import tables
 from netlimits.charts import KINDS, _style
+from netlimits.report.page import Exhibit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,13 +38,7 @@ _COORDINATES = ("d", "x", "y", "width", "height", "points")
 
 
 def inline(figure: Figure, name: str, alternative: str) -> Markup:
-    """Return the figure's `svg` element.
-
-    Args:
-        figure: The figure.
-        name: Prefix of its ids; it begins with a letter and is trusted.
-        alternative: Description of the figure; it is escaped.
-    """
+    """Return the figure's `svg` element; `name` is a trusted prefix of its ids."""
     width, height = figure.get_size_inches()
     figure.set_size_inches(WIDER * width, WIDER * height)
     for axes in figure.axes:  # the page has the title above it
@@ -69,7 +65,6 @@ def inline(figure: Figure, name: str, alternative: str) -> Markup:
 
 
 def _references(root: ET.Element) -> Iterator[str]:
-    """Yield the ids that something refers to."""
     for element in root.iter():
         for value in element.attrib.values():
             yield from _WITHIN.findall(value)
@@ -98,22 +93,19 @@ def _tidy(element: ET.Element, name: str, used: set[str]) -> None:
     element.attrib |= attributes
 
 
-def alternative(kind: str, data: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the table of a chart of this kind; `attrs["notes"]` says what is left out.
+def exhibit(title: str, table: pd.DataFrame, figure: Markup | None = None) -> Exhibit:
+    """Return a table with its notes, and intervals if it has some, and a figure above it."""
+    # Markup: `render` escapes every cell
+    html = Markup(tables.render(table, "html", "statistic" in table))  # noqa: S704
+    return Exhibit(title, html, figure)
 
-    Raises:
-        DataError: As the chart itself.
-    """
+
+def alternative(kind: str, data: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the table of a chart of this kind; `attrs["notes"]` says what is left out."""
     table = KINDS[kind].alternative(data, options)
     notes = list(table.attrs.get("notes", ()))
     if len(table) > ROWS:
         notes.append(f"the first {ROWS} of {len(table)} rows")
-        table = table.head(ROWS)
-    return _plain(table, notes)
-
-
-def _plain(table: pd.DataFrame, notes: Sequence[str]) -> pd.DataFrame:
-    """Return the table with these notes and no other attributes, which may contain frames."""
-    copy = pd.DataFrame(table)
-    copy.attrs = {"notes": tuple(notes)}
+    copy = pd.DataFrame(table.head(ROWS))
+    copy.attrs = {"notes": tuple(notes)}  # and no others, which may contain frames
     return copy

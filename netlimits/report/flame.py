@@ -1,9 +1,4 @@
-"""A flame graph of a profile as SVG without scripts: each box is a function, its width its samples.
-
-A box lies on the function that called it. Its tooltip has the function, its samples and its share.
-Colours are those of categories (charts.kinds.profile); what programs did outside the kernel is
-warm and pale. Boxes narrower than NARROWEST are left out.
-"""
+"""A flame graph of a profile as SVG without scripts; a box is a function, its width its samples."""
 
 from __future__ import annotations
 
@@ -32,8 +27,6 @@ _USER = "#F7E3C1"
 
 @dataclass
 class _Box:
-    """A function with the functions that it called."""
-
     name: str
     category: str = ""
     count: int = 0

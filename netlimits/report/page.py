@@ -21,8 +21,6 @@ Rows = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A sentence that answers the question, and its evidence."""
-
     text: str
     evidence: str = ""
 
@@ -38,8 +36,6 @@ class Exhibit:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A reason, and the runs that failed for it."""
-
     status: str
     reason: str
     runs: str
@@ -48,8 +44,6 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """A host: the main facts, and all facts as they were printed."""
-
     role: str
     rows: Rows
     printed: Rows
@@ -77,8 +71,6 @@ class TakenStep:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Everything that the template shows, in its order."""
-
     title: str
     question: str
     source: str
@@ -101,7 +93,6 @@ class Page:
 
 
 def render(page: Page) -> str:
-    """Return the page as an HTML document without external files."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("netlimits.report", "."),
         autoescape=True,

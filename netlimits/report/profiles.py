@@ -15,13 +15,7 @@ from netlimits.model import Record
 
 @dataclass(frozen=True, slots=True)
 class RoleProfile:
-    """The profiles of a role in one configuration.
-
-    Attributes:
-        role: The role.
-        about: The configuration in words, "" if there is only one.
-        profile: The stacks of all profiled runs that are ok.
-    """
+    """The profiles of a role in one configuration; `about` is "" if there is only one."""
 
     role: str
     about: str
@@ -29,15 +23,11 @@ class RoleProfile:
 
     @property
     def title(self) -> str:
-        """The role and the configuration: "sender, send size 1024"."""
         return ", ".join(filter(None, (self.role, self.about)))
 
 
 def profiles(campaign: Campaign) -> Iterator[RoleProfile]:
-    """Yield the profiles of each configuration and role, in the order of their first runs.
-
-    Raises ArchiveError if raw output is damaged.
-    """
+    """Yield the profiles of each configuration and role, in the order of their first runs."""
     if campaign.imported or not campaign.plan.profiled_runs():
         return
     profiled = {run.number for run in campaign.plan.runs() if run.profiled}

@@ -139,7 +139,6 @@ def _as_text(block: Block) -> str:
 
 
 def _wrapped(sentence: str) -> list[str]:
-    """Wrap a sentence without breaking words, which may be names or addresses."""
     lines = textwrap.wrap(sentence, _SENTENCE, break_on_hyphens=False, break_long_words=False)
     return lines or [""]
 

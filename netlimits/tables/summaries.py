@@ -1,7 +1,4 @@
-"""The layout of a summary for people, as in the reports.
-
-Each metric is a block: rows by size, a column for each configuration, the improvement below.
-"""
+"""The layout of a summary for people, as in the reports."""
 
 from __future__ import annotations
 
@@ -30,19 +27,15 @@ VERDICT, LIMIT = "verdict", "Limited by"
 
 
 def is_summary(table: pd.DataFrame) -> bool:
-    """Return True for a frame of `analysis.summary`."""
     return list(table.columns[:2]) == ["metric", "statistic"] and "value" in table
 
 
 def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
-    """Return a block for each metric of a summary, as in the reports.
-
-    A median follows its mean if the runs are of several kinds, or with intervals.
-    """
     layout, direction = _Layout.of(table, intervals), table.attrs.get("direction", "send")
     table = pd.DataFrame(table)  # without attrs, which pandas copies to every part
     table.attrs = {}
-    blocks, limits = [], None
+    blocks: list[Block] = []
+    limits = None
     separate = _separate_improvements(table, layout)
     for column, part in table[~separate].groupby("metric", sort=False):
         quantity = metric(str(column)).towards(direction)
@@ -56,20 +49,17 @@ def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
         body = list(_body(part, str(column), layout, heads, decimals))
         body.append(("runs", *(_runs(counted, layout.columns, key) for key in heads)))
         header = (layout.corner, *(labels if layout.columns else ["all"]))
-        if VERDICT in part.columns and len(heads) == 1:
-            header, body = _with_verdicts(header, body, part, layout)
+        if VERDICT in part.columns and len(heads) > 1:
+            limits = _limits(means, layout, heads, header)
+        elif VERDICT in part.columns:
+            verdicts = {row[0]: row[1:] for row in _limits(means, layout, heads, header).rows}
+            header = (*header, LIMIT)
+            body = [(*row, *verdicts.get(row[0], ("",))) for row in body]
         about = " - ".join(
             x for x in (quantity.unit, quantity.direction.title().replace("Is", "is")) if x
         )
-        blocks.append(
-            Block(
-                f"{quantity.title} ({about})" if about else quantity.title,
-                header,
-                tuple(body),
-            )
-        )
-        if VERDICT in part.columns and len(heads) > 1:
-            limits = _limits(means, layout, heads, header)
+        title = f"{quantity.title} ({about})" if about else quantity.title
+        blocks.append(Block(title, header, tuple(body)))
     gains = _gains(table[separate], layout, direction)
     return [*gains, *blocks, *([limits] if limits else [])]
 
@@ -115,23 +105,9 @@ def _gains(gains: pd.DataFrame, layout: _Layout, direction: Any) -> Iterator[Blo
         )
 
 
-def _with_verdicts(
-    header: tuple[str, ...], body: list[tuple[str, ...]], part: pd.DataFrame, layout: _Layout
-) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Add the verdict of each row to a block with one column."""
-    means = part[part["statistic"] == "mean"]
-    keys = [layout.rows] if layout.rows else []
-    verdicts = {
-        wording.text(key[0]) if key else "all": _verdict(cells)
-        for key, cells in frames.groups(means, keys)
-    }
-    return (*header, LIMIT), [(*row, verdicts.get(row[0], "")) for row in body]
-
-
 def _limits(
     means: pd.DataFrame, layout: _Layout, heads: Sequence[tuple[Any, ...]], header: tuple[str, ...]
 ) -> Block:
-    """Return the verdicts of a summary with several columns as a block."""
     rows = []
     for key, cells in frames.groups(means, [layout.rows] if layout.rows else []):
         by_column = {_texts(k): p for k, p in frames.groups(cells, layout.columns)}
@@ -147,8 +123,6 @@ def _verdict(cells: pd.DataFrame) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """The layout of a summary: its row factor and its column factors."""
-
     rows: str | None
     columns: tuple[str, ...]
     names: tuple[str, ...]
@@ -209,11 +183,7 @@ def _row(
     heads: Sequence[tuple[Any, ...]],
     decimals: int,
 ) -> tuple[str, ...]:
-    """Return a row of a block.
-
-    A configuration that was not run, or whose tool does not report the metric, gets a dash. If all
-    its runs failed, their number follows the dash.
-    """
+    """Return a row; a dash is not run or not reported, or failed (with numbers of runs)."""
     by_column = {_texts(key): part.iloc[0] for key, part in frames.groups(cells, layout.columns)}
     texts = []
     for key in heads:

@@ -22,7 +22,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "gate.md"
 EXPERIMENT = """\
 experiment: gate
 measure: {netperf: {seconds: 1, send_size: 1024}}
-repeat: {replicates: 6, order: listed}
+repeat: {replicates: 4, order: listed}
 """
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netlimits.cli.diagnose.diagnosis_lines import commands, lines
+from netlimits.cli.shared.diagnosis_lines import commands, lines
 from netlimits.limits.ladder.diagnosis import Help, as_json
 from netlimits.model import Machine
 

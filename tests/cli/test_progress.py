@@ -2,17 +2,15 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import click
 import pytest
-from click.testing import CliRunner
 from rich.console import Console
 
 from netlimits.campaign.progress import Progress
 from netlimits.cli.shared import progress
-from netlimits.cli.shared.options import progress_options, verbosity
 from netlimits.model import Experiment, Record, Run
 
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -61,49 +59,38 @@ def test_the_bar_is_one_line_of_any_terminal(width: int, verbose: bool) -> None:
     assert "run 5 failed" in CONTROL.sub("", out.getvalue()) or verbose
 
 
-def lines(how: str) -> list[str]:
-    @click.command()
-    @progress_options
-    def command() -> None:
-        click.echo(verbosity())
-        with progress.display(Experiment("e", Path("e.yaml"), "")) as update:
+@pytest.fixture
+def lines(capsys: pytest.CaptureFixture[str]) -> Callable[[str | None], list[str]]:
+    """What is printed where it is piped."""
+
+    def printed(verbosity: str | None) -> list[str]:
+        with progress.display(Experiment("e", Path("e.yaml"), ""), verbosity) as update:
             for state in progresses():
                 update(state)
+        return capsys.readouterr().err.splitlines()
 
-    outcome = CliRunner().invoke(command, [how] if how else [])
-    assert outcome.exit_code == 0, outcome.output
-    return outcome.stderr.splitlines()
+    return printed
 
 
-def test_quiet_tells_of_failures_alone() -> None:
-    (line,) = lines("--quiet")
+def test_quiet_tells_of_failures_alone(lines) -> None:
+    (line,) = lines("quiet")
     assert line.startswith("run 5 failed: the data packets were dropped (protocol=tcp")
 
 
-def test_piped_every_run_is_a_line() -> None:
-    told = lines("")
+def test_piped_every_run_is_a_line(lines) -> None:
+    told = lines(None)
     assert len(told) == 9
     assert told[-1].startswith(
         "8/8 done: 7 ok, 1 failed, 0:00:00 left, last: 4321 Mbit/s (protocol=tcp"
     )
 
 
-def test_verbose_tells_every_figure() -> None:
-    told = lines("-v")
+def test_verbose_tells_every_figure(lines) -> None:
+    told = lines("verbose")
     assert len(told) == 9
     assert told[1].startswith("1/8, 0:00:14 left: run 1, attempt 1, 1.5 s: ok (protocol=tcp")
     assert told[1].endswith("throughput_mbps=4321 local_sd_us_per_kib=1.23457")
     assert "failed: the data packets were dropped" in told[5]
-
-
-def test_quiet_and_verbose_exclude_each_other() -> None:
-    from netlimits.cli.resume import resume
-    from netlimits.cli.run import run
-
-    for command, argument in ((run, "e.yaml"), (resume, "results")):
-        outcome = CliRunner().invoke(command, [argument, "--quiet", "--verbose"])
-        assert outcome.exit_code == 2
-        assert "use either --quiet or --verbose" in outcome.output
 
 
 def test_a_run_beside_other_programs_says_so() -> None:

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from netlimits.checks import Finding
-from netlimits.cli.diagnose.stages import (
+from netlimits.cli.shared.stages import (
     CLOSING,
     Budget,
     _levels_of,

@@ -136,7 +136,7 @@ def test_a_command_that_needs_something_is_one(
     for each in group.list_commands(context):  # imported before something of theirs is patched
         group.get_command(context, each)
     # the reader begins in a folder without results
-    monkeypatch.setattr("netlimits.cli.shared.outputs.refuse_folder", lambda *_, **__: None)
+    monkeypatch.setattr("netlimits.cli.shared.options.refuse_folder", lambda *_, **__: None)
     while isinstance(current, click.Group):
         name, *words = words
         current = current.get_command(context, name)

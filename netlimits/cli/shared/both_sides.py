@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from netlimits.cli import quoted
 from netlimits.cli.shared.results import Results
+from netlimits.errors import DataError
+from netlimits.experiment import resolution
+from netlimits.metrics import metric
+from netlimits.model import SIDE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +28,6 @@ class BothSides:
 
     @property
     def sides(self) -> tuple[str, str]:
-        """Return the names of the sides: a duet's own names, or the campaigns' folders."""
         if self.after:
             return called(self.before), called(self.after)
         assert self.before.campaign
@@ -31,18 +35,11 @@ class BothSides:
         return first, second
 
     @property
-    def name(self) -> str:
-        """Return the name of the side that is compared with the baseline."""
-        return self.sides[1]
-
-    @property
     def title(self) -> str:
-        """Return the title of the comparison: the second side against the baseline."""
         duet = "" if self.after else f"{self.before.path}: "
         return f"{duet}{self.sides[1]} against {self.sides[0]}"
 
     def table(self, of: Sequence[str], threshold: float) -> pd.DataFrame:
-        """Return the comparison's rows with its notes, those about missing runs included."""
         from netlimits.analysis import comparison
 
         if self.after:
@@ -65,12 +62,13 @@ class BothSides:
         table.attrs["notes"] = (*self._unfinished(), *self._profiles(), *table.attrs["notes"])
         return table
 
+    def shown(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return the table for people: rounded numbers, titles, and verdicts in words."""
+        return _shown(table, ("before", "after") if self.after else self.sides)
+
     def _profiles(self) -> Iterator[str]:
-        """Yield the categories of CPU time in which the sides differ, if both have profiles."""
         from netlimits.analysis import profile
         from netlimits.analysis.comparisons import profiles
-        from netlimits.errors import DataError
-        from netlimits.model import SIDE
 
         campaigns = [side.campaign for side in (self.before, self.after) if side]
         if any(each is None or "profile" not in each.experiment.around for each in campaigns):
@@ -99,24 +97,78 @@ class BothSides:
 
 
 def each_part(*sides: Results | None) -> Iterator[Results]:
-    """Yield the results of each campaign or file of the sides."""
     for side in sides:
         if side:
             yield from [part for _, part in side.parts] or [side]
 
 
 def called(side: Results) -> str:
-    """Return the name of a side: its folders."""
     return " and ".join(str(results.path) for results in each_part(side))
 
 
 def _factors(*sides: Results) -> list[str] | None:
     """Return the factors and derived values of all campaigns, or None for files."""
-    from netlimits.experiment import resolution
-
     names: list[str] = []
     for side in each_part(*sides):
         if side.campaign is None or side.campaign.imported:
             return None
         names += resolution.names(side.campaign.experiment)
     return list(dict.fromkeys(names))
+
+
+def _shown(table: pd.DataFrame, sides: Sequence[str]) -> pd.DataFrame:
+    texts: pd.DataFrame = table[table.attrs["factors"]].copy()
+    rows = table.to_dict("records")
+    texts["metric"] = [metric(row["metric"]).label for row in rows]
+    for side, name in zip(("before", "after"), sides, strict=True):
+        texts[_free(name, texts)] = [_figure(row[side], ".4g") for row in rows]
+    texts["ratio"] = [_ratio(row) for row in rows]
+    texts["runs"] = [f"{_count(row, 'before')} and {_count(row, 'after')}" for row in rows]
+    if "blocks" in table:
+        texts["blocks"] = [f"{row['blocks']}" for row in rows]
+    texts["verdict"] = [f"{_verdict(row)}{_needed(row)}{_side(row, sides)}" for row in rows]
+    texts.attrs["notes"] = table.attrs["notes"]
+    return texts
+
+
+def _verdict(row: dict[Hashable, Any]) -> str:
+    names = {"differ": "these two sessions differ", "fewer": "fewer runs", "more": "more runs"}
+    return names.get(row["verdict"], str(row["verdict"]))
+
+
+def _ratio(row: dict[Hashable, Any]) -> str:
+    interval = "" if math.isnan(row["low"]) else f" [{row['low']:.3f}, {row['high']:.3f}]"
+    return f"{_figure(row['ratio'], '.3f')}{interval}"
+
+
+def _figure(value: float, form: str) -> str:
+    return "–" if math.isnan(value) else format(value, form)
+
+
+def _count(row: dict[Hashable, Any], side: str) -> str:
+    """Return the runs behind a figure; of how many, where some are not ok: "0 of 3"."""
+    ok, tried = row[f"n_{side}"], row[f"of_{side}"]
+    return f"{ok}" if ok == tried else f"{ok} of {tried}"
+
+
+def _side(row: dict[Hashable, Any], sides: Sequence[str]) -> str:
+    """Return on which side fewer runs ended, or none: "0 of 3 runs ok after"."""
+    called = dict(zip(("before", "after"), sides, strict=True))
+    about = {"failed": "after", "fewer": "after", "recovered": "before", "more": "before"}
+    if (side := about.get(row["verdict"])) is None:
+        return ""
+    return f": {row[f'ok_{side}']} of {row[f'of_{side}']} runs ok {called[side]}"
+
+
+def _needed(row: dict[Hashable, Any]) -> str:
+    if math.isnan(row["runs"]):
+        return ""
+    what = "blocks" if "blocks" in row else "runs a side"
+    return f": {row['runs']:.0f} {what} would decide"
+
+
+def _free(name: str, table: pd.DataFrame) -> str:
+    """Return a side's name as a column: with a `_` behind one that is there."""
+    while name in table:
+        name += "_"
+    return name

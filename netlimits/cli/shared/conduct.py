@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netlimits.cli import echo, quoted
+import click
+
+from netlimits.archive.logbook import Logbook
+from netlimits.archive.records import unfinished
+from netlimits.campaign.interrupt import Interrupted, Stop, interruptible
+from netlimits.campaign.progress import Progress
+from netlimits.checks.survey import Survey
+from netlimits.cli import echo, echo_json, quoted
+from netlimits.cli.shared.hosts import frees, say_changed
 from netlimits.cli.shared.lines import counts
 from netlimits.cli.shared.options import (
     AT_ONCE,
     GUARD,
     JSON,
     PATIENCE,
+    QUIET,
     SCHEDULER,
+    VERBOSE,
     options_of,
-    progress_options,
 )
-from netlimits.cli.shared.restoring import frees, say_changed
-from netlimits.cli.shared.sharing import SHARE, sharing
+from netlimits.cli.shared.progress import display
 from netlimits.cli.shared.sides import pairs_at_once
 from netlimits.errors import (
     ArchiveError,
@@ -32,36 +39,45 @@ from netlimits.errors import (
     RestoreError,
     one_line,
 )
+from netlimits.hosts.base import Host
+from netlimits.hosts.patience import Patience
+from netlimits.model import Experiment, Machine
+from netlimits.restore.guard.guards import patience
 
 if TYPE_CHECKING:
     from netlimits.archive.copies import RunsCopy
-    from netlimits.archive.logbook import Logbook
-    from netlimits.campaign.interrupt import Stop
     from netlimits.campaign.mesh.cluster import ClusterRunner
-    from netlimits.campaign.progress import Progress
     from netlimits.campaign.session import Session
-    from netlimits.checks.survey import Survey
-    from netlimits.hosts.base import Host
-    from netlimits.hosts.patience import Patience
-    from netlimits.model import Experiment, Machine
+
+
+def _runs_copy(context: click.Context, _: click.Parameter, place: str | None) -> RunsCopy | None:
+    if place is None or context.resilient_parsing:
+        return None
+    from netlimits.archive.copies import RunsCopy
+
+    return RunsCopy.at(place)
+
+
+SHARE = click.option(
+    "--share",
+    metavar="PLACE",
+    callback=_runs_copy,
+    help="Leave the runs as Parquet files there too: a folder, or a URL such as s3://bucket/mesh.",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Conduct:
-    """Options of `run`, `resume` and `extend` on how to carry out a campaign."""
-
     guard: str
     patience: Patience
     at_once: int | None
     scheduler: str | None
     share: RunsCopy | None
     as_json: bool
+    verbosity: str | None
 
     def check(self, experiment: Experiment) -> None:
-        """Refuse options that do not fit an experiment, before any host is asked.
-
-        Warns of `--guard off`. Raises InputError.
-        """
+        """Raise InputError for options that do not fit an experiment; warn of `--guard off`."""
         pairs_at_once(experiment, self.at_once)
         if self.scheduler:
             from netlimits.campaign.mesh import cluster
@@ -84,13 +100,11 @@ class Conduct:
             self.share.claim(campaign)
 
     def sharing(self, folder: Path) -> AbstractContextManager[None]:
-        """Copy the campaign's runs to `--share` at the end, however the body ends."""
         return sharing(self.share, folder, as_json=self.as_json)
 
     def carry_out(
         self, campaign: Logbook, survey: Survey, hosts: Mapping[str, Host], stop: Stop
     ) -> None:
-        """Carry out the remaining runs, show progress, write the frames, and print the outcome."""
         written = self.work_through(campaign, survey, hosts, stop)
         shown = ("compare",) if campaign.experiment.sides else ("explain", "table")
         shown = ("table",) if campaign.experiment.searched else shown
@@ -104,16 +118,11 @@ class Conduct:
         stop: Stop,
         left: Callable[[float], float] = float,
     ) -> tuple[Path, ...]:
-        """Carry out the remaining runs, show progress, write the frames, and return their files.
-
-        `left` converts the campaign's seconds left to those that are shown.
-        """
-        from netlimits.cli.shared.progress import display
-
+        """Carry out the remaining runs, and return the files; `left` converts shown seconds."""
         work = self._work(campaign, survey, hosts, stop)
         campaign.archive.append("opened")
         try:
-            with display(campaign.experiment) as on_progress:
+            with display(campaign.experiment, self.verbosity) as on_progress:
                 self._every_run(
                     work,
                     stop,
@@ -130,7 +139,6 @@ class Conduct:
     def _work(
         self, campaign: Logbook, survey: Survey, hosts: Mapping[str, Host], stop: Stop
     ) -> Session | ClusterRunner:
-        """Return what does the runs: a session on the hosts here, or a scheduler's workers."""
         from netlimits.campaign.mesh import cluster
         from netlimits.campaign.session import Session
         from netlimits.hosts.connect import connect
@@ -153,7 +161,6 @@ class Conduct:
     def _every_run(
         self, work: Session | ClusterRunner, stop: Stop, on_progress: Callable[[Progress], None]
     ) -> None:
-        """Carry out the runs: by workers, in order here, or pairs of a mesh at once."""
         from netlimits.campaign import rehearsal
         from netlimits.campaign.mesh.schedule import every_pair
         from netlimits.campaign.schedule import every_search, in_order
@@ -174,13 +181,11 @@ class Conduct:
                 in_order(work, stop, on_progress)
 
     def _guard_seconds(self) -> float | None:
-        from netlimits.restore.guard.guards import patience
-
         return patience(self.guard)
 
 
 conduct_options = options_of(
-    "conduct", Conduct, GUARD, PATIENCE, AT_ONCE, SCHEDULER, SHARE, JSON, progress_options
+    "conduct", Conduct, GUARD, PATIENCE, AT_ONCE, SCHEDULER, SHARE, JSON, VERBOSE, QUIET
 )
 """The options of `Conduct`, which the command gets as one `conduct`."""
 
@@ -193,8 +198,6 @@ def _results(campaign: Logbook) -> tuple[Path, ...]:
 
 def _say_cut_off(campaign: Logbook, error: NetlimitsError) -> None:
     """Print the state of a campaign that an error ends; the error says how to continue."""
-    from netlimits.campaign.interrupt import Interrupted
-
     if isinstance(error, Interrupted | RestoreError):
         try:
             _results(campaign)
@@ -213,7 +216,6 @@ def _say_cut_off(campaign: Logbook, error: NetlimitsError) -> None:
 
 
 def _say_beside(campaign: Logbook, work: Session | ClusterRunner) -> None:
-    """Print what could not be copied or written, and why; the journal has everything."""
     from netlimits.campaign.session import Session
 
     if isinstance(work, Session):
@@ -226,9 +228,6 @@ def _say_beside(campaign: Logbook, work: Session | ClusterRunner) -> None:
 
 
 def _but_for(campaign: Logbook) -> str:
-    """Return the hosts that are not, since they could not be reached."""
-    from netlimits.archive.records import unfinished
-
     with suppress(ArchiveError):  # as above
         roles = sorted({event["role"] for event in unfinished(campaign.archive)})
         return f", but for {' and '.join(roles)}" if roles else ""
@@ -245,7 +244,7 @@ def _report(
     """Print the campaign's outcome, and commands that show it, those in `shown` first."""
     if as_json:
         files = [str(path) for path in written]
-        echo(json.dumps({**state, "files": files}, indent=2))
+        echo_json({**state, "files": files})
     else:
         echo(counts(state))
         for reason, count in list(state["reasons"].items())[:5]:
@@ -257,3 +256,33 @@ def _report(
                 echo(f"{'     ' if number else 'next:'} netlimits {command} {quoted(folder)}")
     if state["left"] or (state["ok"] < state["planned"] and not state["searches"]):
         sys.exit(1)
+
+
+@contextmanager
+def sharing(copy: RunsCopy | None, folder: Path, *, as_json: bool) -> Iterator[None]:
+    """Copy the campaign's runs to the place at the end, however the body ends."""
+    try:
+        yield
+    except BaseException:
+        try:
+            _leave(copy, folder, as_json=as_json)
+        except NetlimitsError as beside:
+            echo(f"netlimits: {beside}", err=True)
+        raise
+    _leave(copy, folder, as_json=as_json)
+
+
+def _leave(copy: RunsCopy | None, folder: Path, *, as_json: bool) -> None:
+    from netlimits.archive import reader
+
+    if copy is None or not (folder / "campaign.json").exists():
+        return
+    try:
+        with interruptible():
+            echo(copy.write(reader.open(folder)), err=as_json)
+    except NetlimitsError as error:
+        command = f"netlimits export {quoted(folder)} --format parquet --out {quoted(copy.place)}"
+        if not isinstance(error, Interrupted):
+            error.exit_status = 1
+        error.args = (f"{error}; all runs are in {folder}; leave them there with: {command}",)
+        raise

@@ -6,25 +6,24 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from netlimits.archive.logbook import Logbook
+from netlimits.campaign import creation
+from netlimits.campaign.interrupt import Stop
+from netlimits.checks.survey import survey
 from netlimits.cli import echo
 from netlimits.cli.shared import logins
 from netlimits.cli.shared.conduct import Conduct, conduct_options
-from netlimits.cli.shared.hosts import all_logged_in, some_logged_in
+from netlimits.cli.shared.hosts import all_logged_in, put_back, some_logged_in
 from netlimits.cli.shared.lines import say_warnings
 from netlimits.cli.shared.options import COUNTS, YES
-from netlimits.cli.shared.restoring import put_back
 from netlimits.errors import ArchiveError
-
-if TYPE_CHECKING:
-    from netlimits.archive.logbook import Logbook
-    from netlimits.hosts.base import Host
-    from netlimits.hosts.patience import Patience
-    from netlimits.model import Machine
-
+from netlimits.hosts.base import Host
+from netlimits.hosts.patience import Patience
+from netlimits.model import Machine
 
 ACCEPT = click.option(
     "--accept-changed-hosts",
@@ -34,7 +33,6 @@ ACCEPT = click.option(
 
 
 def continuation_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the options of commands that continue a campaign on its hosts."""
     for option in (conduct_options, YES, COUNTS, ACCEPT):
         command = option(command)
     return command
@@ -50,11 +48,6 @@ def go_on(
     yes: bool,
     conduct: Conduct,
 ) -> None:
-    """Go on with a campaign on its hosts; `added` are replicates and their seed."""
-    from netlimits.campaign import creation
-    from netlimits.campaign.interrupt import Stop
-    from netlimits.checks.survey import survey
-
     campaign.check_plan()
     conduct.check(campaign.experiment)
     bound, own = logins.machines_of(campaign, hosts_file, command)

@@ -1,9 +1,4 @@
-"""The figures that an entry of `report:` asks for, and the data that each is drawn from.
-
-A chart's line in `charts.CHARTS` names its data: runs, interim results or packet traces. A chart of
-a single run draws the run of its option `run`, or one figure for the first ok run of each
-configuration.
-"""
+"""The figures that an entry of `report:` asks for, and the data that each is drawn from."""
 
 from __future__ import annotations
 
@@ -18,12 +13,12 @@ from netlimits.cli.shared import entries
 from netlimits.cli.shared.results import Results
 from netlimits.errors import ArchiveError, DataError
 from netlimits.experiment.report_schema import VERDICTS
+from netlimits.model import Run
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from netlimits.archive.reader import Campaign
-    from netlimits.model import Run
 
 
 FAINT_RUNS = 10
@@ -32,23 +27,16 @@ FAINT_RUNS = 10
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure to draw: its name, its kind, its data and its options."""
-
     name: str
     kind: str
     data: pd.DataFrame
     options: Mapping[str, Any]
 
     def figure(self) -> Any:
-        """Return the figure."""
         return KINDS[self.kind].draw(self.data, **self.options)
 
 
 def marked(results: Results) -> Results:
-    """Return the results with each run's limit, if the experiment's `report:` asks for it.
-
-    If no run is ok they are returned unchanged.
-    """
     wanted = any(entry.get("table") == VERDICTS for entry in results.report)
     if not wanted or results.campaign is None:
         return results
@@ -69,7 +57,6 @@ def figures_of(
     failed: list[DataError],
     say: Callable[[str], None],
 ) -> Iterator[tuple[str, Any]]:
-    """Each figure that an entry asks for, under its name, drawn; as `drawings_of` has them."""
     for drawing in drawings_of(results, entry, failed, say):
         try:
             yield drawing.name, drawing.figure()
@@ -83,10 +70,7 @@ def drawings_of(
     failed: list[DataError],
     say: Callable[[str], None],
 ) -> Iterator[Drawing]:
-    """Yield each figure that an entry asks for: one for each metric, or each run.
-
-    Errors are added to `failed`, and the rest continues; `say` gets notes on what was split.
-    """
+    """Yield each figure that an entry asks for; errors go to `failed`, notes on splits to `say`."""
     name = entry["chart"]
     try:
         if name not in KINDS:
@@ -119,7 +103,6 @@ def drawings_of(
 
 
 def _complete(frame: pd.DataFrame, say: Callable[[str], None]) -> pd.DataFrame:
-    """Return the runs that have all metrics; `say` gets a line for each metric that some lack."""
     for column, why in frame.attrs.get("partial", {}).items():
         say(f"{column}: {why}")
         frame = frame[frame[column].notna() | (frame["status"] != "ok")]
@@ -127,10 +110,7 @@ def _complete(frame: pd.DataFrame, say: Callable[[str], None]) -> pd.DataFrame:
 
 
 def _with_metric(frame: pd.DataFrame, metric: str, say: Callable[[str], None]) -> pd.DataFrame:
-    """Return the runs without the configurations of which no run has the metric.
-
-    `say` gets the number of these. Transactions have no throughput, for example.
-    """
+    """Return the runs without the configurations of which no run has the metric."""
     from netlimits.analysis import frames
 
     if "config" not in frame.columns or "status" not in frame.columns:
@@ -150,10 +130,7 @@ def _with_metric(frame: pd.DataFrame, metric: str, say: Callable[[str], None]) -
 def _split(
     results: Results, kind: ChartKind, entry: dict[str, Any], say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Return the options with other differing factors among the series, or under `apart`.
-
-    A chart without series is drawn once for each combination of the differing factors.
-    """
+    """Return the options with other differing factors among the series, or under `apart`."""
     from netlimits.analysis import attempts, pooling
 
     options = {name: value for name, value in entry.items() if name != "chart"}
@@ -188,7 +165,6 @@ def _split(
 
 
 def _taken(results: Results, kind: ChartKind, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the options. Raises DataError if the chart has no such option or needs `of`."""
     for name in given:
         if name not in kind.options:
             raise DataError(f"takes no {name!r}; it takes {', '.join(kind.options)}")
@@ -200,10 +176,7 @@ def _taken(results: Results, kind: ChartKind, given: Mapping[str, Any]) -> Mappi
 def _data(
     results: Results, kind: ChartKind, options: dict[str, Any]
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the end of the name, and the data, of each figure of a kind of chart.
-
-    `run`, `role` and `apart`, which select it, are removed from the options.
-    """
+    """Yield the end of the name, and the data, of each figure; pop the options that select it."""
     from netlimits.analysis import attempts, frames, wording
 
     if kind.source == "runs":
@@ -253,7 +226,6 @@ def _data(
 
 
 def timelines(results: Results, most: int) -> Iterator[Drawing]:
-    """Yield the timelines of the first `most` configurations, read one after the other."""
     assert results.campaign
     limits = _limits(results)
     for suffix, frame in itertools.islice(_timelines(results.campaign, None, limits), most):
@@ -263,7 +235,6 @@ def timelines(results: Results, most: int) -> Iterator[Drawing]:
 def _timelines(
     campaign: Campaign, run: int | None, limits: Mapping[int, str]
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the timelines of one run, or of the runs of each configuration together."""
     runs = {run: ""} if run is not None else _first_of_each(campaign)
     alike = {} if run is not None else _ok_of_each(campaign, FAINT_RUNS)
     together = {same[0]: same for same in alike.values()}
@@ -282,7 +253,6 @@ def _timelines(
 
 
 def _limits(results: Results) -> Mapping[int, str]:
-    """Return what limited each run, for runs that are `marked`."""
     from netlimits.analysis.frames import LIMITED_BY
 
     if LIMITED_BY not in results.frame.columns:
@@ -299,7 +269,6 @@ def _first_of_each(campaign: Campaign) -> Mapping[int, str]:
 
 
 def _ok_of_each(campaign: Campaign, most: int) -> Mapping[str, list[int]]:
-    """Return the first `most` ok runs of each configuration, in the order of their numbers."""
     from netlimits.analysis.attempts import counted
 
     frame = counted(campaign.frame(("status", "config"))).drop_duplicates("run", keep="last")

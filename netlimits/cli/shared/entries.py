@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from netlimits.charts import CHARTS, KINDS, REQUIRED
 from netlimits.cli.shared.results import Results
-from netlimits.errors import DataError
+from netlimits.errors import DataError, InputError
 from netlimits.experiment.report_schema import SEARCH, VERDICTS, WORDS
+from netlimits.limits.base import REFUTED
+from netlimits.limits.verdicts import UNDETERMINED
+from netlimits.metrics import IDENTITY, metric
 from netlimits.model import SIDE
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 Entry = dict[str, Any]
 
@@ -24,7 +28,6 @@ Entry = dict[str, Any]
 def tables(
     report: Sequence[Mapping[str, Any]], options: Mapping[str, Any], frame: pd.DataFrame
 ) -> list[Entry]:
-    """Return the tables to print: a single one if options choose it, else those of the report."""
     from netlimits.analysis import defaults
 
     named = [_beside_no_other(entry, frame) for entry in report if "table" in entry]
@@ -43,7 +46,6 @@ def tables(
 def charts(
     report: Sequence[Mapping[str, Any]], options: Mapping[str, Any], frame: pd.DataFrame
 ) -> list[Entry]:
-    """Return the charts to draw: the default, the chosen one, or those of the report that fit."""
     from netlimits.analysis import defaults
 
     named = [_beside_no_other(entry, frame) for entry in report if "chart" in entry]
@@ -88,7 +90,6 @@ def _beside_no_other(entry: Mapping[str, Any], frame: pd.DataFrame) -> Entry:
 
 
 def _without_pooled(entry: Entry) -> Entry:
-    """Return the entry with pooled factors removed from its rows, columns and series."""
     pool = listed(entry.get("pool"))
     if not pool:
         return entry
@@ -107,10 +108,7 @@ def _without_pooled(entry: Entry) -> Entry:
 
 
 def narrowed(entries: Sequence[Entry], options: Mapping[str, Any]) -> list[Entry]:
-    """Return the entries with these options at the charts that take them.
-
-    Raises DataError if none of the charts takes them.
-    """
+    """Return the entries with these options at the charts that take them."""
     copies = [dict(entry) for entry in entries]
     for name, value in options.items():
         taking = [
@@ -146,7 +144,6 @@ def split(entry: Entry, part: str, keys: Iterable[str], frame: pd.DataFrame) -> 
 
 
 def listed(names: Any) -> list[str]:
-    """Return a name or several as a list."""
     if names is None:
         return []
     return [names] if isinstance(names, str) else list(names)
@@ -155,11 +152,7 @@ def listed(names: Any) -> list[str]:
 def summary_of(
     results: Results, entry: dict[str, Any], window: float | None = None
 ) -> pd.DataFrame:
-    """Return the table that an entry asks for, and notes for its reader.
-
-    If the experiment asks for verdicts too, its rows have them in a column. Raises DataError for a
-    window that no metric of the table takes.
-    """
+    """Return the table that an entry asks for, with a column of verdicts if `report:` has them."""
     from netlimits.analysis.summary import summary
 
     if entry.get("table") == VERDICTS:
@@ -192,7 +185,6 @@ def summary_of(
 
 
 def _verdicts(results: Results) -> pd.DataFrame:
-    """Return each configuration's limit, the share of its runs that agree, and the evidence."""
     from netlimits.limits import explained
 
     every = explained.explain(results.campaign or results.frame)
@@ -202,14 +194,9 @@ def _verdicts(results: Results) -> pd.DataFrame:
 
 
 def _tell_limits(table: pd.DataFrame, verdicts: pd.DataFrame, keys: Sequence[str]) -> None:
-    """Add the verdict of each row to a summary; all verdicts if its configurations differ.
-
-    Rows by something other than configurations (a block, a measured word) get none.
-    """
+    """Add the verdicts of each row to a summary whose rows are configurations."""
     from netlimits.analysis import wording
-    from netlimits.limits.base import REFUTED
     from netlimits.limits.explained import heading
-    from netlimits.limits.verdicts import UNDETERMINED
     from netlimits.tables.summaries import VERDICT
 
     if not all(heading(name) in verdicts.columns for name in keys):
@@ -225,5 +212,85 @@ def _tell_limits(table: pd.DataFrame, verdicts: pd.DataFrame, keys: Sequence[str
 
 
 def of_highest(of: Sequence[str]) -> bool:
-    """Return True if a metric of these is a highest average."""
     return any(name.startswith("highest_average") for name in of)
+
+
+LIMITED_BY = "limited_by"
+"""The one of IDENTITY that no campaign has by itself."""
+
+LOOKED_AT = (
+    *(
+        "disturbed_pct",
+        "local_other_cpu_pct",
+        "remote_other_cpu_pct",
+        "covered_pct",
+        "loss_pct",
+        "transport_mss_bytes",
+        "paced_by",
+    ),
+    *("aggregated_runs", "transaction_rate_tps", "throughput_mbps"),
+    *("local_send_throughput_mbps", "remote_recv_throughput_mbps"),
+    *("local_recv_throughput_mbps", "remote_send_throughput_mbps"),
+)
+WINDOWS = ("window_s", "elapsed_s")
+"""What they look at where both what was sent and what arrived is shown."""
+
+TOLD = ("percentiles", "boxes", "bars", "spread", "cost")
+"""The charts that look at no other columns than those they are told."""
+
+
+def needed_by_tables(
+    report: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
+) -> frozenset[str] | None:
+    """Return the columns that the report's tables, or the options, need; None for all."""
+    named = [entry for entry in report if "table" in entry and entry["table"] != VERDICTS]
+    if any(entry["table"] in WORDS for entry in named):
+        return None
+    return _columns([*named, options])
+
+
+def needed_by_charts(
+    report: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
+) -> frozenset[str] | None:
+    named = [entry for entry in report if "chart" in entry]
+    chart = options.get("chart")
+    kinds = [chart] if chart else [entry["chart"] for entry in named]
+    if not kinds or not {*kinds} <= {*TOLD}:
+        return None
+    return _columns([*named, options])
+
+
+def needed_by_page(report: Sequence[Mapping[str, Any]]) -> frozenset[str] | None:
+    tables, charts = needed_by_tables(report, {}), needed_by_charts(report, {})
+    return None if tables is None or charts is None else tables | charts
+
+
+def needed_by_comparison(names: Sequence[str], gated: Sequence[str]) -> frozenset[str] | None:
+    from netlimits.analysis import defaults
+
+    return _columns([{"of": [*(names or defaults.TABLES), *gated]}])
+
+
+def _columns(entries: Iterable[Mapping[str, Any]]) -> frozenset[str] | None:
+    from netlimits.analysis.caveats import ARRIVED, SENT
+
+    columns, shown = {*IDENTITY, *LOOKED_AT} - {"reason", LIMITED_BY}, set[str]()
+    for entry in entries:
+        for key, value in entry.items():
+            words = [value] if isinstance(value, str) else value
+            if not isinstance(words, list | tuple) or key in ("title", "chart", "table"):
+                continue
+            columns.update(str(word) for word in words)
+            if key != "of":
+                continue
+            for name in words:
+                try:
+                    column = metric(name).column
+                except InputError:
+                    return None
+                if "process_cpu" in column or column.startswith("highest_average"):
+                    return None
+                shown.add(column)
+    if shown & SENT and shown & ARRIVED:
+        columns.update(WINDOWS)
+    return frozenset(columns | shown) if shown else None

@@ -1,33 +1,30 @@
-"""The hosts of a command: the machine of each role, and connections to all of them."""
+"""The hosts of a command: the machine of each role, connections to all of them, and restoring."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
+from netlimits.archive.logbook import Logbook
+from netlimits.campaign.mesh import shards
+from netlimits.checks.survey import refuse
 from netlimits.cli import echo, quoted
-from netlimits.errors import ConnectError, HostError, InputError
-
-if TYPE_CHECKING:
-    from netlimits.hosts.base import Host
-    from netlimits.hosts.patience import Patience
-    from netlimits.model import Machine, Mesh
+from netlimits.errors import ConnectError, HostError, InputError, RestoreError, one_line
+from netlimits.experiment.hosts_file import machines
+from netlimits.experiment.mesh import pairs
+from netlimits.hosts.base import Host
+from netlimits.hosts.patience import Patience
+from netlimits.lab import labs
+from netlimits.model import Machine, Mesh
+from netlimits.restore.restoration import restore_from_journal
 
 
 def machines_of(
     roles: Sequence[str], hosts_file: Path | None, local: bool
 ) -> Mapping[str, Machine]:
-    """Return the machine of each role: from a hosts file, this machine's loopback, or the lab.
-
-    Raises InputError if more than one of these is asked for.
-    """
-    from netlimits.experiment.hosts_file import machines
-    from netlimits.experiment.mesh import pairs
-    from netlimits.model import Machine
-
     if local and hosts_file:
         raise InputError("use either --hosts FILE or --local")
     if hosts_file:
@@ -40,14 +37,10 @@ def machines_of(
 
 
 def aside(note: str) -> None:
-    """Print a note on a hosts file to standard error."""
     echo(f"note: {note}", err=True)
 
 
 def _in_lab(roles: Sequence[str]) -> Mapping[str, Machine]:
-    """Return the lab's hosts, in order, as the roles. Raises InputError if there are too few."""
-    from netlimits.experiment.hosts_file import machines
-
     hosts = list(machines(lab_hosts_file()).values())
     if len(hosts) < len(roles):
         raise InputError(
@@ -62,9 +55,6 @@ def _listed(roles: Sequence[str]) -> str:
 
 
 def lab_hosts_file() -> Path:
-    """Return the lab's hosts file. Raises InputError when no lab is up."""
-    from netlimits.lab import labs
-
     path: Path | None = labs.hosts_file()
     if path is None:
         raise InputError("no hosts: add --hosts FILE, or build the lab with `netlimits lab up`")
@@ -76,7 +66,6 @@ def all_logged_in(
     machines: Mapping[str, Machine], patience: Patience
 ) -> Iterator[Mapping[str, Host]]:
     """Every machine, connected, until the end of `with`; CheckError names all that are not."""
-    from netlimits.checks.survey import refuse
     from netlimits.checks.survey.login import logged_in
 
     with logged_in(machines, patience) as (hosts, findings):
@@ -88,11 +77,7 @@ def all_logged_in(
 def some_logged_in(
     machines: Mapping[str, Machine], patience: Patience, mesh: Mesh
 ) -> Iterator[tuple[Mapping[str, Host], Mapping[str, str]]]:
-    """Yield the machines of a mesh that let us in, and why the others did not.
-
-    Raises CheckError where no pair did, or one did not for a reason that time does not mend.
-    """
-    from netlimits.checks.survey import refuse
+    """Yield the hosts of a mesh that let us in, and why others did not, if a pair is left."""
     from netlimits.checks.survey.login import finding
     from netlimits.hosts.connect import logged_in
 
@@ -114,15 +99,6 @@ def some_logged_in(
 
 
 @contextmanager
-def connected(machines: Mapping[str, Machine], patience: Patience) -> Iterator[Mapping[str, Host]]:
-    """Every machine, connected, until the end of `with`."""
-    from netlimits.hosts.connect import connect_all
-
-    with connect_all(machines, patience) as hosts:
-        yield hosts
-
-
-@contextmanager
 def naming(hosts_file: Path | None) -> Iterator[None]:
     """Have a HostError that says `--hosts FILE` name the file: its command can be copied then."""
     try:
@@ -132,3 +108,50 @@ def naming(hosts_file: Path | None) -> Iterator[None]:
             file = f"--hosts {quoted(hosts_file)}"
             error.args = (str(error).replace("--hosts FILE", file),)
         raise
+
+
+@contextmanager
+def freeing(of: str) -> Iterator[None]:
+    """Append to a RestoreError the command that frees the hosts in any case."""
+    try:
+        yield
+    except RestoreError as error:
+        error.args = (f"{error}\n{frees(of)}",)
+        raise
+
+
+def frees(of: str) -> str:
+    return f"to leave it as it is, and free the hosts: netlimits restore {of} --forget"
+
+
+def put_back(
+    campaign: Logbook,
+    hosts: Mapping[str, Host],
+    force: bool = False,
+    *,
+    ours: bool = True,
+    unreached: Collection[str] = (),
+) -> int:
+    """Restore and print what a killed campaign left changed; return the number of settings."""
+    changed: list[str] = []
+    how: dict[str, Any] = {"ours": ours, "unreached": unreached, "tell": changed.append}
+    try:
+        with freeing(quoted(campaign.path)):
+            done = [
+                *shards.put_back(campaign.archive, hosts, force, **how),
+                *restore_from_journal(campaign.archive, hosts, force, **how),
+            ]
+    finally:
+        say_changed(changed)
+    say_put_back(done)
+    return len(done)
+
+
+def say_put_back(changes: Sequence[Any]) -> None:
+    for change in changes:
+        echo(f"restored: {change.role}: {change.interface}: {change.setting}")
+
+
+def say_changed(lines: Iterable[str]) -> None:
+    for line in lines:
+        echo(f"warning: {one_line(line)}", err=True)

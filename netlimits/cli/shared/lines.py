@@ -1,7 +1,9 @@
-"""Lines about a campaign that several commands print: counts, skipped runs, restored settings."""
+"""Lines that several commands print: on campaigns, plans and the sections of `describe`."""
 
 from __future__ import annotations
 
+import shutil
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ from netlimits.model import tally_of_runs
 
 if TYPE_CHECKING:
     from netlimits.checks import Finding
+    from netlimits.cli.shared.reference import Section
 
 
 def counts(state: Mapping[str, Any]) -> str:
@@ -24,15 +27,21 @@ def counts(state: Mapping[str, Any]) -> str:
     return f"{tally_of_runs(state, state['left'])}{interrupted}{disturbed}"
 
 
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield rows of cells as lines, in columns as wide as their longest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = zip(row, widths, strict=True)
+        yield "  ".join(cell.ljust(width) for cell, width in cells).rstrip()
+
+
 def skipped_lines(skipped: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield how many runs are left out, and why."""
     for part in skipped:
         reason = one_line(part["reason"])
         yield f"  {part['runs']} more are skipped, {part['tool']}: {reason}"
 
 
 def say_warnings(findings: Sequence[Finding]) -> None:
-    """Print a line for each warning of the check before a campaign."""
     for finding in findings:
         if finding.severity == "warning":
             echo(f"warning: {one_line(str(finding))}", err=True)
@@ -48,3 +57,45 @@ def lasting(seconds: float) -> str:
         if number or parts:
             parts.append(f"{number} {name}")
     return " ".join(parts[:2])
+
+
+LEAST = 24
+"""Characters that the last column has at least."""
+
+
+def section_lines(section: Section) -> Iterator[str]:
+    width = shutil.get_terminal_size((100, 24)).columns
+    yield section.title
+    if section.about:
+        yield wrapped(section.about, width)
+    rows = [section.head, *section.rows]
+    kept = [n for n in range(len(section.head)) if any(row[n] for row in section.rows)]
+    *first, last = kept or [0]
+    widths = [max(len(row[n]) for row in rows) for n in first]
+    room = width - sum(widths) - 2 * len(widths)
+    for row in rows:
+        if room >= LEAST:
+            cells = [row[n].ljust(size) for n, size in zip(first, widths, strict=True)]
+            about = textwrap.wrap(row[last], room) or [""]
+            yield "  ".join([*cells, about[0]]).rstrip()
+            yield from (f"{' ' * (width - room)}{line}" for line in about[1:])
+        elif row is not section.head:  # too narrow for columns
+            stacked = _stacked(section.head, row, first)
+            yield from textwrap.wrap(stacked, width, subsequent_indent="  ")
+            yield from (f"    {line}" for line in textwrap.wrap(row[last], max(LEAST, width - 4)))
+
+
+def _stacked(head: tuple[str, ...], row: tuple[str, ...], columns: Sequence[int]) -> str:
+    """Return a row in one line: "seconds  (whole number from 1 to 86,400; default 10)"."""
+    parts = [
+        row[n] if head[n] == "takes" or row[n] == "required" else f"{head[n]} {row[n]}"
+        for n in columns[1:]
+        if row[n]
+    ]
+    return f"{row[columns[0]]}  ({'; '.join(parts)})" if parts else row[columns[0]]
+
+
+def wrapped(text: str, width: int | None = None) -> str:
+    return textwrap.fill(
+        text, width or shutil.get_terminal_size((100, 24)).columns, break_long_words=False
+    )

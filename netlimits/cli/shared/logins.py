@@ -12,26 +12,25 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from netlimits.archive import registry
+from netlimits.archive.logbook import Logbook
+from netlimits.archive.records import unfinished
+from netlimits.archive.registry import Registration
 from netlimits.cli import echo, quoted
 from netlimits.errors import ArchiveError, ConnectError, InputError, NetlimitsError, one_line
-
-if TYPE_CHECKING:
-    from netlimits.archive.logbook import Logbook
-    from netlimits.archive.registry import Registration
-    from netlimits.model import Command, Machine
-    from netlimits.model.folder import Folder
+from netlimits.experiment.hosts_file import machines
+from netlimits.model import Command, Machine
+from netlimits.model.folder import Folder
+from netlimits.restore import states
+from netlimits.settings import OF_COMMANDS, setting
+from netlimits.tools import PROGRAMS
 
 
 def registrar(machines: Mapping[str, Machine]) -> Callable[[Folder, Registration], None]:
-    """Return a function that registers a new campaign on these machines as this user's own.
-
-    It warns if it cannot.
-    """
-    from netlimits.archive import registry
+    """Return a function that registers a new campaign as this user's own, or warns."""
 
     def register(_: Folder, entry: Registration) -> None:
         try:
@@ -49,8 +48,6 @@ def registrar(machines: Mapping[str, Machine]) -> Callable[[Folder, Registration
 @contextmanager
 def locked(campaign: Logbook) -> Iterator[None]:
     """Lock the journal for this process; keep the registry up to date with its end."""
-    from netlimits.archive import registry
-
     archive = campaign.archive
     registration = registry.entry(archive.identity)
     doubt = _doubt(campaign)
@@ -70,10 +67,7 @@ def locked(campaign: Logbook) -> Iterator[None]:
 def machines_of(
     campaign: Logbook, hosts_file: Path | None, command: str
 ) -> tuple[Mapping[str, Machine], bool]:
-    """Return the machine of each role, and whether the folder is this user's own.
-
-    Raises InputError where it is not and no hosts file says which hosts count.
-    """
+    """Return the machine of each role, and whether the folder is this user's own."""
     archive = campaign.archive
     if campaign.imported:
         return {}, True
@@ -85,7 +79,6 @@ def machines_of(
                 f"{command} {quoted(campaign.path)} --hosts FILE"
             )
         return archive.machines, True
-    from netlimits.experiment.hosts_file import machines
 
     begun = archive.machines
     bound = {
@@ -97,7 +90,6 @@ def machines_of(
 
 
 def _placed(campaign: Logbook, machine: Machine, begun: Machine) -> Machine:
-    """Return a machine of the hosts file with the campaign's interface and address."""
     for what in ("interface", "address"):
         now, then = getattr(machine, what), getattr(begun, what)
         if now and then and now != then:
@@ -114,9 +106,6 @@ def _placed(campaign: Logbook, machine: Machine, begun: Machine) -> Machine:
 
 def refuse_commands(campaign: Logbook) -> None:
     """Raise ArchiveError where somebody else's experiment names commands to run on hosts."""
-    from netlimits.settings import OF_COMMANDS
-    from netlimits.tools import PROGRAMS
-
     experiment = campaign.experiment
     for side in experiment.sides.values() or [experiment]:
         named = [f"settings.{use.entry}.{use.name}" for use in side.settings
@@ -131,14 +120,7 @@ def refuse_commands(campaign: Logbook) -> None:
 
 
 def show(campaign: Logbook, machines: Mapping[str, Machine], yes: bool) -> None:
-    """Show what would be restored of somebody else's campaign, and ask for confirmation.
-
-    Raises ArchiveError for what may not be set, and where it is on no interface of the campaign.
-    """
-    from netlimits.archive.records import unfinished
-    from netlimits.restore import states
-    from netlimits.settings import setting
-
+    """Show what would be restored of somebody else's campaign, and ask for confirmation."""
     events = unfinished(campaign.archive)
     for event in events:
         role, interface, name = (event[key] for key in ("role", "interface", "setting"))
@@ -168,10 +150,7 @@ def _in_words(command: Command) -> str:
 
 
 def _configurations(machines: Mapping[str, Machine]) -> set[Path]:
-    """Return the ssh configuration files that machines name, and all that these include.
-
-    Raises ConnectError for a file that cannot be read.
-    """
+    """Return the ssh configuration files that machines name, and all that these include."""
     from netlimits.hosts.ssh.sshconfig import SshConfig
 
     named = {machine.ssh_config for machine in machines.values() if machine.ssh_config}
@@ -179,12 +158,7 @@ def _configurations(machines: Mapping[str, Machine]) -> set[Path]:
 
 
 def _doubt(campaign: Logbook) -> str:
-    """Why a folder is not this user's own; "" when it is.
-
-    What its logins' configurations include is looked at only where these are unchanged.
-    """
-    from netlimits.archive import registry
-
+    """Why a folder is not this user's own; "" when it is."""
     registration = registry.entry(campaign.archive.identity)
     try:
         doubt = registry.doubt(registration, campaign.archive.folder)

@@ -1,32 +1,28 @@
-"""Options and arguments that several commands share, and how they are read."""
+"""Options and arguments that several commands share, and how they are read and checked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from netlimits.errors import InputError, did_you_mean
-from netlimits.hosts.patience import USUAL, Patience, patience
+from netlimits.errors import InputError, did_you_mean, one_line
+from netlimits.experiment import packaged
+from netlimits.hosts.patience import USUAL, patience
 
 
 class ExperimentFile(click.Path):
-    """The path of an experiment's file, or the name of an installed one, as its path.
-
-    A file of that name takes precedence.
-    """
-
     def __init__(self) -> None:
         super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path. Raises InputError if it is neither a file nor a known name."""
-        from netlimits.experiment import packaged
-
         path: Path = super().convert(value, param, ctx)  # type: ignore[assignment]
         written = str(value)
         if path.exists() or Path(written).name != written or path.suffix:
@@ -41,32 +37,27 @@ class ExperimentFile(click.Path):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Return the installed names; the shell adds files."""
-        from netlimits.experiment import packaged
-
         names = [CompletionItem(n) for n in packaged.files() if n.startswith(incomplete)]
         return [*names, *super().shell_complete(ctx, param, incomplete)]
 
 
 EXPERIMENT = click.argument("experiment_file", metavar="EXPERIMENT", type=ExperimentFile())
-HOSTS = click.option(
-    "--hosts",
-    "hosts_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="The hosts file that binds roles to machines; without it the lab is used.",
-)
-COUNTS = click.option(
-    "--hosts",
-    "hosts_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Hosts file to use for a campaign that you did not start on this machine.",
-)
+
+
+def hosts_option(about: str) -> Callable[[Any], Any]:
+    return click.option(
+        "--hosts", "hosts_file", type=click.Path(path_type=Path), metavar="FILE", help=about
+    )
+
+
+HOSTS = hosts_option("The hosts file that binds roles to machines; without it the lab is used.")
+COUNTS = hosts_option("Hosts file to use for a campaign that you did not start on this machine.")
+LOCAL = click.option("--local", is_flag=True, help="Every role is this machine, over loopback.")
 YES = click.option(
     "--yes", is_flag=True, help="Restore somebody else's campaign without asking for confirmation."
 )
 RESULTS = click.argument("results", type=click.Path(path_type=Path))
+SEVERAL = click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
 AT_ONCE = click.option(
     "--at-once",
     type=click.IntRange(1),
@@ -102,59 +93,26 @@ LIST = "list"
 """In place of a metric: print those that there are."""
 
 
-def _patience(_: click.Context, __: click.Parameter, text: str) -> Patience:
-    return patience(text)
-
-
 PATIENCE = click.option(
     "--patience",
     default=f"{USUAL / 60:g}m",
     show_default=True,
     metavar="TIME",
-    callback=_patience,
+    callback=lambda _, __, text: patience(text),
     help="How long a host may take to let us in, or to answer beyond a command's own deadline "
     "(90s, 5m); more than the default extends those deadlines too.",
 )
 
 
-Verbosity = Literal["quiet", "", "verbose"]
-_VERBOSITY = "netlimits.verbosity"
-
-
-def _remember(context: click.Context, option: click.Parameter, given: Verbosity) -> None:
-    if not given:
-        return
-    if context.meta.setdefault(_VERBOSITY, given) != given:
-        raise click.UsageError("use either --quiet or --verbose", context)
-
-
-def progress_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add `--quiet` and `--verbose`, which the progress reads from click's context."""
-    for short, name, about in (
-        ("-v", "verbose", "Show every run with all of its figures."),
-        ("-q", "quiet", "Show no progress, only runs that failed."),
-    ):
-        command = click.option(
-            short,
-            f"--{name}",
-            f"_{name}",
-            flag_value=name,
-            expose_value=False,
-            callback=_remember,
-            help=about,
-        )(command)
-    return command
-
-
-def verbosity() -> Verbosity:
-    """Return the running command's verbosity, or "" if no option set it."""
-    context = click.get_current_context(silent=True)
-    level: Verbosity = context.meta.get(_VERBOSITY, "") if context else ""
-    return level
+QUIET = click.option(
+    "-q", "--quiet", "verbosity", flag_value="quiet", help="Show no progress, only failed runs."
+)
+VERBOSE = click.option(
+    "-v", "--verbose", "verbosity", flag_value="verbose", help="Show every run with all figures."
+)
 
 
 def pairs(overrides: Sequence[str], option: str = "--set") -> list[tuple[str, str]]:
-    """Return `--set KEY=VALUE` as (KEY, VALUE). Raises InputError if there is no `=`."""
     split = [text.partition("=") for text in overrides]
     for key, sign, value in split:
         if not (key and sign):
@@ -169,8 +127,17 @@ def separated(_: object, __: object, given: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name.strip() for text in given for name in text.split(",") if name.strip())
 
 
+def of_option(about: str) -> Callable[[Any], Any]:
+    return click.option("--of", multiple=True, metavar="METRIC", callback=separated, help=about)
+
+
+def format_option(*forms: str) -> Callable[[Any], Any]:
+    return click.option(
+        "--format", "form", type=click.Choice(forms), default=forms[0], show_default=True
+    )
+
+
 def window_option(what: str) -> Callable[[Any], Any]:
-    """Return the option `--window`: the time over which `what` is averaged."""
     return click.option(
         "--window",
         type=click.FloatRange(min=0, min_open=True),
@@ -180,7 +147,6 @@ def window_option(what: str) -> Callable[[Any], Any]:
 
 
 def pool_option(what: str) -> Callable[[Any], Any]:
-    """Return the option `--pool`: factors to pool within one `what`."""
     return click.option(
         "--pool",
         multiple=True,
@@ -191,10 +157,7 @@ def pool_option(what: str) -> Callable[[Any], Any]:
 
 
 def options_of(name: str, kind: type[Any], *options: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a decorator that passes the fields of the dataclass `kind` as one argument, `name`.
-
-    Other options are passed on as they are.
-    """
+    """Return a decorator that passes the fields of the dataclass `kind` as one argument, `name`."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         def gathering(**given: Any) -> None:
@@ -220,3 +183,80 @@ def share(text: str | float, what: str = "a threshold") -> float:
     if not 0 < number < 1:
         raise InputError(f"{what.replace('_', '-')} is a share such as 3%, not {written}")
     return number
+
+
+def share_option(name: str, about: str, default: str | None = None) -> Callable[[Any], Any]:
+    return click.option(
+        name,
+        metavar="SHARE",
+        default=default,
+        show_default=True,
+        callback=lambda _, __, text: None if text is None else share(text, name),
+        help=about,
+    )
+
+
+class Output(click.Path):
+    """A path to write to, refused as the command line is read where that is impossible."""
+
+    def __init__(self, *, folder: bool, fresh: bool = False) -> None:
+        super().__init__()
+        self._folder, self._fresh = folder, fresh
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        given: Any = super().convert(value, param, ctx)
+        if not str(given):
+            raise InputError(f"{param.opts[-1] if param else 'the path'}: is empty; name a place")
+        path = Path(given)
+        if self._folder:
+            refuse_folder(path, fresh=self._fresh)
+        elif value != "-":  # standard output
+            refuse_file(path, fresh=self._fresh)
+        return path
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what the system says of a path into an InputError."""
+    try:
+        yield
+    except OSError as error:
+        over = next((f for f in path.parents if os.path.lexists(f) and not f.is_dir()), None)
+        why = f"{over} is a file, not a folder" if over else one_line(error)
+        raise InputError(f"{path}: cannot be written: {why}; name another place") from None
+
+
+def refuse_folder(path: Path, *, fresh: bool = False) -> None:
+    """Raise InputError where no files can be written, or with `fresh` where there are some."""
+    with writing(path), ExitStack() as created:
+        if fresh and path.is_dir() and any(path.iterdir()):
+            raise InputError(f"{path}: is not empty; name another folder")
+        missing = [folder for folder in (path, *path.parents) if not os.path.lexists(folder)]
+        for folder in reversed(missing):
+            folder.mkdir(mode=0o700)
+            created.callback(_remove, folder)
+        if not path.is_dir():
+            raise InputError(f"{path}: is a file, not a folder; name another folder")
+        with tempfile.TemporaryFile(dir=path):
+            pass
+
+
+def refuse_file(path: Path, *, fresh: bool = False) -> None:
+    """Raise InputError for a file that cannot be written, or with `fresh` one that exists."""
+    with writing(path):
+        if path.is_dir():
+            raise InputError(f"{path}: is a folder; name a file")
+        if fresh and os.path.lexists(path):
+            raise InputError(f"{path}: exists already; name another file")
+        if path.is_file():
+            path.open("ab").close()
+        elif not path.exists():  # a terminal or a pipe is not opened twice
+            if not path.parent.is_dir():
+                raise InputError(f"{path}: there is no folder {path.parent}")
+            with tempfile.TemporaryFile(dir=path.parent):
+                pass
+
+
+def _remove(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()

@@ -4,51 +4,47 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netlimits import __version__
 from netlimits.charts import KINDS
 from netlimits.cli import quoted
-from netlimits.cli.shared import drawing, entries, needed
+from netlimits.cli.shared import drawing, entries
+from netlimits.cli.shared.both_sides import BothSides
 from netlimits.cli.shared.entries import summary_of
+from netlimits.cli.shared.options import writing
 from netlimits.cli.shared.results import Results, opened
-from netlimits.errors import DataError, InputError, NetlimitsError
+from netlimits.errors import DataError, NetlimitsError
+from netlimits.metrics import metric
+from netlimits.model.folder import Folder
+from netlimits.report.page import Answer, Exhibit, Page, render
 
 TIMELINES = 6
 """Maximum number of configurations whose timelines the page has."""
 
 if TYPE_CHECKING:
     import pandas as pd
-    from markupsafe import Markup
 
     from netlimits.archive.reader import Campaign
-    from netlimits.report.page import Answer, Exhibit, Page
 
 
 def write(results: Path, out: Path | None = None) -> Path:
-    """Write the page of a campaign's folder, and return its file. Raises InputError."""
-    from netlimits.model.folder import Folder
-    from netlimits.report.page import render
-
-    text = render(_page(opened(results, needed=needed.of_page)))
+    text = render(_page(opened(results, needed=entries.needed_by_page)))
     file = out or results / "report.html"
-    try:
+    with writing(file):
         if out is None:  # as all that a campaign leaves: its owner's alone
             Folder(results).write(file.name, text)
         else:
             file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{file}: cannot be written: {error.strerror or error}") from error
     return file
 
 
 def _page(results: Results) -> Page:
-    """Return the page of a campaign."""
     from netlimits.report import contents
     from netlimits.report.answers import answers, regimes_of
-    from netlimits.report.page import Page
+    from netlimits.report.figures import exhibit
     from netlimits.tables import is_summary
 
     campaign = results.campaign
@@ -75,7 +71,7 @@ def _page(results: Results) -> Page:
             _compared(results, missing),
             regimes_of(campaign.experiment.report, campaign.frame),
         ),
-        tables=[_exhibit(title, table) for title, table in [*summaries, *_dropped(results)]],
+        tables=[exhibit(title, table) for title, table in [*summaries, *_dropped(results)]],
         figures=list(_figures(drawing.marked(results), missing)),
         timelines=list(_timelines(results, missing)),
         flames=list(_flames(campaign, missing)),
@@ -92,26 +88,30 @@ def _page(results: Results) -> Page:
     )
 
 
+@contextmanager
+def _noting(missing: list[str], what: str) -> Iterator[None]:
+    """Turn an error into a note on what is missing."""
+    try:
+        yield
+    except NetlimitsError as error:
+        missing.append(f"{what}: {error}.")
+
+
 def _flames(campaign: Campaign, missing: list[str]) -> Iterator[Exhibit]:
-    """Yield the flame graph of each profiled end and configuration."""
     from markupsafe import Markup
 
     from netlimits.report.flame import flame_graph
-    from netlimits.report.page import Exhibit
     from netlimits.report.profiles import profiles
 
-    try:
+    with _noting(missing, "Flame graphs are missing"):
         for each in profiles(campaign):
             # Markup: flame_graph escapes every name
             yield Exhibit(each.title, Markup(), Markup(flame_graph(each.profile)))  # noqa: S704
-    except NetlimitsError as error:
-        missing.append(f"Flame graphs are missing: {error}.")
 
 
 def _compared(results: Results, missing: list[str]) -> list[Answer]:
     """Return how a duet's second side differs from the first; empty for other campaigns."""
     from netlimits.analysis.comparisons.verdicts import THRESHOLD
-    from netlimits.cli.shared.both_sides import BothSides
     from netlimits.report import compared
 
     if results.campaign is None or not results.campaign.experiment.sides:
@@ -119,43 +119,29 @@ def _compared(results: Results, missing: list[str]) -> list[Answer]:
     both = BothSides(results)
     first, second = both.sides
     more = f"Within blocks; every ratio: netlimits compare {quoted(results.path.name)}"
-    try:
+    with _noting(missing, "The sides cannot be compared"):
         table = both.table((), THRESHOLD)
-    except NetlimitsError as error:
-        missing.append(f"The sides cannot be compared: {error}.")
-        return []
-    return list(compared.answers(table, f"{second} against {first}: ", more))
+        return list(compared.answers(table, f"{second} against {first}: ", more))
+    return []
 
 
 def _verdicts(campaign: Campaign, missing: list[str]) -> pd.DataFrame | None:
     """Return each configuration's limit, or None if no run is ok (the page says so elsewhere)."""
     from netlimits.limits import explained
 
-    try:
+    with _noting(missing, "What limited it is unknown"), suppress(DataError):
         return explained.explain(campaign)
-    except DataError:
-        pass
-    except NetlimitsError as error:
-        missing.append(f"What limited it is unknown: {error}.")
     return None
 
 
 def _summaries(results: Results, missing: list[str]) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the tables of `netlimits table`; reasons for missing ones go to `missing`."""
-    chosen: list[entries.Entry] = []
-    try:
-        chosen = entries.tables(results.report, {}, results.frame)
-    except NetlimitsError as error:
-        missing.append(f"Tables are missing: {error}.")
-    for entry in chosen:
-        try:
-            yield entry.get("title", ""), summary_of(results, entry)
-        except NetlimitsError as error:
-            missing.append(f"A table is missing: {error}.")
+    with _noting(missing, "Tables are missing"):
+        for entry in entries.tables(results.report, {}, results.frame):
+            with _noting(missing, "A table is missing"):
+                yield entry.get("title", ""), summary_of(results, entry)
 
 
 def _dropped(results: Results) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the table of what kernels dropped, if they dropped anything."""
     from netlimits.analysis.packets.dropped import dropped
 
     with suppress(DataError):  # no run is ok, which the page says anyway
@@ -165,86 +151,44 @@ def _dropped(results: Results) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def _figures(results: Results, missing: list[str]) -> Iterator[Exhibit]:
-    """Yield the charts of `netlimits figures` with their tables; `missing` as in `_summaries`."""
-    from netlimits.report.figures import inline
-    from netlimits.report.page import Exhibit
-
     chosen: list[entries.Entry] = []
-    try:
+    with _noting(missing, "Charts are missing"):
         chosen = entries.charts(results.report, {}, results.frame)
-    except NetlimitsError as error:
-        missing.append(f"Charts are missing: {error}.")
-    number = 0
+    numbers = itertools.count(1)
     for entry in chosen:
         failed: list[DataError] = []
         notes: list[str] = []
         for chart in drawing.drawings_of(results, entry, failed, notes.append):
-            number += 1
-            title = _title(chart)
-            try:
-                svg = inline(chart.figure(), f"chart-{number}", title)
-            except NetlimitsError as error:
-                missing.append(f"Chart {chart.kind} is missing: {error}.")
-                continue
-            yield Exhibit(title, _companion_table(chart, notes, missing), svg)
+            with _noting(missing, f"Chart {chart.kind} is missing"):
+                yield _drawn(chart, f"chart-{next(numbers)}", notes, missing)
         missing += [f"A chart is missing: {error}." for error in failed]
 
 
 def _timelines(results: Results, missing: list[str]) -> Iterator[Exhibit]:
     """Yield the timelines of the first configurations that have samples over time."""
-    from netlimits.report.figures import inline
-    from netlimits.report.page import Exhibit
-
     campaign = results.campaign
     if campaign is None or campaign.imported or not campaign.state()["ok"]:
         return
-    drawn = drawing.timelines(drawing.marked(results), TIMELINES)
-    for number in itertools.count(1):
-        try:
-            chart = next(drawn, None)
-            if chart is None:
-                return
-            title = _title(chart)
-            svg = inline(chart.figure(), f"timeline-{number}", title)
-        except NetlimitsError:  # raw output was not published, or has no samples over time
-            return
-        yield Exhibit(title, _companion_table(chart, [], missing), svg)
+    with suppress(NetlimitsError):  # raw output was not published, or has no samples over time
+        drawn = drawing.timelines(drawing.marked(results), TIMELINES)
+        for number, chart in enumerate(drawn, 1):
+            yield _drawn(chart, f"timeline-{number}", [], missing)
 
 
-def _title(chart: drawing.Drawing) -> str:
-    """Return the chart's own title, or its kind and metric, with the run if it shows only one."""
-    from netlimits.metrics import metric
+def _drawn(chart: drawing.Drawing, name: str, notes: list[str], missing: list[str]) -> Exhibit:
+    """Return a chart with its table and notes, under its title."""
+    from markupsafe import Markup
+
+    from netlimits.report.figures import alternative, exhibit, inline
 
     of = None if KINDS[chart.kind].panels else chart.options.get("of")
-    words = [chart.kind.replace("_", " ")]
-    words += [metric(name).title for name in ([of] if isinstance(of, str) else of or ())]
-    title = chart.options.get("title") or ": ".join([words[0].capitalize(), ", ".join(words[1:])])
-    return " – ".join(
-        part for part in (title.removesuffix(": "), chart.data.attrs.get("run")) if part
-    )
-
-
-def _companion_table(chart: drawing.Drawing, notes: list[str], missing: list[str]) -> Markup:
-    """Return the table that accompanies a chart, with the chart's notes."""
-    from markupsafe import Markup
-
-    from netlimits.report.figures import alternative
-
-    try:
+    metrics = [metric(each).title for each in ([of] if isinstance(of, str) else of or ())]
+    kind = chart.kind.replace("_", " ").capitalize()
+    title = chart.options.get("title") or ": ".join(filter(None, (kind, ", ".join(metrics))))
+    title = " – ".join(filter(None, (title, chart.data.attrs.get("run"))))
+    svg = inline(chart.figure(), name, title)
+    with _noting(missing, f"The table beside chart {chart.kind} is missing"):
         table = alternative(chart.kind, chart.data, chart.options)
         table.attrs["notes"] = (*notes, *table.attrs["notes"])
-        return _exhibit("", table).table
-    except NetlimitsError as error:
-        missing.append(f"The table beside chart {chart.kind} is missing: {error}.")
-        return Markup()
-
-
-def _exhibit(title: str, table: pd.DataFrame) -> Exhibit:
-    """Return a frame as a table of the page, intervals and notes with it."""
-    from markupsafe import Markup
-
-    from netlimits import tables
-    from netlimits.report.page import Exhibit
-
-    # Markup: `render` escapes every cell
-    return Exhibit(title, Markup(tables.render(table, "html", "statistic" in table)))  # noqa: S704
+        return exhibit(title, table, svg)
+    return Exhibit(title, Markup(), svg)

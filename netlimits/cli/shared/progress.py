@@ -1,9 +1,4 @@
-"""Progress of a campaign: a live bar on a terminal, a line for each run where it is piped.
-
-The bar is one line, whatever the terminal's width: what does not fit is cut off at its end, and
-the last run, which is the longest part, stands there. `--quiet` shows only runs that failed,
-`--verbose` every run with all of its figures.
-"""
+"""Progress of a campaign: a live bar on a terminal, a line for each run where it is piped."""
 
 from __future__ import annotations
 
@@ -14,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from netlimits.campaign.progress import Progress
 from netlimits.cli import echo
-from netlimits.cli.shared.options import verbosity
 from netlimits.errors import escaped, one_line
 from netlimits.metrics import COVERED_NOTED, HEADLINES, METRICS, OTHER_CPU_NOTED
 from netlimits.model import Experiment, Record, tally
@@ -28,19 +22,17 @@ BAR = 10
 
 
 @contextmanager
-def display(experiment: Experiment) -> Iterator[Callable[[Progress], None]]:
-    """Yield a function that shows each Progress on standard error, as the command's options say."""
-    how = verbosity()
-    if how == "quiet":
+def display(experiment: Experiment, verbosity: str | None) -> Iterator[Callable[[Progress], None]]:
+    if verbosity == "quiet":
         yield _print_failure
-    elif how == "verbose" and not sys.stderr.isatty():
+    elif verbosity == "verbose" and not sys.stderr.isatty():
         yield _print_run
     elif not sys.stderr.isatty():
         yield _print_line
     else:
         from rich.console import Console
 
-        with live(experiment.name, Console(stderr=True), how == "verbose") as update:
+        with live(experiment.name, Console(stderr=True), verbosity == "verbose") as update:
             yield update
 
 
@@ -84,7 +76,6 @@ def line(progress: Progress) -> str:
 
 
 def figures(record: Record) -> str:
-    """All about a run on one line: number, attempt, seconds, configuration, figures or reason."""
     values = _values(record)
     head = f"run {record.run.number}, attempt {record.attempt}, {record.duration_s:.1f} s: "
     if record.status != "ok":
@@ -128,7 +119,6 @@ def _outcome(record: Record) -> str:
 
 
 def _other_programs(record: Record) -> str:
-    """Say that other programs were busy beside the run; "" where they were not."""
     busy = [
         (share, end)
         for end in ("local", "remote")
@@ -145,7 +135,6 @@ def _other_programs(record: Record) -> str:
 
 
 def _covered(record: Record) -> str:
-    """Say that the throughput is of a part of the run, and why; "" where it is of nearly all."""
     figures = record.figures
     share = figures.get("covered_pct")
     if not isinstance(share, float) or share >= COVERED_NOTED:
@@ -158,7 +147,6 @@ def _covered(record: Record) -> str:
 
 
 def _values(record: Record) -> str:
-    """Return the run's values in brackets; "" where no factor varies."""
     values = " ".join(f"{name}={value}" for name, value in record.run.values.items())
     return f" ({values})" if values else ""
 

@@ -1,8 +1,4 @@
-"""Reference of everything that can be written and read, from the program's own tables.
-
-Keys and options come from the schema, charts from their registry, metrics and columns from
-`metrics`, checks from those that run before a campaign. Nothing is defined twice.
-"""
+"""Reference of everything that can be written and read, from the program's own tables."""
 
 from __future__ import annotations
 
@@ -14,12 +10,17 @@ from functools import partial
 from typing import Any
 
 from netlimits.charts import CHARTS, KINDS, REQUIRED, SOURCES
+from netlimits.checks import AFTERWARDS, CHECKS
+from netlimits.checks.survey import settings, trial
 from netlimits.errors import InputError, nearest, one_line
 from netlimits.experiment import hosts_file, report_schema, schema, templates
 from netlimits.experiment.around_schema import AROUND
+from netlimits.limits.classes import CLASSES
 from netlimits.limits.figures import DERIVED
 from netlimits.metrics import IDENTITY, METRICS, Metric, names
 from netlimits.metrics.hints import alternatives
+from netlimits.settings import SETTINGS
+from netlimits.tools import TOOLS
 
 OF_AN_ENTRY = ("roles", schema.WHEN)
 """The keys of an entry of `settings:` that are no settings."""
@@ -30,8 +31,6 @@ ANY = "NAME"
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A table of the reference: column headings, and rows of as many cells."""
-
     title: str
     about: str
     head: tuple[str, ...]
@@ -44,15 +43,11 @@ CLASS = ("class", "what it is", "what proves it")
 
 
 def topics() -> list[str]:
-    """Return the general topics, then each thing by its name."""
     return list(dict.fromkeys([*listed(), *(name for name, _ in _to_read())]))
 
 
 def described(name: str) -> list[Section]:
-    """Return the sections about a topic, or about everything of that name.
-
-    Raises InputError with a suggestion if there is none.
-    """
+    """Return the sections about a topic, or about everything of that name."""
     if name in _general():
         return list(_general()[name]())
     every = itertools.chain(_to_write(), _to_read())
@@ -86,10 +81,6 @@ def _general() -> dict[str, Callable[[], Iterable[Section]]]:
 
 
 def _to_write() -> Iterator[tuple[str, Callable[[], Section]]]:
-    """Each setting, tool, key around the tool and chart by its name."""
-    from netlimits.settings import SETTINGS
-    from netlimits.tools import TOOLS
-
     for setting in SETTINGS:
         yield setting.name, partial(_of_schema, setting.name, setting.schema)
     for tool in TOOLS:
@@ -105,7 +96,6 @@ def _to_write() -> Iterator[tuple[str, Callable[[], Section]]]:
 
 
 def _to_read() -> Iterator[tuple[str, Callable[[], Section]]]:
-    """Yield each metric by name and by column, each class of limits, and each other column."""
     for metric in METRICS:
         for name in dict.fromkeys((metric.name, metric.column)):
             yield name, partial(Section, "metric", "", METRIC, (_row(metric),))
@@ -158,14 +148,10 @@ def _hosts() -> Iterator[Section]:
 
 
 def _settings() -> Iterator[Section]:
-    from netlimits.settings import SETTINGS
-
     yield _names("settings", {s.name: s.schema for s in SETTINGS})
 
 
 def _tools() -> Iterator[Section]:
-    from netlimits.tools import TOOLS
-
     rows = [
         (t.name, t.server_program, str(t.port), f"a {t.server_lasts}", _about(t.schema, t.name))
         for t in TOOLS
@@ -174,7 +160,6 @@ def _tools() -> Iterator[Section]:
 
 
 def _of_schema(name: str, part: Mapping[str, Any]) -> Section:
-    """Return the section for a part of the schema: a row for its plain value or for each key."""
     rows = list(_options(part)) or [("", _takes(part), _default(part), "")]
     return Section(name, _about(part, name), OPTION, tuple(rows))
 
@@ -182,10 +167,7 @@ def _of_schema(name: str, part: Mapping[str, Any]) -> Section:
 def _options(
     part: Mapping[str, Any], prefix: str = "", above: Mapping[str, Any] | None = None
 ) -> Iterator[tuple[str, ...]]:
-    """Yield every key below a part of the schema, by its path.
-
-    For a part nested in itself (a child qdisc), only the keys that differ from the outer part's.
-    """
+    """Yield every key below a part; of one nested in itself only those that differ."""
     above = part.get("properties", {}) if above is None else above
     for branch in part.get("anyOf", ()):
         yield from _options(branch, prefix, above)
@@ -205,7 +187,6 @@ def _options(
 
 
 def _takes(part: Mapping[str, Any]) -> str:
-    """Return the values that a part of the schema allows, in words."""
     if "enum" in part:
         return " | ".join(templates.written(value) for value in part["enum"])
     if "anyOf" in part:
@@ -301,8 +282,7 @@ def _listed(value: Any) -> str:
 
 
 def _checks() -> Iterator[Section]:
-    from netlimits.checks import AFTERWARDS, CHECKS
-    from netlimits.checks.survey import login, settings, tools, trial
+    from netlimits.checks.survey import login, tools
 
     named: list[tuple[str, str | None]] = [(login.NAME, login.__doc__), (tools.NAME, tools.__doc__)]
     named += [("settings", settings.__doc__)]
@@ -318,13 +298,9 @@ def _verdicts() -> Iterator[Section]:
 
 
 def _classes() -> Iterator[tuple[str, tuple[str, str, str]]]:
-    """Yield each class of limits by its name: its description, and the change that proves it."""
-    from netlimits.limits.classes import CLASSES
-
     for limit in CLASSES:
         yield limit.name, (limit.name, limit.title, limit.intervention.decides("it"))
 
 
 def _first(docstring: str | None) -> str:
-    """Return a docstring's first paragraph in one line."""
     return one_line((docstring or "").split("\n\n")[0])

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from netlimits.charts import KINDS
 from netlimits.cli import echo, quoted
 from netlimits.errors import DataError, InputError
+from netlimits.metrics import metric
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,14 +45,12 @@ class Results:
 
     @property
     def report(self) -> Sequence[Mapping[str, Any]]:
-        """Entries of the experiment's `report:`; none for a file."""
         if self.parts:
             return _together(self.parts)
         return self.campaign.experiment.report if self.campaign else ()
 
     @property
     def contents(self) -> str:
-        """The metrics and factors, in words."""
         from netlimits.analysis import frames, wording
 
         return (
@@ -71,12 +70,10 @@ class Results:
             return frame
 
     def having(self, of: Sequence[str]) -> pd.DataFrame:
-        """Return the runs, with their highest averages if one of the metrics is one."""
         highest = any(name.startswith("highest_average") for name in of)
         return self.with_highest_averages(None) if highest else self.frame
 
     def intervals(self) -> pd.DataFrame:
-        """Return the interim results of the ok runs. Raises DataError if there are none."""
         from netlimits.analysis import aggregate, frames
 
         if self.parts:
@@ -91,11 +88,7 @@ class Results:
 
 @contextmanager
 def _loading() -> Iterator[None]:
-    """Disable garbage collection while modules load, and exempt what was loaded from it.
-
-    numpy and scipy load OpenBLAS, which starts a thread for each CPU; they would spin for nothing,
-    so it gets a single one.
-    """
+    """Disable garbage collection while modules load, and exempt what was loaded from it."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.disable()
     try:
@@ -116,14 +109,7 @@ def opened(
     reading: TableOptions | None = None,
     factors: Iterable[str] = (),
 ) -> Results:
-    """Return the results in a campaign's folder, or in a CSV or Parquet file of runs.
-
-    `reading` says what the columns of a foreign table are; `factors` of it other options name.
-
-    `needed` tells from an experiment's `report:` which columns are read of a campaign with parts.
-    Several campaigns of one experiment become one frame; its column `campaign` holds their names.
-    Raises DataError for what is neither, and for campaigns that cannot be drawn together.
-    """
+    """Return the results in folders of one experiment, or in a file of runs."""
     if others:
         parts = [(place.resolve().name, opened(place, needed=needed)) for place in (path, *others)]
         for name, part in parts:
@@ -163,7 +149,6 @@ def opened(
 
 
 def _joined(parts: Sequence[tuple[str, Results]], each: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return the campaigns' frames as one: `campaign` says whose a row is, runs are numbered on."""
     import pandas as pd
 
     from netlimits.analysis.sources import joining
@@ -180,7 +165,6 @@ def _joined(parts: Sequence[tuple[str, Results]], each: Sequence[pd.DataFrame]) 
 
 
 def _limits(part: Results) -> Mapping[str, Any]:
-    """Return the link and the cap that a campaign's own `report:` names."""
     entries = [entry for entry in part.report if "chart" in entry]
     return {key: e[key] for e in entries for key in ("link", "cap") if key in e}
 
@@ -210,10 +194,7 @@ Shown = TypeVar("Shown")
 def with_needed_columns(
     results: Results, show: Callable[[Results], tuple[Shown, list[DataError]]]
 ) -> tuple[Shown, list[DataError]]:
-    """Return what `show` makes of the results; read all their columns if some were missing.
-
-    So an error lists everything that the results have.
-    """
+    """Return what `show` makes of the results; read all their columns if some were missing."""
     try:
         shown, failed = show(results)
     except DataError:
@@ -226,7 +207,6 @@ def with_needed_columns(
 
 
 def say_missing(results: Results) -> None:
-    """Print how many runs an unfinished campaign still lacks."""
     if results.campaign is None:
         return
     left, planned = results.campaign.left(results.frame)
@@ -235,12 +215,10 @@ def say_missing(results: Results) -> None:
 
 
 def say(note: str) -> None:
-    """Print a line for people on standard error."""
     echo(f"netlimits: {note}", err=True)
 
 
 def end(failed: Sequence[DataError], what: str) -> None:
-    """Print what is missing, and exit with the matching status."""
     for why in failed:
         say(f"{what}: {why}")
     if failed:
@@ -248,8 +226,15 @@ def end(failed: Sequence[DataError], what: str) -> None:
 
 
 def list_metrics(results: Results) -> None:
-    """Print the metrics that there are, in place of a table or charts."""
-    from netlimits.cli.shared.sections import metrics_of
+    """Print the metrics that there are, and how many runs have each, in place of tables."""
+    from netlimits.analysis import frames
+    from netlimits.cli.shared.lines import section_lines
+    from netlimits.cli.shared.reference import Section
 
-    for line in metrics_of(results.frame):
+    rows = []
+    for of in map(metric, frames.measured(results.frame)):
+        known = str(int(results.frame[of.column].notna().sum()))
+        rows.append((of.name, of.column, of.unit, known, of.title))
+    head = ("name", "column", "unit", "runs", "what it is")
+    for line in section_lines(Section("metrics here", "", head, tuple(rows))):
         echo(line)

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from netlimits.cli.shared.options import options_of, pairs
 from netlimits.errors import InputError
+from netlimits.experiment import duet, hosts_file
+from netlimits.experiment.load import load, sides
+from netlimits.model import SIDES, Experiment, Machine
 
-if TYPE_CHECKING:
-    from netlimits.model import Experiment, Machine
-
-    Binding = Callable[[Sequence[str]], Mapping[str, Machine]]
+Binding = Callable[[Sequence[str]], Mapping[str, Machine]]
 
 
 LARGE = 10_000
@@ -66,15 +65,7 @@ against_options = options_of(
 def experiment_of(
     file: Path, overrides: Sequence[str], against: Against, bind: Binding | None = None
 ) -> tuple[Experiment, Mapping[str, Machine]]:
-    """Return the experiment or duet, and the machine of each role.
-
-    `bind` returns the machines of roles, for the first side; without it there are none. Raises
-    InputError for options that contradict each other.
-    """
-    from netlimits.experiment import duet
-    from netlimits.experiment.load import load, sides
-    from netlimits.model import SIDES
-
+    """Return the experiment or duet, and the machine of each role."""
     changes = pairs(overrides)
     if not against:
         if against.names:
@@ -103,9 +94,6 @@ def experiment_of(
 def _other_machines(
     before: Experiment, machines: Mapping[str, Machine], file: Path, side: str
 ) -> tuple[dict[str, str], dict[str, Machine]]:
-    """Each role with another machine on the second side: its name there, and that machine."""
-    from netlimits.experiment import duet, hosts_file
-
     others = hosts_file.machines(file, before.roles)
     roles = duet.other_roles(before, machines, others, side)
     if not roles:
@@ -118,7 +106,6 @@ def _other_machines(
 
 
 def _split(written: Sequence[str]) -> tuple[Path | None, list[tuple[str, str]]]:
-    """Return the file among what `--against` was given, if there is one, and the changes."""
     changes = [text for text in written if _is_change(text)]
     files = [text for text in written if text not in changes]
     if len(files) > 1:
@@ -135,7 +122,6 @@ def _is_change(text: str) -> bool:
 
 
 def pairs_at_once(experiment: Experiment, at_once: int | None) -> int:
-    """Return `--at-once` as a number, 0 if left out. Raises InputError without a mesh."""
     if at_once and not experiment.mesh:
         raise InputError("--at-once is for a mesh, and the experiment has one pair; leave it out")
     return at_once or 0

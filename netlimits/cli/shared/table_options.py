@@ -22,8 +22,6 @@ READER = ("sep", "decimal", "thousands", "encoding", "skiprows", "comment", "hea
 
 @dataclass(frozen=True)
 class TableOptions:
-    """The metrics, units and factors that the user gives for a table's columns."""
-
     metric: tuple[str, ...] = ()
     unit: tuple[str, ...] = ()
     factor: tuple[str, ...] = ()
@@ -46,16 +44,11 @@ class TableOptions:
         return (*names, *named) or tuple(mapped)
 
     def refuse_names(self) -> None:
-        """Raise InputError for a metric without a column, where a command shows all metrics."""
         if names := [text for text in self.metric if "=" not in text]:
             raise InputError(f"--metric {names[0]}: write COLUMN=METRIC")
 
     def frame(self, path: Path, factors: Iterable[str]) -> tuple[pd.DataFrame, str]:
-        """Read a table, whose columns `factors` other options name.
-
-        Returns:
-            The frame, and a note on the columns that are left out, or "".
-        """
+        """Return a table, and a note on the columns that are left out, or ""."""
         from netlimits.analysis import wording
         from netlimits.analysis.sources import foreign
 

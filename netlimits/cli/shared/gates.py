@@ -7,17 +7,21 @@ gate:
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 from netlimits.cli.shared.options import share
-from netlimits.errors import DataError, InputError, raise_all
+from netlimits.errors import DataError, InputError, escaped, raise_all
+from netlimits.experiment import document
+from netlimits.experiment.violations import faults
 from netlimits.metrics import metric
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 _CONDITION = {
     "type": "object",
@@ -51,17 +55,12 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A limit on how much worse a metric may get, in configurations with given values."""
-
     of: str
     threshold: float
     where: Mapping[str, Any] = field(default_factory=dict)
 
     def rows(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows of a comparison that it is about.
-
-        Raises DataError for a factor or a value that the comparison does not have.
-        """
+        """Return the rows that it is about. Raises DataError for an unknown factor or value."""
         from netlimits.analysis import wording
 
         factors = table.attrs["factors"]
@@ -83,11 +82,7 @@ class Condition:
         return table
 
     def judged(self, rows: pd.DataFrame) -> Iterator[Judged]:
-        """Yield for each of its rows what breaks the condition there, if anything does.
-
-        Rows break it that are worse, failed or ended fewer runs, and sessions that differ for the
-        worse.
-        """
+        """Yield for each of its rows what breaks the condition there, if anything does."""
         factors = rows.attrs["factors"]
         for row in rows.to_dict("records"):
             where = ", ".join(f"{name} {row[name]}" for name in factors)
@@ -96,7 +91,6 @@ class Condition:
             yield Judged(self.of, where, str(row["verdict"]), figures, fault)
 
     def _fault(self, row: Mapping[Hashable, Any], where: str, ratio: str) -> str:
-        """Return what is wrong with a row, or ""."""
         from netlimits.analysis.comparisons import sides, survivors, verdicts
 
         verdict = row["verdict"]
@@ -121,10 +115,6 @@ class Condition:
 
 
 def conditions(path: Path) -> list[Condition]:
-    """Return the conditions of a gate's file. Raises DocumentError for all errors in it."""
-    from netlimits.experiment import document
-    from netlimits.experiment.violations import faults
-
     written = document.load(path, repeated=True)
     wrong = faults(written.data, SCHEMA, skip_templates=False)
     errors = [*written.repeated, *(written.error(fault.problem, *fault.key) for fault in wrong)]
@@ -145,9 +135,64 @@ def conditions(path: Path) -> list[Condition]:
 
 
 def _entries(data: Any) -> list[Mapping[str, Any]]:
-    """Return the conditions as written; an empty one in place of what is none."""
     entries = data.get("gate") if isinstance(data, dict) else None
     return [
         entry if isinstance(entry, dict) else {}
         for entry in (entries if isinstance(entries, list) else ())
     ]
+
+
+Suite = tuple[str, Sequence[Judged], Sequence[str]]
+"""A comparison: its title, what the gate's conditions found, the notes of its tables."""
+
+
+def junit(suites: Iterable[Suite], *, strict: bool) -> str:
+    """Return the document; with `strict` an unclear row fails, otherwise it counts as skipped."""
+    root = ElementTree.Element("testsuites", name="netlimits compare")
+    every = [_suite(root, *suite, strict) for suite in suites]
+    for name in ("tests", "failures", "errors"):
+        root.set(name, str(sum(int(suite.get(name, "0")) for suite in every)))
+    ElementTree.indent(root)
+    text = ElementTree.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _suite(
+    root: ElementTree.Element,
+    title: str,
+    every: Sequence[Judged],
+    remarks: Sequence[str],
+    strict: bool,
+) -> ElementTree.Element:
+    element = ElementTree.SubElement(root, "testsuite", name=escaped(title))
+    outcomes = [_case(element, judged, strict) for judged in every]
+    counts = {
+        "tests": len(outcomes),
+        "failures": outcomes.count("failure"),
+        "errors": 0,
+        "skipped": outcomes.count("skipped"),
+    }
+    for name, count in counts.items():
+        element.set(name, str(count))
+    if remarks:
+        notes = ElementTree.SubElement(element, "system-out")
+        notes.text = escaped("\n".join(dict.fromkeys(remarks)))
+    return element
+
+
+def _case(suite: ElementTree.Element, judged: Judged, strict: bool) -> str:
+    name = f"{judged.of} at {judged.where}" if judged.where else judged.of
+    case = ElementTree.SubElement(
+        suite, "testcase", classname=f"netlimits.gate.{judged.of}", name=escaped(name)
+    )
+    undecided = judged.verdict in ("unclear", "differ")
+    outcome = "failure" if judged.fault or (undecided and strict) else ""
+    if undecided and not outcome:
+        outcome = "skipped"
+    message = escaped(judged.fault or f"{judged.verdict}: {judged.ratio}")
+    if outcome:
+        element = ElementTree.SubElement(case, outcome, message=message, type=judged.verdict)
+        element.text = message
+    else:
+        ElementTree.SubElement(case, "system-out").text = message
+    return outcome

@@ -5,20 +5,29 @@ from __future__ import annotations
 import dataclasses
 import io
 import itertools
-import json
-import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 import click
 
-from netlimits.cli import echo
-from netlimits.cli.plan import plan_summary, planned_runs
+from netlimits.campaign.interrupt import interruptible
+from netlimits.checks.survey import foreseen, tools
+from netlimits.checks.survey.prompt import PromptHost
+from netlimits.cli import echo, echo_json
+from netlimits.cli.shared import planned_runs
 from netlimits.cli.shared.hosts import aside
-from netlimits.cli.shared.options import AT_ONCE, EXPERIMENT, JSON, PATIENCE, SET
-from netlimits.cli.shared.outputs import OutputFile
+from netlimits.cli.shared.options import (
+    AT_ONCE,
+    EXPERIMENT,
+    JSON,
+    PATIENCE,
+    SET,
+    Output,
+    hosts_option,
+    writing,
+)
 from netlimits.cli.shared.sides import (
     LARGE,
     Against,
@@ -27,12 +36,11 @@ from netlimits.cli.shared.sides import (
     pairs_at_once,
 )
 from netlimits.errors import InputError, escaped
-
-if TYPE_CHECKING:
-    from netlimits.checks import Finding
-    from netlimits.experiment.plan import Plan
-    from netlimits.hosts.patience import Patience
-    from netlimits.model import Experiment, Machine, Run
+from netlimits.experiment import resolution
+from netlimits.experiment.hosts_file import machines
+from netlimits.experiment.plan import Plan, seeded
+from netlimits.hosts.patience import Patience
+from netlimits.model import Experiment, Machine
 
 ROWS = 10
 
@@ -49,20 +57,16 @@ ROWS = 10
     "or of the first --rows.",
 )
 @click.option("--all", "every", is_flag=True, help="With --commands: every command.")
-@click.option(
-    "--hosts",
-    "hosts_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="The hosts file whose interfaces and addresses --commands shows; its hosts are asked for "
-    "tools that may be missing (if_missing: skip).",
+@hosts_option(
+    "The hosts file whose interfaces and addresses --commands shows; its hosts are asked for "
+    "tools that may be missing (if_missing: skip)."
 )
 @PATIENCE
 @AT_ONCE
 @click.option(
     "--csv",
     "csv_file",
-    type=OutputFile(),
+    type=Output(folder=False),
     metavar="FILE",
     help="Write every run to FILE; - is stdout.",
 )
@@ -101,25 +105,26 @@ def plan(
       netlimits plan stateless-offloads --set repeat.replicates=3 --csv plan.csv
       netlimits plan before.yaml --against after.yaml --commands --rows 4
     """
-    from netlimits.experiment.plan import Plan, seeded
-
     if every and not with_commands:
         raise InputError("--all needs --commands")
     loaded, bound = experiment_of(experiment_file, overrides, against, _binding(hosts_file))
     drawn = loaded.repeat.seed is None
     experiment_plan = Plan(seeded(loaded), _skipped(loaded, bound, patience))
     groups = {role: machine.group for role, machine in bound.items()}
-    summary = plan_summary.summary_of(
+    summary = planned_runs.summary_of(
         experiment_plan, drawn, groups, pairs_at_once(loaded, at_once)
     )
-    findings = _foreseen(experiment_plan, bound)
+    small = len(experiment_plan.configurations) <= LARGE
+    findings = foreseen(experiment_plan, bound or None) if small else ()
     if str(csv_file) == "-":
         experiment_plan.write_csv(_Shown(sys.stdout) if sys.stdout.isatty() else sys.stdout)
         return
     if csv_file is not None:
-        _write(experiment_plan, csv_file)
+        with writing(csv_file), csv_file.open("w", encoding="utf-8", newline="") as file:
+            experiment_plan.write_csv(file)
     machines = bound or _placeholders(experiment_plan)
-    runs = list(_first(experiment_plan, ROWS if rows is None and not with_commands else rows))
+    most = ROWS if rows is None and not with_commands else rows
+    runs = list(itertools.islice(experiment_plan.runs(), most))
     if as_json:
         document = {
             **summary,
@@ -128,9 +133,9 @@ def plan(
                 *planned_runs.as_json(experiment_plan, runs, machines if with_commands else None)
             ],
         }
-        echo(json.dumps(document, indent=2))
+        echo_json(document)
     else:
-        plan_summary.print_summary(summary)
+        planned_runs.print_summary(summary)
         if with_commands:
             planned_runs.print_commands(experiment_plan, runs, machines, every=every)
         elif runs:
@@ -151,18 +156,14 @@ class _Shown(io.StringIO):
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write the text as it may be shown."""
         return self._stream.write(escaped(text.replace("\r\n", "\n")))
 
 
 def _binding(hosts_file: Path | None) -> Callable[[Sequence[str]], Mapping[str, Machine]] | None:
-    """Return a function that binds roles to the machines of a hosts file, or None without one."""
     if hosts_file is None:
         return None
 
     def bind(roles: Sequence[str]) -> Mapping[str, Machine]:
-        from netlimits.experiment.hosts_file import machines
-
         return machines(hosts_file, roles, aside)
 
     return bind
@@ -171,19 +172,11 @@ def _binding(hosts_file: Path | None) -> Callable[[Sequence[str]], Mapping[str, 
 def _skipped(
     experiment: Experiment, bound: Mapping[str, Machine], patience: Patience
 ) -> dict[str, str]:
-    """Return the reason for each tool that its hosts do not have and that may be missing.
-
-    Hosts are asked only where the answer matters; one that does not answer is no error here.
-    """
-    from netlimits.experiment import resolution
-
+    """Return the reason for each tool that its hosts do not have and that may be missing."""
     may_be = [name for name in experiment.measure if resolution.may_be_missing(experiment, name)]
     if not bound or not may_be:
         return {}
-    from netlimits.campaign.interrupt import interruptible
-    from netlimits.checks.survey import tools
     from netlimits.checks.survey.login import logged_in
-    from netlimits.checks.survey.prompt import PromptHost
 
     with interruptible(), logged_in(bound, patience) as (hosts, findings):
         for finding in findings:
@@ -192,23 +185,7 @@ def _skipped(
         return tools.inventory(experiment, prompt)[1]
 
 
-def _foreseen(experiment_plan: Plan, bound: Mapping[str, Machine]) -> tuple[Finding, ...]:
-    """Return the findings of `check` that need no host; none for a plan above LARGE."""
-    from netlimits.checks.survey import foreseen
-
-    if len(experiment_plan.configurations) > LARGE:
-        return ()
-    return foreseen(experiment_plan, bound or None)
-
-
-def _first(experiment_plan: Plan, rows: int | None) -> Iterator[Run]:
-    return itertools.islice(experiment_plan.runs(), rows)
-
-
 def _placeholders(experiment_plan: Plan) -> dict[str, Machine]:
-    """Machines that have placeholders for names."""
-    from netlimits.model import Machine
-
     roles = experiment_plan.experiment.roles
     return {
         role: Machine(
@@ -216,22 +193,3 @@ def _placeholders(experiment_plan: Plan) -> dict[str, Machine]:
         )
         for role in roles
     }
-
-
-def _write(experiment_plan: Plan, path: Path) -> None:
-    """Write the plan so that the file is whole or not there; pipes and devices are written to."""
-    try:
-        target = path.resolve()
-        if target.exists() and not target.is_file():
-            with target.open("w", encoding="utf-8", newline="") as file:
-                experiment_plan.write_csv(file)
-            return
-        temporary = target.with_name(f".{target.name}.{os.getpid()}")
-        try:
-            with temporary.open("x", encoding="utf-8", newline="") as file:
-                experiment_plan.write_csv(file)
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None

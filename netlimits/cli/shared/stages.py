@@ -13,25 +13,30 @@ from secrets import randbits
 from statistics import mean
 from typing import TYPE_CHECKING
 
+from netlimits.archive import logbook
+from netlimits.archive.logbook import Logbook
+from netlimits.campaign import creation
+from netlimits.campaign.interrupt import Interrupted, Stop
+from netlimits.checks import Finding
+from netlimits.checks.survey import Survey, look
 from netlimits.cli import echo, quoted
 from netlimits.cli.shared import logins
+from netlimits.cli.shared.conduct import Conduct
 from netlimits.cli.shared.hosts import all_logged_in
 from netlimits.cli.shared.lines import say_warnings
 from netlimits.errors import CheckError, InputError
+from netlimits.experiment import load
+from netlimits.experiment.plan import SEED_BITS, Plan, seeded
+from netlimits.hosts.base import Host
+from netlimits.limits.base import Intervention
+from netlimits.limits.figures import RunFigures
+from netlimits.limits.ladder import doses
+from netlimits.limits.verdicts import Verdict
+from netlimits.model import Machine, Record
+from netlimits.restore.guard.claims import refuse_claimed
 
 if TYPE_CHECKING:
-    from netlimits.archive.logbook import Logbook
     from netlimits.archive.reader import Campaign
-    from netlimits.campaign.interrupt import Stop
-    from netlimits.checks import Finding
-    from netlimits.checks.survey import Survey
-    from netlimits.cli.shared.conduct import Conduct
-    from netlimits.experiment.plan import Plan
-    from netlimits.hosts.base import Host
-    from netlimits.limits.base import Intervention
-    from netlimits.limits.figures import RunFigures
-    from netlimits.limits.verdicts import Verdict
-    from netlimits.model import Machine, Record
 
 A_RUN = 2.5
 """Seconds of a run of one second with settings, evidence and the tool's start, until one is
@@ -62,7 +67,6 @@ class Budget:
 
     @property
     def left(self) -> float:
-        """Return the seconds that are left for runs."""
         return self.began + self.seconds - CLOSING - time.monotonic()
 
 
@@ -81,7 +85,6 @@ class Stages:
     _warned: bool = False
 
     def observe(self, text: str, folder: Path) -> Campaign:
-        """Run an experiment as it is written, and return its campaign."""
         plan = self._plan(text, folder)
         with self._hosts() as hosts:
             survey, errors = self._looked(plan, hosts)
@@ -91,11 +94,7 @@ class Stages:
         return self._open(folder)
 
     def dose(self, observed: Campaign, folder: Path) -> Campaign | None:
-        """Run the doses of resources that an observation leaves open, in blocks with the baseline.
-
-        Returns None if nothing can be changed. More blocks follow while a limit is not proven and
-        the budget lasts.
-        """
+        """Run the doses of what an observation leaves open, in blocks; None without a dose."""
         refused: set[str] = set()
         while True:
             planned = self._fitting(observed, refused, folder)
@@ -116,17 +115,12 @@ class Stages:
         return self._open(folder)
 
     def room(self, workloads: int) -> bool:
-        """Return True if the budget has time for another observation, and a dose in blocks."""
         return self.budget.left > 2 * STAGE + self._a_run * workloads * (2 + 2 * ENOUGH_BLOCKS)
 
     def _fitting(self, observed: Campaign, refused: set[str], folder: Path) -> Plan | None:
-        """Return the plan with as many doses as the budget has blocks for; None without a dose.
-
-        A plan without the doses that only separate classes needs ENOUGH_BLOCKS, others
-        FIRST_BLOCKS.
-        """
+        """Return the plan with as many doses as the budget has blocks for; None without a dose."""
         from netlimits.limits import sequel
-        from netlimits.limits.ladder import doses, workloads
+        from netlimits.limits.ladder import workloads
         from netlimits.limits.proof import INTERVENTION, NONE
 
         length = workloads.seconds(_round_trip(observed))
@@ -157,9 +151,6 @@ class Stages:
         return plan(*kept) if kept else None
 
     def _extend(self, folder: Path, survey: Survey) -> None:
-        """Add blocks of what is undecided, as many as the budget has time for."""
-        from netlimits.archive import logbook
-        from netlimits.experiment.plan import SEED_BITS
         from netlimits.limits.ladder.diagnosis import undecided
 
         campaign = logbook.open(folder)
@@ -174,15 +165,10 @@ class Stages:
             self._work(extended, survey, hosts)
 
     def _plan(self, text: str, folder: Path) -> Plan:
-        from netlimits.experiment import load
-        from netlimits.experiment.plan import Plan, seeded
-
         return Plan(seeded(load.parse(text, folder / "experiment.yaml")))
 
     @contextmanager
     def _hosts(self) -> Iterator[Mapping[str, Host]]:
-        from netlimits.restore.guard.claims import refuse_claimed
-
         with (
             self.stop.interruptible(),
             all_logged_in(self.machines, self.conduct.patience) as hosts,
@@ -192,8 +178,6 @@ class Stages:
 
     def _looked(self, plan: Plan, hosts: Mapping[str, Host]) -> tuple[Survey, list[Finding]]:
         """Survey the hosts; return survey and errors. Warn, and try the tools, only once."""
-        from netlimits.checks.survey import look
-
         survey = look(plan, self.machines, hosts, try_tools=not self._warned)
         if not self._warned:
             self.conduct.check(plan.experiment)
@@ -202,17 +186,12 @@ class Stages:
         return survey, [each for each in survey.findings if each.severity == "error"]
 
     def _run(self, plan: Plan, survey: Survey, hosts: Mapping[str, Host], folder: Path) -> None:
-        from netlimits.campaign import creation
-
         self.stop.defer()
         campaign = creation.create(plan, survey, folder, logins.registrar(survey.machines))
         with logins.locked(campaign):
             self._work(campaign, survey, hosts)
 
     def _work(self, campaign: Logbook, survey: Survey, hosts: Mapping[str, Host]) -> None:
-        """Carry out the pending runs, and time them for the next stages."""
-        from netlimits.campaign.interrupt import Interrupted
-
         try:
             self.conduct.work_through(campaign, survey, hosts, self.stop, self._left)
         except Interrupted as error:
@@ -232,11 +211,7 @@ class Stages:
 
 
 def seconds_of_a_run(records: Iterable[Record]) -> float:
-    """Return how long a run takes: the mean over configurations of their shortest run.
-
-    (The first runs of a configuration start servers.) With few runs it is too short; SAFE allows
-    for that.
-    """
+    """Return the mean over configurations of their shortest run, since first runs start servers."""
     shortest: dict[str, float] = {}
     for record in records:
         known = shortest.get(record.run.config, record.duration_s)
@@ -270,7 +245,6 @@ def _levels_of(plan: Plan, errors: Iterable[Finding]) -> set[str]:
 
 
 def refuse_short(seconds: float, workloads: int) -> None:
-    """Raise InputError if the time is too short for any answer."""
     least = CLOSING + A_RUN * workloads * (1 + 2 * FEWEST_BLOCKS)
     if seconds < least:
         raise InputError(
@@ -281,5 +255,4 @@ def refuse_short(seconds: float, workloads: int) -> None:
 
 
 def say(line: str) -> None:
-    """Print a line on progress to standard error."""
     echo(line, err=True)

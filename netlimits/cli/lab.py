@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections.abc import Iterator, Sequence
@@ -11,13 +10,16 @@ from dataclasses import asdict
 
 import click
 
-from netlimits.cli import echo
-from netlimits.cli.lab import links
+from netlimits.campaign.interrupt import Interrupted, Stop
+from netlimits.cli import echo, echo_json
+from netlimits.cli.shared.lines import aligned
+from netlimits.cli.shared.options import JSON
 from netlimits.errors import InputError, LabError, did_you_mean
 from netlimits.lab import labs
 from netlimits.lab.guests import ACCELERATORS, NICS
 from netlimits.lab.layout import ENGINEER
 from netlimits.lab.programs import need_root, program
+from netlimits.units import tc
 
 NAME = click.option(
     "--name", default=labs.DEFAULT_NAME, show_default=True, help="Which lab; several can stand."
@@ -63,6 +65,7 @@ def lab() -> None:
 )
 @click.option(
     "--accel",
+    "accelerator",
     type=click.Choice(ACCELERATORS),
     help="How machines run; auto tries KVM, and translates (tcg) where that does not work.",
 )
@@ -78,9 +81,9 @@ def up(name: str, hosts: int, mtu: int, machines: bool, **guest: int | str | Non
       netlimits lab up --name wide --hosts 4 --mtu 1500
       netlimits lab up --machines --cpus 2
     """
-    chosen = {_FIELDS.get(key, key): value for key, value in guest.items() if value is not None}
+    chosen = {key: value for key, value in guest.items() if value is not None}
     if chosen and not machines:
-        words = " ".join(f"--{key}" for key, value in guest.items() if value is not None)
+        words = " ".join(f"--{'accel' if key == 'accelerator' else key}" for key in chosen)
         raise InputError(f"{words}: only machines have that; add --machines")
     chosen_guest = labs.Guest(**chosen) if machines else None  # type: ignore[arg-type]
     with _interruptible(f"lab {name} was removed again"):
@@ -90,7 +93,7 @@ def up(name: str, hosts: int, mtu: int, machines: bool, **guest: int | str | Non
 
 @lab.command()
 @click.option("--name", help="Which lab; all of them if left out.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@JSON
 def status(name: str | None, as_json: bool) -> None:
     """Show the hosts of every lab: kind, addresses, whether sshd runs, the data link's MTU.
 
@@ -100,13 +103,14 @@ def status(name: str | None, as_json: bool) -> None:
       netlimits lab status --name wide --json
     """
     need_root("looking into a lab")
-    rows = [_rows(lab_name, lab_name == name) for lab_name in ([name] if name else labs.names())]
+    names = [name] if name else labs.names()
+    rows = [row for lab_name in names for row in _rows(lab_name, lab_name == name)]
     if as_json:
-        echo(json.dumps([row for some in rows for row in some], indent=2))
+        echo_json(rows)
     elif not rows:
         echo("there is no lab; build one with: netlimits lab up")
     else:
-        echo(_table([row for some in rows for row in some]))
+        echo(_table(rows))
 
 
 @lab.command()
@@ -143,7 +147,7 @@ def down(name: str | None, everything: bool) -> None:
 @click.option("--mtu", type=int, help="Bytes; longer packets are dropped silently.")
 @click.option("--packets", type=int, help="Frames a second that it carries, of any size: 2000.")
 @click.option("--off", is_flag=True, help="Make it a plain link again.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@JSON
 def link(
     name: str,
     host: str,
@@ -177,14 +181,14 @@ def link(
     need_root("shaping a link")
     _choose(name, host)
     if off or given:
-        shape = None if off else links.shape(rate, delay, loss, mtu, packets)
+        shape = None if off else _shape(rate, delay, loss, mtu, packets)
         with _interruptible(f"the link may be shaped in part; `netlimits lab link {name} --off`"):
             labs.shape_link(name, host, shape)
     states = [state for state in labs.links(name) if not host or state.host == host]
     if as_json:
-        echo(json.dumps([asdict(state) for state in states], indent=2))
+        echo_json([asdict(state) for state in states])
     else:
-        echo("\n".join(f"{name}: {state.host}: {links.shown(state)}" for state in states))
+        echo("\n".join(f"{name}: {state.host}: {_shown(state)}" for state in states))
 
 
 @lab.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -220,7 +224,6 @@ def shell(name: str, user: str, host: str, command: Sequence[str]) -> None:
 
 
 def _choose(name: str, host: str) -> labs.Lab:
-    """Return the lab of that name. Raises LabError, or InputError if it lacks the named host."""
     chosen_lab = labs.find(name)
     if chosen_lab is None:
         raise LabError(
@@ -231,15 +234,9 @@ def _choose(name: str, host: str) -> labs.Lab:
     return chosen_lab
 
 
-_FIELDS = {"accel": "accelerator"}
-"""Option -> what `labs.Guest` calls it."""
-
-
 @contextmanager
 def _interruptible(consequence: str) -> Iterator[None]:
     """Ctrl-C and SIGTERM end the work at once, and only the first: the clearing up is done."""
-    from netlimits.campaign.interrupt import Interrupted, Stop
-
     try:
         with Stop() as stop, stop.interruptible():
             yield
@@ -256,32 +253,73 @@ def _rows(name: str, asked_for: bool) -> list[dict[str, object]]:
             raise
         state = "(not finished)" if labs.find(name) else "(damaged)"
         return [{"lab": name, "host": state, "sshd": False}]
-    return [
-        {
-            "lab": name,
-            "host": state.host,
-            "kind": state.kind,
-            "namespace": state.namespace,
-            "management": state.management,
-            "address": state.address,
-            "sshd": state.sshd,
-            "mtu": state.mtu,
-        }
-        for state in states
-    ]
+    return [{"lab": name, **asdict(state)} for state in states]
 
 
 def _table(rows: list[dict[str, object]]) -> str:
-    """Return the rows as text; nothing is cut off, so that it can be piped."""
     heads = ("lab", "host", "kind", "namespace", "management", "address", "sshd", "mtu")
-    words = {True: "up", False: "down", None: "-"}
-    lines = [heads, *(tuple(_word(row.get(h), words) for h in heads) for row in rows)]
-    widths = [max(len(line[n]) for line in lines) for n in range(len(heads))]
-    return "\n".join(
-        "  ".join(word.ljust(width) for word, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
+    words: dict[object, str] = {True: "up", False: "down", None: "-"}
+    cells = [[words.get(row.get(h), str(row.get(h))) for h in heads] for row in rows]
+    return "\n".join(aligned([heads, *cells]))
 
 
-def _word(value: object, words: dict[bool | None, str]) -> str:
-    return words[value] if value is None or isinstance(value, bool) else str(value)
+def _shape(
+    rate: str | None, delay: str | None, loss: str | None, mtu: int | None, packets: int | None
+) -> labs.Shape:
+    try:
+        wanted = labs.Shape(
+            tc.rate(rate) if rate is not None else 0,
+            _delay(delay) if delay is not None else 0.0,
+            _loss(loss) if loss is not None else 0.0,
+            mtu or 0,
+            packets or 0,
+        )
+    except ValueError as error:
+        raise InputError(f"the link's shape: {error}") from None
+    given = {"rate": rate, "mtu": mtu, "packets": packets}
+    for name, value in given.items():
+        if value is not None and not getattr(wanted, name):
+            raise InputError(f"--{name} {value}: a link must carry something; leave it out")
+    if wanted == labs.Shape():
+        raise InputError("no shape is given; --off makes it a plain link again")
+    return wanted
+
+
+def _delay(text: str) -> float:
+    """Return a delay. Its unit belongs to it: 5 would be 5 µs to tc, and is 5 ms to most."""
+    try:
+        without = float(text) != 0
+    except ValueError:
+        without = False
+    if without:
+        raise ValueError(f"{text!r} is no delay; add a unit, as in 5ms")
+    return tc.time(text) / 1e6
+
+
+def _loss(text: str) -> float:
+    number, sign, rest = text.partition("%")
+    try:
+        share = float(number) / 100
+    except ValueError:
+        raise ValueError(f"{text!r} is no loss, such as 0.1%") from None
+    if rest or (share and not sign):  # 0.1 would be 10 % to some, 0.1 % to others
+        raise ValueError(f"{text!r} is no loss; add %, as in 0.1%")
+    return share
+
+
+def _shown(state: labs.LinkState) -> str:
+    shape = state.shape
+    if shape is None:
+        return "plain"
+    words = [
+        f"rate {shape.rate / 1e6:g} Mbit/s" if shape.rate else "",
+        f"{shape.packets:,} packets/s" if shape.packets else "",
+        f"delay {shape.delay * 1e3:g} ms" if shape.delay else "",
+        f"loss {shape.loss:.6%}".rstrip("0%").rstrip(".") + "%" if shape.loss else "",
+        f"MTU {shape.mtu}" if shape.mtu else "",
+    ]
+    text = ", ".join(filter(None, words)) + " each way"
+    if not state.works or state.traffic is None:
+        return f"{text}; its process is gone; shape it again, or use --off"
+    out, back = (f"{way.carried} of {way.sent}" for way in state.traffic)
+    return f"{text}; carried {out} frames from the host, {back} to it"

@@ -14,7 +14,7 @@ from folders import EXAMPLE, complete
 import netlimits as nl
 from netlimits.archive.copies import RunsCopy
 from netlimits.campaign.interrupt import Interrupted, Stop
-from netlimits.cli.shared.sharing import sharing
+from netlimits.cli.shared.conduct import sharing
 from netlimits.errors import InputError, RestoreError
 
 QUICKSTART = Path(__file__).parents[2] / "experiments" / "quickstart.yaml"

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from netlimits.cli import quoted
-from netlimits.cli.diagnose import diagnosis_lines
-from netlimits.cli.diagnose.stages import A_RUN, Stages, say
+from netlimits.cli.shared import diagnosis_lines, page
+from netlimits.cli.shared.stages import A_RUN, Stages, say
 from netlimits.errors import InputError, one_line
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ def answer(
     stages: Stages, wanted: Sequence[str], tool: str, no_changes: bool, profile: bool = False
 ) -> tuple[bool, dict[str, Any]]:
     """Carry out one direction; return True if all its runs are ok, and the answer as JSON."""
-    from netlimits.cli.shared import page
     from netlimits.limits.ladder import workloads
 
     names = workloads.able(tool, wanted)
@@ -69,7 +68,6 @@ def answer(
 
 
 def _profiles(observed: Campaign) -> Iterator[str]:
-    """Yield a line for each workload: what the busiest CPU of either end did."""
     from netlimits.analysis import frames
     from netlimits.analysis.profile import sentences
     from netlimits.limits.ladder.sensitivity import WORKLOAD
@@ -86,10 +84,7 @@ def row(
     ladder: Sequence[Help] = (),
     left_out: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return the answer that a campaign gives, as `--json` prints it.
-
-    Besides what was `left_out`, it lists the workloads without an ok run, and why runs failed.
-    """
+    """Return the answer that a campaign gives, as `--json` prints it."""
     from netlimits.limits.ladder import diagnosis
 
     state, rows = campaign.state(), diagnosis.workloads(campaign)
@@ -114,7 +109,6 @@ def row(
 
 
 def again(campaign: Campaign) -> dict[str, Any]:
-    """Return the answer that an existing campaign gives, with the change that helps most."""
     from netlimits.limits.ladder import diagnosis
 
     return row(campaign, ladder=diagnosis.helping(campaign)[:1])
@@ -153,5 +147,4 @@ def _ladder(stages: Stages, campaign: Campaign, text: Text) -> list[Help]:
 
 
 def beside(folder: Path, what: str) -> Path:
-    """Return the folder of another stage, next to that of the answer."""
     return folder.with_name(f"{folder.name}-{what}")

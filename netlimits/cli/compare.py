@@ -10,15 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import echo, quoted
-from netlimits.cli.compare import gates, junit, worded
-from netlimits.cli.shared import needed
+from netlimits import __version__
+from netlimits.cli import echo, echo_json, quoted
+from netlimits.cli.shared import entries, gates
 from netlimits.cli.shared.both_sides import BothSides, each_part
-from netlimits.cli.shared.options import JSON, LIST, WORSE_STATUS, separated, share
-from netlimits.cli.shared.outputs import refuse_file, refuse_folder
+from netlimits.cli.shared.options import (
+    JSON,
+    LIST,
+    WORSE_STATUS,
+    format_option,
+    of_option,
+    refuse_file,
+    refuse_folder,
+    share_option,
+    writing,
+)
 from netlimits.cli.shared.results import Results, list_metrics, opened
 from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import ArchiveError, DataError, InputError
+from netlimits.evidence import facts
+from netlimits.model.folder import Folder
+from netlimits.report.page import render
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,42 +38,18 @@ if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
 
 UNCLEAR_STATUS = 5
-FORMATS = ("text", "markdown", "csv", "junit")
 PAGE = "comparison.html"
-
-
-def _share(_: click.Context, __: click.Parameter, text: str) -> float:
-    return share(text)
-
-
-def _bound(_: click.Context, option: click.Parameter, text: str | None) -> float | None:
-    return None if text is None else share(text, f"--{option.human_readable_name}")
 
 
 @click.command()
 @click.argument("before", type=click.Path(path_type=Path))
 @click.argument("after", nargs=-1, type=click.Path(path_type=Path))
-@click.option(
-    "--of",
-    multiple=True,
-    metavar="METRIC",
-    callback=separated,
-    help="What to compare; repeatable, or with commas. list: show what there is.",
-)
+@of_option("What to compare; repeatable, or with commas. list: show what there is.")
 @table_options
-@click.option(
-    "--threshold",
-    default="3%",
-    show_default=True,
-    metavar="SHARE",
-    callback=_share,
-    help="Differences below it do not matter.",
-)
-@click.option(
+@share_option("--threshold", "Differences below it do not matter.", "3%")
+@share_option(
     "--sessions-differ-by",
-    metavar="SHARE",
-    callback=_bound,
-    help="Largest difference between two sessions without any change; beyond it: better or worse.",
+    "Largest difference between two sessions without any change; beyond it: better or worse.",
 )
 @click.option(
     "--history",
@@ -89,7 +77,7 @@ def _bound(_: click.Context, option: click.Parameter, text: str | None) -> float
     is_flag=True,
     help="Exit with 5 where something is unclear; of a gate, where one of its conditions is.",
 )
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
+@format_option("text", "markdown", "csv", "junit")
 @JSON
 def compare(
     before: Path,
@@ -158,10 +146,10 @@ def compare(
     if form == "junit" and (gate is None or as_json):
         raise InputError("--format junit: is the result of a gate; add --gate FILE, without --json")
     conditions = gates.conditions(gate) if gate else ()
-    columns = needed.of_comparison(of, [condition.of for condition in conditions])
+    columns = entries.needed_by_comparison(of, [condition.of for condition in conditions])
     options: dict[str, Any] = {"needed": lambda _: columns, "reading": reading}
     baseline = opened(before, *history, **options)
-    suites: list[junit.Suite] = []
+    suites: list[gates.Suite] = []
     parts: list[tuple[BothSides, pd.DataFrame]] = []
     statuses: set[int] = set()
     failures: list[str] = []
@@ -175,13 +163,15 @@ def compare(
         statuses |= {status for _, rows in judged for status in _statuses(rows, strict)}
         every = [of_row for of_rows, _ in judged for of_row in of_rows]
         broken = [of_row.fault for of_row in every if of_row.fault]
-        suites.append(junit.Suite(comparison.title, every, table.attrs["notes"]))
-        failures += [f"{comparison.name}: {line}" if len(after) > 1 else line for line in broken]
+        suites.append((comparison.title, every, table.attrs["notes"]))
+        failures += [
+            f"{comparison.sides[1]}: {line}" if len(after) > 1 else line for line in broken
+        ]
         parts.append((comparison, table))
     if as_json:
-        echo(json.dumps([_json(*part) for part in parts], indent=2, ensure_ascii=False))
+        echo_json([_json(*part) for part in parts])
     elif form == "junit":
-        echo(junit.junit(suites, strict=strict), nl=False)
+        echo(gates.junit(suites, strict=strict), nl=False)
     else:
         for part in parts:
             echo(_text(*part, form), nl=False)
@@ -195,7 +185,6 @@ def compare(
 
 
 def _statuses(table: pd.DataFrame, strict: bool) -> Iterator[int]:
-    """Yield the exit statuses that rows of a comparison ask for."""
     from netlimits.analysis.comparisons import verdicts
 
     undecided = (verdicts.DIFFER, verdicts.UNCLEAR) if strict else ()
@@ -210,10 +199,7 @@ def _statuses(table: pd.DataFrame, strict: bool) -> Iterator[int]:
 def _comparisons(
     baseline: Results, after: Sequence[Results], sessions_differ_by: float | None
 ) -> Iterator[BothSides]:
-    """Yield each campaign against the baseline; without any, the sides of one that is a duet.
-
-    Raises DataError where there is nothing to compare with.
-    """
+    """Yield each campaign against the baseline; without any, the sides of one that is a duet."""
     if not after and (baseline.campaign is None or not baseline.campaign.experiment.sides):
         raise DataError(
             f"{baseline.path}: is not a duet (netlimits run EXPERIMENT --against …); name a "
@@ -233,7 +219,6 @@ def _comparisons(
 def _judged(
     comparison: BothSides, conditions: Sequence[gates.Condition]
 ) -> Iterator[tuple[Sequence[gates.Judged], pd.DataFrame]]:
-    """Yield the results of each condition, and the rows that it is about."""
     for condition in conditions:
         rows = condition.rows(comparison.table([condition.of], condition.threshold))
         yield list(condition.judged(rows)), rows
@@ -245,17 +230,13 @@ def _write_page(
     threshold: float,
     name: str,
 ) -> Path:
-    """Write the page of all comparisons; returns where."""
-    from netlimits import __version__
-    from netlimits.model.folder import Folder
     from netlimits.report import compared
-    from netlimits.report.page import render
 
     each = [
         compared.Compared(
             comparison.title,
             table,
-            worded.shown(table, _columns(comparison)),
+            comparison.shown(table),
             threshold,
             _hosts(comparison),
             _campaigns(comparison),
@@ -266,20 +247,17 @@ def _write_page(
     ]
     text = render(compared.page(each, failures, f"netlimits {__version__}"))
     last = [*each_part(parts[-1][0].before, parts[-1][0].after)][-1]
-    file = Path(name) if name else Path(PAGE)
-    try:
-        if not name and last.campaign:  # as all that a campaign leaves: its owner's alone
-            file = last.path / PAGE
+    inside = not name and last.campaign is not None
+    file = last.path / PAGE if inside else Path(name or PAGE)
+    with writing(file):
+        if inside:  # as all that a campaign leaves: its owner's alone
             Folder(last.path).write(PAGE, text)
         else:
             file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{file}: cannot be written: {error.strerror or error}") from error
     return file
 
 
 def _campaigns(comparison: BothSides) -> dict[str, Campaign]:
-    """Return the campaigns that are compared, by their folders; one, a duet, needs no name."""
     if comparison.after is None:
         assert comparison.before.campaign
         return {"": comparison.before.campaign}
@@ -290,15 +268,8 @@ def _campaigns(comparison: BothSides) -> dict[str, Campaign]:
     }
 
 
-def _columns(comparison: BothSides) -> tuple[str, str]:
-    """Return the names of the columns for both sides' means."""
-    return comparison.sides if comparison.after is None else ("before", "after")
-
-
 def _hosts(comparison: BothSides) -> list[str]:
     """Return what differs between the hosts of the first and the last campaign, a line each."""
-    from netlimits.evidence import facts
-
     first, *_, last = [*each_part(comparison.before, comparison.after)] * 2
     if first.campaign is None or last.campaign is None:
         return []
@@ -320,7 +291,7 @@ def _hosts(comparison: BothSides) -> list[str]:
 def _json(comparison: BothSides, table: pd.DataFrame) -> dict[str, Any]:
     rows = json.loads(table.to_json(orient="records", double_precision=15))
     return {
-        "after": comparison.name,
+        "after": comparison.sides[1],
         "sides": list(comparison.sides),
         "interleaved": comparison.after is None,
         "hosts": _hosts(comparison),
@@ -330,7 +301,6 @@ def _json(comparison: BothSides, table: pd.DataFrame) -> dict[str, Any]:
 
 
 def _text(comparison: BothSides, table: pd.DataFrame, form: str) -> str:
-    """Return the comparison for people: what changed on the hosts, the table, what it rests on."""
     from netlimits import tables
 
     if form == "csv":
@@ -339,5 +309,5 @@ def _text(comparison: BothSides, table: pd.DataFrame, form: str) -> str:
     summary = ", ".join(f"{counts[v]} {v}" for v in counts.index)
     hosts = (f"hosts differ: {line}" for line in _hosts(comparison))
     lines = [f"{comparison.title}: {summary}", *hosts]
-    shown = worded.shown(table, _columns(comparison))
+    shown = comparison.shown(table)
     return "\n".join([*lines, "", tables.render(shown, form)])

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from netlimits.cli import group
-from netlimits.cli.shared.outputs import refuse_folder
+from netlimits.cli.shared.options import refuse_folder
 from netlimits.errors import InputError
 
 FOLDERS = ("run --out", "import --out", "figures --out", "published --out")

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from netlimits.cli import echo
-from netlimits.cli.diagnose import diagnosis_lines, direction
-from netlimits.cli.diagnose.stages import Budget, Stages, refuse_short, say
+from netlimits.campaign.interrupt import Stop
+from netlimits.checks.survey import data_path
+from netlimits.cli import echo, echo_json
+from netlimits.cli.shared import diagnosis_lines, direction
 from netlimits.cli.shared.conduct import Conduct
 from netlimits.cli.shared.hosts import all_logged_in, machines_of
-from netlimits.cli.shared.options import GUARD, JSON, PATIENCE, progress_options, separated
-from netlimits.cli.shared.outputs import OutputFolder
-from netlimits.errors import InputError, did_you_mean
-
-if TYPE_CHECKING:
-    from netlimits.hosts.base import Host
-    from netlimits.hosts.patience import Patience
-    from netlimits.model import Machine
+from netlimits.cli.shared.options import GUARD, JSON, PATIENCE, QUIET, VERBOSE, Output, separated
+from netlimits.cli.shared.stages import Budget, Stages, refuse_short, say
+from netlimits.errors import HostError, InputError, did_you_mean
+from netlimits.hosts.base import Host
+from netlimits.hosts.patience import Patience
+from netlimits.model import Command, Machine
+from netlimits.tools import MEASURING, WORKLOADS, tool
+from netlimits.units import durations
 
 ROLES = ("sender", "receiver")
 
 
 def _seconds(_: click.Context, __: click.Parameter, text: str) -> float:
-    from netlimits.units import durations
-
     try:
         return durations.seconds(text)
     except ValueError as error:
@@ -57,12 +55,13 @@ def _seconds(_: click.Context, __: click.Parameter, text: str) -> float:
               help="Print the answer of RESULTS again, after `extend` or `resume`.")  # fmt: skip
 @click.option("--interface", default="", metavar="NAME", help="The data interface of A.")
 @click.option("--address", default="", metavar="ADDRESS", help="The data address of B.")
-@click.option("--out", type=OutputFolder(fresh=True), metavar="DIR",
+@click.option("--out", type=Output(folder=True, fresh=True), metavar="DIR",
               help="The folder for results; results/diagnose-A-B-TIME if left out.")  # fmt: skip
 @GUARD
 @PATIENCE
 @JSON
-@progress_options
+@VERBOSE
+@QUIET
 def diagnose(
     names: tuple[str, ...],
     hosts_file: Path | None,
@@ -82,6 +81,7 @@ def diagnose(
     guard: str,
     patience: Patience,
     as_json: bool,
+    verbosity: str | None,
 ) -> None:
     """Say what limits the traffic from host A to host B, and prove it by small changes.
 
@@ -104,9 +104,6 @@ def diagnose(
       netlimits diagnose --lab lab --plan
       netlimits diagnose --from results/diagnose-vm1-vm2-20260101-120000
     """
-    from netlimits.campaign.interrupt import Stop
-    from netlimits.tools import WORKLOADS
-
     if kept is not None:
         from netlimits.archive import reader
 
@@ -134,7 +131,7 @@ def diagnose(
     directions = 1 + both
     if not no_changes:
         refuse_short(seconds / directions, len(wanted))
-    conduct = Conduct(guard, patience, None, None, None, as_json)
+    conduct = Conduct(guard, patience, None, None, None, as_json, verbosity)
     failed = False
     rows: list[dict[str, Any]] = []
     with Stop() as stop:
@@ -158,9 +155,8 @@ def diagnose(
 
 
 def _print(rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
-    """Print answers for people, or as JSON: one alone, or both directions as a list."""
     if as_json:
-        echo(json.dumps(rows[0] if len(rows) == 1 else rows, indent=2, ensure_ascii=False))
+        echo_json(rows[0] if len(rows) == 1 else rows)
         return
     for row in rows:
         echo("\n".join(diagnosis_lines.lines(row)))
@@ -169,9 +165,6 @@ def _print(rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
 def _machines(
     names: Sequence[str], hosts_file: Path | None, lab: str | None, local: bool
 ) -> dict[str, Machine]:
-    """Return the two machines that the command names. Raises InputError where it names others."""
-    from netlimits.model import Machine
-
     ways = [bool(names), hosts_file is not None, lab is not None, local]
     if sum(ways) > 1:
         raise InputError("name two hosts, or say one of --hosts, --lab and --local")
@@ -194,11 +187,6 @@ def path_of(
     machines: Mapping[str, Machine], hosts: Mapping[str, Host], interface: str
 ) -> tuple[Mapping[str, Machine], str, list[str]]:
     """Return the machines with interface and address, the tool, and what it cannot measure."""
-    from netlimits.checks.survey import data_path
-    from netlimits.errors import HostError
-    from netlimits.model import Command
-    from netlimits.tools import MEASURING, tool
-
     placed: Mapping[str, Machine] = machines
     if any(not (each.interface and each.address) for each in machines.values()):
         placed = data_path.placed(machines, hosts, interface)
@@ -229,7 +217,6 @@ def _swapped(machines: Mapping[str, Machine]) -> dict[str, Machine]:
 
 
 def _name(machine: Machine) -> str:
-    """Return the machine's name as a folder's may hold it."""
     name = machine.ssh or machine.role
     return "".join(c if c.isalnum() or c in "._-" else "-" for c in name)
 

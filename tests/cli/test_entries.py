@@ -10,7 +10,7 @@ import pytest
 
 import netlimits
 from netlimits import tables
-from netlimits.cli.shared import drawing, entries, needed
+from netlimits.cli.shared import drawing, entries
 from netlimits.cli.shared.entries import summary_of
 from netlimits.cli.shared.results import Results
 from netlimits.metrics import IDENTITY
@@ -42,8 +42,8 @@ def tabled(source: Results, options: dict[str, object]) -> list[str]:
 @pytest.mark.parametrize("name", ARCHIVES)
 def test_tables_are_the_same(name: str) -> None:
     whole = results(name)
-    for options in ({}, {"of": ["throughput"]}, {"of": ["remote_sd", "local_sd"]}):
-        chosen = needed.of_tables(whole.report, options)
+    for options in ({}, {"of": ["throughput", "remote_sd", "local_sd"]}):
+        chosen = entries.needed_by_tables(whole.report, options)
         if chosen is None or not {"throughput_mbps", "local_sd_us_per_kib"} <= {*whole.frame}:
             continue
         narrow = results(name, chosen)
@@ -55,7 +55,7 @@ def test_tables_are_the_same(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(TOLD & {*ARCHIVES}))
 def test_charts_are_drawn_from_the_same(name: str) -> None:
     whole = results(name)
-    chosen = needed.of_charts(whole.report, {})
+    chosen = entries.needed_by_charts(whole.report, {})
     assert chosen is not None
     texts = []
     for source in (whole, results(name, chosen)):
@@ -71,17 +71,17 @@ def test_charts_are_drawn_from_the_same(name: str) -> None:
 
 def test_what_cannot_be_told_beforehand_needs_all() -> None:
     report = netlimits.open(KEPT / "stateless-offloads").experiment.report
-    assert needed.of_tables(report, {}) >= {*IDENTITY} - {"reason", "limited_by"}
-    assert needed.of_tables(report, {"of": ["no metric"]}) is None
-    assert needed.of_tables(report, {"of": ["highest_average"]}) is None
-    assert needed.of_tables((), {}) is None
-    assert needed.of_tables(({"table": "verdicts"},), {}) is None
-    assert needed.of_charts(report, {"chart": "pacing"}) is None
+    assert entries.needed_by_tables(report, {}) >= {*IDENTITY} - {"reason", "limited_by"}
+    assert entries.needed_by_tables(report, {"of": ["no metric"]}) is None
+    assert entries.needed_by_tables(report, {"of": ["highest_average"]}) is None
+    assert entries.needed_by_tables((), {}) is None
+    assert entries.needed_by_tables(({"table": "verdicts"},), {}) is None
+    assert entries.needed_by_charts(report, {"chart": "pacing"}) is None
     assert replace(results("tso"), frame=results("tso").frame).narrow is False
 
 
 def test_times_of_windows_are_read_where_what_was_sent_stands_beside_what_arrived() -> None:
     report = ({"table": "summary", "of": ["throughput"]},)
-    assert not {*needed.WINDOWS} & needed.of_tables(report, {})
+    assert not {*entries.WINDOWS} & entries.needed_by_tables(report, {})
     both = ({"table": "summary", "of": ["throughput", "local_send_throughput"]},)
-    assert {*needed.WINDOWS} <= needed.of_tables(both, {})
+    assert {*entries.WINDOWS} <= entries.needed_by_tables(both, {})

@@ -1,28 +1,28 @@
-"""The runs of a plan for its reader: as a table, with their commands, or as JSON."""
+"""A plan for its reader: how much and how long, its runs, their commands, or JSON."""
 
 from __future__ import annotations
 
 import shlex
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from netlimits.campaign.dry_run import DryRun, Remark
 from netlimits.cli import echo
+from netlimits.cli.shared.lines import aligned, lasting
 from netlimits.errors import escaped, one_line
+from netlimits.experiment import duet
+from netlimits.experiment.plan import TRIALS, Plan
 from netlimits.experiment.templates import written
-
-if TYPE_CHECKING:
-    from netlimits.experiment.plan import Plan
-    from netlimits.model import Machine, Run
+from netlimits.model import Experiment, Machine, Run
+from netlimits.tools import Features
 
 LISTED = 8
 """Runs of a configuration that are named."""
 
 
 def print_runs(experiment_plan: Plan, runs: Sequence[Run]) -> None:
-    """Return the runs as a table: by rich on a terminal, in plain columns elsewhere."""
     marked = any(run.profiled is not None for run in runs)
     last = ["skip"] if experiment_plan.skipped else []
     mark = ["profiled"] if marked else []
@@ -36,27 +36,11 @@ def print_runs(experiment_plan: Plan, runs: Sequence[Run]) -> None:
         for run in runs
     ]
     left = len(experiment_plan) - len(runs)
-    more = f"… and {left:,} more (--rows, --csv)" if left > 0 else ""
     echo()
-    if sys.stdout.isatty():
-        from rich.box import SIMPLE_HEAD
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-
-        grid = Table(box=SIMPLE_HEAD, pad_edge=False)
-        for name in head:
-            grid.add_column(Text(escaped(name)))
-        for row in table:
-            grid.add_row(*map(Text, row))
-        Console(highlight=False).print(grid)
-    else:
-        widths = [max(map(len, column)) for column in zip(head, *table, strict=True)]
-        for row in (head, *table):
-            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            echo("  ".join(cells).rstrip())
-    if more:
-        echo(more)
+    for line in aligned([head, *table]):
+        echo(line)
+    if left > 0:
+        echo(f"… and {left:,} more (--rows, --csv)")
 
 
 def _cell(value: Any) -> str:
@@ -75,12 +59,10 @@ class _Line:
 
     @property
     def text(self) -> str:
-        """The command, to the letter."""
         return " ".join(self.argv) if self.argv[0] == "#" else shlex.join(self.argv)
 
     @property
     def script(self) -> bool:
-        """True for a script of several lines."""
         return any("\n" in word for word in self.argv)
 
     def short(self, program: str) -> Iterator[str]:
@@ -100,10 +82,6 @@ class _Line:
 def _commands(
     experiment_plan: Plan, runs: Iterable[Run], machines: Mapping[str, Machine]
 ) -> Iterator[tuple[Run, list[_Line]]]:
-    """Each run with its commands; none of one left out."""
-    from netlimits.campaign.dry_run import DryRun, Remark
-    from netlimits.tools import Features
-
     every = Features("", frozenset(("demo", "burst", "intervals", "pacing")))
     rehearsed = DryRun(machines, every)
     for run in runs:
@@ -125,10 +103,7 @@ def _commands(
 def print_commands(
     experiment_plan: Plan, runs: Iterable[Run], machines: Mapping[str, Machine], *, every: bool
 ) -> None:
-    """Each configuration with its settings and the tool's command lines.
-
-    With `every` all commands, in their order; the body of a script once, before them.
-    """
+    """Each configuration with its settings and the tool's command lines."""
     runs = list(runs)
     numbers: dict[str, list[int]] = {}
     for run in runs:
@@ -168,13 +143,11 @@ def _checked(lines: Iterable[_Line]) -> Iterator[_Line]:
 
 
 def _scripts(lines: Iterable[_Line]) -> dict[str, str]:
-    """Return the body of each script, and the shell variable that stands for it."""
     bodies = dict.fromkeys(word for line in lines for word in line.argv if "\n" in word)
     return {body: f"script_{number}" for number, body in enumerate(bodies, 1)}
 
 
 def _with_names(line: _Line, scripts: Mapping[str, str]) -> str:
-    """Return the command, with a variable in place of a script's body."""
     if line.argv[0] == "#":
         return line.text
     words = (f'"${scripts[word]}"' if word in scripts else shlex.quote(word) for word in line.argv)
@@ -191,7 +164,6 @@ def _listed(numbers: Sequence[int]) -> str:
 def as_json(
     experiment_plan: Plan, shown: Iterable[Run], machines: Mapping[str, Machine] | None
 ) -> Iterator[dict[str, Any]]:
-    """Each run, with all its commands where machines are given."""
     no_commands: list[_Line] = []
     of_runs = (
         _commands(experiment_plan, shown, machines)
@@ -212,3 +184,118 @@ def as_json(
                 {"role": line.role, "step": line.step, "command": line.text} for line in lines
             ]
         yield entry
+
+
+def summary_of(
+    experiment_plan: Plan, drawn: bool, groups: Mapping[str, str] | None = None, at_once: int = 0
+) -> dict[str, Any]:
+    experiment = experiment_plan.experiment
+    left_out = experiment_plan.left_out()
+    return {
+        "experiment": experiment.name,
+        "question": experiment.question,
+        "combinations": experiment_plan.configurations.product,
+        **_sides(experiment),
+        "excluded": _excluded(experiment_plan),
+        "included": sum(len(side.include) for side in experiment.sides.values() or [experiment]),
+        "configurations": len(experiment_plan.configurations),
+        **({"profiled": count} if (count := experiment_plan.profiled_runs()) else {}),
+        "replicates": None if experiment.repeat.runs else experiment_plan.replicates[1],
+        "replicates_least": None if experiment.repeat.runs else experiment_plan.replicates[0],
+        "runs": len(experiment_plan),
+        **({"searches": len(experiment_plan.searches())} if experiment.searched else {}),
+        "order": experiment.repeat.order,
+        "seed": experiment.repeat.seed,
+        "seed_drawn": drawn,
+        "seconds": round(experiment_plan.seconds(groups, at_once), 1),
+        **_mesh(experiment_plan, at_once),
+        "skipped": [
+            {"tool": tool, "runs": left_out[tool], "reason": why}
+            for tool, why in experiment_plan.skipped.items()
+        ],
+    }
+
+
+def _mesh(experiment_plan: Plan, at_once: int) -> dict[str, Any]:
+    of = experiment_plan.experiment.mesh
+    if not of:
+        return {}
+    most = len(of.hosts) // 2
+    return {
+        "hosts": len(of.hosts),
+        "pairs": len(of.pairs),
+        "shape": of.shape,
+        "rounds": experiment_plan.round_count(),
+        "at_once": min(at_once or most, most),
+    }
+
+
+def _sides(experiment: Experiment) -> dict[str, Any]:
+    if not experiment.sides:
+        return {}
+    on_both, each = duet.on_both_sides(experiment)
+    return {"sides": dict(zip(experiment.sides, each, strict=True)), "on_both_sides": on_both}
+
+
+def _excluded(experiment_plan: Plan) -> list[dict[str, Any]]:
+    experiment, removed = experiment_plan.experiment, iter(experiment_plan.configurations.removed)
+    return [
+        {
+            "exclude": text,
+            "line": side.lines.get(("exclude", number)),
+            "removed": next(removed),
+            **({"side": name} if name else {}),
+        }
+        for name, side in (experiment.sides or {"": experiment}).items()
+        for number, text in enumerate(side.exclude)
+    ]
+
+
+def print_summary(summary: Mapping[str, Any]) -> None:
+    title = f"{summary['experiment']}: {summary['question']}".removesuffix(": ")
+    echo(one_line(title))
+    count = _count(summary["configurations"], "configuration")
+    echo(f"{count} of {_count(summary['combinations'], 'combination')}")
+    if "sides" in summary:
+        each = ", ".join(f"{number:,} {name}" for name, number in summary["sides"].items())
+        echo(f"  {each}; {summary['on_both_sides']:,} on both sides")
+    for entry in summary["excluded"]:
+        where = f"line {entry['line']}" if entry["line"] else "--set"
+        where = f"{entry['side']}, {where}" if "side" in entry else where
+        text = f"{entry['exclude']} ({where})"
+        echo(f"  {entry['removed']:,} excluded by {text}")
+    if summary["included"]:
+        echo(f"  {summary['included']:,} included")
+    times = ""
+    if summary["replicates"]:
+        least, most = summary["replicates_least"], summary["replicates"]
+        times = f" = {count} × {most:,}" if least == most else f", {least:,} to {most:,} of each"
+    if profiled := summary.get("profiled"):
+        times += f" and {profiled:,} profiled"
+    what = _count(summary["runs"], "run")
+    if searches := summary.get("searches"):
+        what = f"{searches:,} search{'' if searches == 1 else 'es'} of some {TRIALS} runs"
+        times = ""
+    echo(f"{what}{times}, order {summary['order']}")
+    if "rounds" in summary:
+        shape = "" if summary["shape"] == "list" else f" ({summary['shape']})"
+        echo(
+            f"mesh of {summary['hosts']} hosts, {_count(summary['pairs'], 'pair')}{shape}: "
+            f"{_count(summary['rounds'], 'round')} in a block, up to "
+            f"{_count(summary['at_once'], 'pair')} at once"
+        )
+    kept = f" (drawn now; --set repeat.seed={summary['seed']} keeps it)"
+    echo(f"seed {summary['seed']}{kept if summary['seed_drawn'] else ''}")
+    for skipped in summary["skipped"]:
+        why = one_line(skipped["reason"])
+        echo(f"{_count(skipped['runs'], 'run')} of them skipped, {skipped['tool']}: {why}")
+    left = summary["runs"] + TRIALS * summary.get("searches", 0)
+    left -= sum(skipped["runs"] for skipped in summary["skipped"])
+    each = f"{summary['seconds'] / max(1, left):.3g} s a run"
+    if "rounds" in summary and summary["replicates"]:
+        each = f"{summary['seconds'] / summary['rounds'] / summary['replicates']:.3g} s a round"
+    echo(f"about {lasting(summary['seconds'])}, {each}")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

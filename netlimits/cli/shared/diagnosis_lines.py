@@ -8,11 +8,18 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from netlimits.cli import echo, quoted
+from netlimits.cli.shared.lines import aligned
+from netlimits.evidence import facts
+from netlimits.limits.ladder.doses import RESOURCES, resource
+from netlimits.limits.links import DataLinks
+from netlimits.model import Machine
+from netlimits.settings import setting
+from netlimits.tools import MEASURING
+from netlimits.units import cpus
 
 if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
     from netlimits.limits.ladder.diagnosis import Help
-    from netlimits.model import Machine
 
 _WIDTH = 96
 _WHOLE = 100.0
@@ -20,13 +27,7 @@ _WHOLE = 100.0
 
 
 def path(campaign: Campaign, workloads: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the names of both hosts, and their link, CPUs and kernels in words.
-
-    The round trip is the lowest that any of the `workloads` had.
-    """
-    from netlimits.evidence import facts
-    from netlimits.limits.links import DataLinks
-
+    """Return the names of both hosts, and their link, CPUs and kernels in words."""
     machines = campaign.archive.machines
     read = {role: campaign.archive.facts(role) for role in machines}
 
@@ -58,15 +59,11 @@ def path(campaign: Campaign, workloads: Sequence[Mapping[str, Any]]) -> dict[str
 
 
 def _bits(rate: float) -> str:
-    """Return a link's rate as "10 Gbit/s" or "100 Mbit/s"."""
     return f"{rate / 1e9:g} Gbit/s" if rate >= 1e9 else f"{rate / 1e6:g} Mbit/s"
 
 
 def commands(machines: Mapping[str, Machine], rung: Help) -> Iterator[str]:
     """Yield the commands that make a rung's settings by hand, each after its host's name."""
-    from netlimits.settings import setting
-    from netlimits.units import cpus
-
     for role, name, options in rung.settings:
         machine = machines[role]
         where, interface = machine.ssh or role, machine.interface or ""
@@ -83,18 +80,13 @@ def commands(machines: Mapping[str, Machine], rung: Help) -> Iterator[str]:
 
 
 def lines(answer: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the answer for people."""
     of = answer["path"]
     yield f"{of['sender']} → {of['receiver']}   {of['link']}"
     yield ""
     transactions = {row["workload"] for row in answer["workloads"] if row["transaction_rate_tps"]}
     note = "*" if transactions else ""
     head = ("", "throughput", "limited by", "proof", f"CPU µs/KiB (send, receive){note}")
-    rows = [head, *map(_cells, answer["workloads"])]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = zip(row, widths, strict=True)
-        yield "  ".join(cell.ljust(width) for cell, width in cells).rstrip()
+    yield from aligned([head, *map(_cells, answer["workloads"])])
     if transactions:
         yield "* µs per transaction"
     yield ""
@@ -130,7 +122,6 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _detail(row: Mapping[str, Any]) -> str:
-    """Return the figure that describes a limit: its rate, the share of the link, the round trip."""
     share, trip = row["known"].get("of_bound_pct"), row["known"].get("rtt_us")
     if row["limit"] == "path-cap" and (rate := row["known"].get("wire_mbps")):
         scale, unit, digits = _unit(rate, transactions=False)
@@ -143,7 +134,6 @@ def _detail(row: Mapping[str, Any]) -> str:
 
 
 def _open(row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the sensitivities of a workload whose limit is open."""
     from netlimits.limits.ladder.workloads import TITLES
 
     each = [
@@ -162,7 +152,6 @@ def _open(row: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _rate(row: Mapping[str, Any]) -> str:
-    """Return "3.10 Gbit/s [3.00, 3.20]"."""
     transactions = row["transaction_rate_tps"] is not None
     value = row["transaction_rate_tps"] if transactions else row["throughput_mbps"]
     if value is None:
@@ -175,7 +164,6 @@ def _rate(row: Mapping[str, Any]) -> str:
 
 
 def _unit(value: float, *, transactions: bool) -> tuple[float, str, int]:
-    """Return the divisor of a rate, its unit, and its number of decimals."""
     if transactions:
         return 1.0, "trans/s", 0
     scale, unit = (1e3, "Gbit/s") if value >= 1e3 else (1.0, "Mbit/s")
@@ -187,7 +175,6 @@ def _short(value: float | None) -> str:
 
 
 def _ladder(rungs: Sequence[Mapping[str, Any]], transactions: Collection[str]) -> Iterator[str]:
-    from netlimits.limits.ladder.doses import resource
     from netlimits.limits.ladder.workloads import TITLES
 
     if not rungs:
@@ -213,10 +200,7 @@ def _ladder(rungs: Sequence[Mapping[str, Any]], transactions: Collection[str]) -
 
 
 def say_plan(workloads: Sequence[str], no_changes: bool) -> None:
-    """Print what would be run and changed, without a login."""
-    from netlimits.limits.ladder.doses import RESOURCES
     from netlimits.limits.ladder.workloads import observation
-    from netlimits.tools import MEASURING
 
     echo("# First each workload as the hosts are:")
     first, *_ = MEASURING
