@@ -27,7 +27,7 @@ def netlimits(capsys, *words: str) -> tuple[int, str, str]:
         (("a",), "name two hosts, A and B, not 1: netlimits diagnose A B"),
         (("a", "b", "c"), "name two hosts, A and B, not 3: netlimits diagnose A B"),
         (("a", "b", "--local"), "name two hosts, or say one of --hosts, --lab and --local"),
-        (("a", "b", "--workload", "tpc"), "--workload tpc: there is none; did you mean tcp?"),
+        (("a", "b", "--workload", "tpc"), "--workload tpc: there is no such workload; did you mean tcp?"),
         (("a", "b", "--reverse", "--both"), "--reverse and --both exclude each other; keep one"),
         (("a", "b", "--plan", "--json"), "--plan prints an experiment as YAML; drop --json"),
         (("a", "b", "--time", "x"), "--time x: write a time from 1s to 168h, as in 90s or 5m"),
