@@ -18,6 +18,7 @@ from netlimits.settings import State
 from netlimits.tools import Features
 
 Severity = Literal["error", "warning", "note"]
+Answers = tuple[Completed, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ class Check(Protocol):
                 return (Command(("uname", "-r"), deadline=10),)
 
             def findings(self, site, role, completed):
-                yield Finding(role, self.name, "note", completed[0].stdout.strip())
+                yield self.note(role, completed[0].stdout.strip())
 
     Attributes:
         name: The subject, as the column of the table shows it.
@@ -131,9 +132,7 @@ class Check(Protocol):
         """
         return ()
 
-    def findings(
-        self, site: Site, role: str, completed: tuple[Completed, ...]
-    ) -> Iterable[Finding]:
+    def findings(self, site: Site, role: str, completed: Answers) -> Iterable[Finding]:
         """Judge the host.
 
         Args:
@@ -144,3 +143,15 @@ class Check(Protocol):
         Returns:
             The findings, at least one note if all is well.
         """
+
+    def error(self, role: str, problem: str, advice: str = "") -> Finding:
+        """Return a finding that makes runs fail."""
+        return Finding(role, self.name, "error", problem, advice)
+
+    def warning(self, role: str, problem: str, advice: str = "") -> Finding:
+        """Return a finding that makes figures misleading."""
+        return Finding(role, self.name, "warning", problem, advice)
+
+    def note(self, role: str, problem: str, advice: str = "") -> Finding:
+        """Return a finding that is fine."""
+        return Finding(role, self.name, "note", problem, advice)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from netlimits.checks._base import Finding, Site
-from netlimits.model import Command, Completed
+from netlimits.checks._base import Answers, Check, Finding, Site
+from netlimits.model import Command
 
 AVAILABLE = "/proc/sys/net/ipv4/tcp_available_congestion_control"
 ALLOWED = "/proc/sys/net/ipv4/tcp_allowed_congestion_control"
@@ -21,7 +21,7 @@ ALLOWING = "net.ipv4.tcp_allowed_congestion_control"
 SYSCTL, ROUTE, OPTION = "sysctl", "route", "option"
 
 
-class Congestion:
+class Congestion(Check):
     """The kernel's two lists, whether the second is writable, `modprobe -n` of each module."""
 
     name = "congestion control"
@@ -37,9 +37,7 @@ class Congestion:
             *(Command(("modprobe", "-n", "-q", f"tcp_{name}"), deadline=10) for name in names),
         )
 
-    def findings(
-        self, site: Site, role: str, completed: tuple[Completed, ...]
-    ) -> Iterator[Finding]:
+    def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:
         if not completed or completed[0].status != 0:
             return  # unknown here: a run will show it
         algorithms = wants(site, role)
@@ -69,13 +67,11 @@ class Congestion:
                     )
                     advice = f"allow it outside: `sysctl -w {ALLOWING}='…{name}'`"
             if problem:  # once, by however many ways the plan names it
-                finding = Finding(role, self.name, "error", problem, advice)
+                finding = self.error(role, problem, advice)
                 problems.setdefault(name, finding)
         yield from problems.values()
         if not problems:
-            yield Finding(
-                role, self.name, "note", f"available: {_listed(n for n, _ in algorithms)}"
-            )
+            yield self.note(role, f"available: {_listed(n for n, _ in algorithms)}")
 
 
 def wants(site: Site, role: str) -> list[tuple[str, str]]:

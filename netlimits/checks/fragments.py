@@ -9,9 +9,9 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 
-from netlimits.checks._base import Check, Finding, Site
+from netlimits.checks._base import Answers, Check, Finding, Site
 from netlimits.experiment import resolution
-from netlimits.model import Completed, Family, Setup
+from netlimits.model import Family, Setup
 from netlimits.tools import Transfer, tool
 
 ETHERNET = 14
@@ -25,9 +25,7 @@ class Fragments(Check):
 
     name = "packet size"
 
-    def findings(
-        self, site: Site, role: str, completed: tuple[Completed, ...]
-    ) -> Iterator[Finding]:
+    def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:
         if role in site.experiment.ends["local"]:
             yield from self._datagrams(site, role)
             yield from self._segments(site, role)
@@ -47,10 +45,8 @@ class Fragments(Check):
                         f"counts {other} bytes of headers on each datagram, and over IPv{ip} there "
                         f"are {headers}"
                     )
-                    yield Finding(
+                    yield self.error(
                         role,
-                        self.name,
-                        "error",
                         _at(site, problem, "pace", "frame_rate"),
                         f"make it rate * (send_size + {headers}) / send_size",
                     )
@@ -68,10 +64,8 @@ class Fragments(Check):
             size, mtu, headers, name = max(large)
             most = mtu - headers
             problem = f"datagrams of up to {size} bytes are fragmented at an MTU of {mtu}"
-            yield Finding(
+            yield self.warning(
                 role,
-                self.name,
-                "warning",
                 _at(site, problem, "measure", name, "send_size"),
                 f"send {most} bytes at most, or set an `mtu` that they fit into",
             )
@@ -89,10 +83,8 @@ class Fragments(Check):
         if large:
             mss, mtu, headers, name = max(large)
             problem = f"an MSS of {mss} does not fit an MTU of {mtu}: such runs will be invalid"
-            yield Finding(
+            yield self.error(
                 role,
-                self.name,
-                "error",
                 _at(site, problem, "measure", name, "mss"),
                 f"set an `mtu` of {mss + headers}, or ask for an MSS of {mtu - headers} at most",
             )
@@ -107,10 +99,8 @@ class Fragments(Check):
             if role in ends and more and uses:
                 other = wanted_mtu(site, requirement, more[0])
                 problem = f"{role} has an MTU of {mine} where {more[0]} has {other}"
-                yield Finding(
+                yield self.warning(
                     role,
-                    self.name,
-                    "warning",
                     _at(site, problem, "settings", uses[-1].entry, "mtu"),
                     f"name {role} among the `roles` of `mtu` too",
                 )

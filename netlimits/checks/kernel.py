@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from netlimits.checks._base import Check, Finding, Site
-from netlimits.model import Completed
+from netlimits.checks._base import Answers, Check, Finding, Site
 
 
 class Kernels(Check):
@@ -13,19 +12,15 @@ class Kernels(Check):
 
     name = "kernel"
 
-    def findings(
-        self, site: Site, role: str, completed: tuple[Completed, ...]
-    ) -> Iterator[Finding]:
+    def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:
         mine = site.fact(role, "boot_id")
         roles = list(site.machines)
         same = [r for r in roles[: roles.index(role)] if mine and site.fact(r, "boot_id") == mine]
         if same:
-            yield Finding(
+            yield self.warning(
                 role,
-                self.name,
-                "warning",
                 f"is the same machine as {same[0]} (one boot id): each one's CPU figures hold both",
                 "compare such runs with one another only",
             )
         else:
-            yield Finding(role, self.name, "note", str(site.fact(role, "kernel") or "not known"))
+            yield self.note(role, str(site.fact(role, "kernel") or "not known"))

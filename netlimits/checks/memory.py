@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from netlimits.checks._base import Finding, Site
-from netlimits.model import Command, Completed
+from netlimits.checks._base import Answers, Check, Finding, Site
+from netlimits.model import Command
 
 SYSCTLS = ("net.core.rmem_default", "net.core.wmem_default")
 MEMINFO = Command(("cat", "/proc/meminfo"), deadline=10)
@@ -18,7 +18,7 @@ SHARE = 0.5
 """Share of a host's memory that one socket's buffer may hold."""
 
 
-class Memory:
+class Memory(Check):
     """MemTotal against the buffers that the plan sets."""
 
     name = "memory"
@@ -26,28 +26,24 @@ class Memory:
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
         return (MEMINFO,) if any(_buffers(site, role)) else ()
 
-    def findings(
-        self, site: Site, role: str, completed: tuple[Completed, ...]
-    ) -> Iterator[Finding]:
+    def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:
         for answer in completed:
             total = re.search(r"^MemTotal:\s+(\d+) kB$", answer.stdout, re.MULTILINE)
             if total is None:
-                yield Finding(role, self.name, "note", "/proc/meminfo has no MemTotal")
+                yield self.note(role, "/proc/meminfo has no MemTotal")
                 return
             memory = int(total[1]) * 1024
             large = {name: size for name, size in _buffers(site, role) if size > SHARE * memory}
             for name, size in large.items():
-                yield Finding(
+                yield self.warning(
                     role,
-                    self.name,
-                    "warning",
                     f"{name} lets one socket hold {size / 2**20:,.0f} MiB of the host's "
                     f"{memory / 2**20:,.0f} MiB: if the receiver falls behind, the kernel kills "
                     "its server",
                     f"set {int(memory / 8):d} or less",
                 )
             if not large:
-                yield Finding(role, self.name, "note", f"{memory / 2**20:,.0f} MiB")
+                yield self.note(role, f"{memory / 2**20:,.0f} MiB")
 
 
 def _buffers(site: Site, role: str) -> Iterator[tuple[str, int]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator
 
-from netlimits.checks._base import Finding, Site
+from netlimits.checks._base import Answers, Check, Finding, Site
 from netlimits.errors import SettingError
 from netlimits.evidence import trace
 from netlimits.experiment import pacing
@@ -24,7 +24,7 @@ WIDTH = 160
 """Characters of a command that a finding shows."""
 
 
-class Sudo:
+class Sudo(Check):
     """Runs `sudo -n -l -- COMMAND` for each of them."""
 
     name = "sudo"
@@ -37,9 +37,7 @@ class Sudo:
             Command(("sudo", "-n", "-l", "--", *argv), deadline=10) for argv in list(argvs)[:MOST]
         )
 
-    def findings(
-        self, site: Site, role: str, completed: tuple[Completed, ...]
-    ) -> Iterator[Finding]:
+    def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:
         refused: dict[str, list[Completed]] = {}
         for answer in completed:
             if answer.status != 0:
@@ -48,10 +46,8 @@ class Sudo:
             first = answers[0]
             why = first.complaint or "refused"
             more = f" (and {len(answers) - 1} more such)" if len(answers) > 1 else ""
-            yield Finding(
+            yield self.error(
                 role,
-                self.name,
-                "error",
                 f"the login is not root and may not run `sudo -n {_cut(first.command.argv[4:])}`"
                 f"{more}: {why}",
                 f"allow {program} without a password as SECURITY.md's sudoers does, or log in as "
@@ -62,7 +58,7 @@ class Sudo:
             permission = (
                 "the login is root" if root else f"all {len(completed)} commands are allowed"
             )
-            yield Finding(role, self.name, "note", permission)
+            yield self.note(role, permission)
 
 
 def _cut(argv: tuple[str, ...]) -> str:
