@@ -17,8 +17,8 @@ from typing import Any
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.settings import carrier
-from netlimits.settings._base import State
-from netlimits.settings._quantities import shows_none
+from netlimits.settings._base import Setting, State
+from netlimits.settings._schema import if_fixed, options, switch, whole
 from netlimits.settings._values import is_number
 
 _FIELD = re.compile(r"^\t(?P<name>[A-Z][A-Za-z -]*): +(?P<value>.*?)\s*$")
@@ -27,36 +27,23 @@ MODE = re.compile(r"(?P<speed>[0-9]+)base[A-Za-z0-9]*/(?P<duplex>Half|Full)")
 _WORD = re.compile(rf"[0-9]{{1,10}}|half|full|on|off|speed|duplex|autoneg|advertise|{MODE.pattern}")
 
 
-class Link:
+class Link(Setting):
     """`link: {speed: 2500, duplex: full, autoneg: on}`."""
 
     name = "link"
-    schema: Mapping[str, Any] = {
-        "type": "object",
-        "title": "Speed, duplex and autonegotiation of the data interface's link",
-        "description": "As in ethtool -s. Virtual interfaces have none to set.",
-        "minProperties": 1,
-        "properties": {
-            "speed": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 2**31 - 1,
-                "description": "Mbit/s, such as 2500; one that the NIC supports.",
-            },
+    schema: Mapping[str, Any] = options(
+        {
+            "speed": whole(1, 2**31 - 1, "Mbit/s, such as 2500; one that the NIC supports."),
             "duplex": {"enum": ["half", "full"]},
-            "autoneg": {
-                "enum": ["on", "off"],
-                "description": "On: the speed's modes alone are advertised; off: it is forced, "
-                "which 2.5GBASE-T and faster copper do not know. Left out, it stays as it is.",
-            },
-            "if_fixed": {
-                "enum": ["error", "accept"],
-                "default": "error",
-                "description": "What to do where the interface has no modes to choose from.",
-            },
+            "autoneg": switch(
+                "On: the speed's modes alone are advertised; off: it is forced, "
+                "which 2.5GBASE-T and faster copper do not know. Left out, it stays as it is."
+            ),
+            "if_fixed": if_fixed("What to do where the interface has no modes to choose from."),
         },
-        "additionalProperties": False,
-    }
+        title="Speed, duplex and autonegotiation of the data interface's link",
+        description="As in ethtool -s. Virtual interfaces have none to set.",
+    )
 
     def read(self, interface: str, about: Any) -> Command:
         return Command(("ethtool", interface))
@@ -68,7 +55,7 @@ class Link:
         """
         fields = _fields(completed.stdout)
         if completed.status not in (0, 75) or "Supported link modes" not in fields:
-            raise shows_none(completed, self.name)
+            raise self.shows_none(completed)
         speed = re.fullmatch(r"([0-9]{1,10})Mb/s", fields.get("Speed", ""))
         duplex = fields.get("Duplex", "").lower()
         return {
@@ -86,14 +73,13 @@ class Link:
         if not self.unmet(state, wanted):
             return ()
         if not state["supported"]:
-            raise SettingError(_virtual_problem(interface, state), setting=self.name)
+            raise self.error(_virtual_problem(interface, state))
         autoneg = wanted.get("autoneg", state["autoneg"])
         fitting = [m for m in state["supported"] if _fits(m, wanted)]
         if not fitting:
-            raise SettingError(
+            raise self.error(
                 f"{interface} supports {_shown(state['supported'])}, and none is {_words(wanted)}; "
-                "ask for one of them",
-                setting=self.name,
+                "ask for one of them"
             )
         if autoneg == "on":
             return _advertise(interface, state["supported"], fitting)

@@ -27,10 +27,9 @@ from typing import Any
 
 import msgspec
 
-from netlimits.errors import SettingError
 from netlimits.model import Command, Completed, decoding
 from netlimits.settings import _ipv6, _routes
-from netlimits.settings._base import State
+from netlimits.settings._base import Setting, State
 from netlimits.settings._values import is_number
 
 _SCRIPT = (
@@ -155,7 +154,7 @@ _FOLLOW = ("ipvlan", "ipvtap")
 _CONF = re.compile(r"(conf|neigh)/[A-Za-z0-9_]+")
 
 
-class Mtu:
+class Mtu(Setting):
     """`mtu: 8896`."""
 
     name = "mtu"
@@ -211,10 +210,7 @@ class Mtu:
                 "ipv6": _ipv6.state(lines, link.ifname),
             }
         except (ValueError, LookupError, TypeError, AttributeError):
-            reason = completed.stderr.strip() or f"exit status {completed.status}"
-            raise SettingError(
-                f"`ip link show` shows no MTU: {reason}", setting=self.name, host=completed.host
-            ) from None
+            raise self.unreadable(completed, "`ip link show` shows no MTU") from None
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
         """Return `ip link set`. Raises SettingError for what cannot be set or undone."""
@@ -228,28 +224,24 @@ class Mtu:
         """Raise SettingError for what the driver refuses and for what could not be restored."""
         least, most = state["least"], state["most"]
         if most and wanted > most:
-            raise SettingError(
-                f"{interface} takes an MTU of at most {most}, not {wanted}; ask for {most} or less",
-                setting=self.name,
+            raise self.error(
+                f"{interface} takes an MTU of at most {most}, not {wanted}; ask for {most} or less"
             )
         if wanted < least:
-            raise SettingError(
+            raise self.error(
                 f"{interface} takes an MTU of at least {least}, not {wanted}; ask for {least} or "
-                "more",
-                setting=self.name,
+                "more"
             )
         if interface in state["bridges"]:
-            raise SettingError(
+            raise self.error(
                 f"{interface} is a bridge, which would never again follow the MTU of its ports "
-                "once its own MTU was set; set the MTU of its ports, or leave `mtu` out",
-                setting=self.name,
+                "once its own MTU was set; set the MTU of its ports, or leave `mtu` out"
             )
         if moving := _ipv6.cannot_move(state["ipv6"]):
-            raise SettingError(
+            raise self.error(
                 f"an MTU of {wanted} would move the mtu of {interface}'s IPv6 routes to "
                 f"{', '.join(moving)}, which could not be restored; delete them or lock their mtu "
-                "first, or leave `mtu` out",
-                setting=self.name,
+                "first, or leave `mtu` out"
             )
         if wanted < state["mtu"]:
             self._check_namespaces(interface, state, wanted)
@@ -258,11 +250,10 @@ class Mtu:
         lost = [*_ipv6.cannot_return(state["ipv6"])]
         lost += [f"IPv6 of {other}" for other in state["others"]] if state["ipv6"]["conf"] else []
         if lost:
-            raise SettingError(
+            raise self.error(
                 f"an MTU of {wanted}, below {_ipv6.LEAST_MTU}, takes IPv6 off {interface}, and "
                 f"this could not be restored: {', '.join(lost)}; use {_ipv6.LEAST_MTU} or more, "
-                "or remove IPv6 from it first",
-                setting=self.name,
+                "or remove IPv6 from it first"
             )
 
     def _check_namespaces(self, interface: str, state: State, wanted: int) -> None:
@@ -274,26 +265,23 @@ class Mtu:
             and not (away["kind"] in _FOLLOW and away["mtu"] == state["mtu"])
         ]
         if lowered:
-            raise SettingError(
+            raise self.error(
                 f"an MTU of {wanted} would lower that of {', '.join(lowered)}, on {interface}, "
-                "which could not be restored; remove it first, or do not lower the MTU",
-                setting=self.name,
+                "which could not be restored; remove it first, or do not lower the MTU"
             )
         if state["hidden"]:
-            raise SettingError(
+            raise self.error(
                 f"an interface that this login does not see, in another network namespace, lies on "
                 f"{', '.join(state['hidden'])}, and an MTU of {wanted} could lower its own; log in "
-                "as root, or remove it first",
-                setting=self.name,
+                "as root, or remove it first"
             )
 
         if state["unseen"]:
-            raise SettingError(
+            raise self.error(
                 f"a network namespace that this login does not see (nsid "
                 f"{', '.join(map(str, state['unseen']))} of `ip netns list-id`) may have an "
                 f"interface on {interface}, and an MTU of {wanted} would lower its own; log in as "
-                "root, or end that namespace first",
-                setting=self.name,
+                "root, or end that namespace first"
             )
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:

@@ -15,9 +15,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from netlimits.errors import SettingError, nearest
+from netlimits.errors import nearest
 from netlimits.model import Command, Completed, decoding
-from netlimits.settings._base import State
+from netlimits.settings._base import Setting, State
+from netlimits.settings._schema import SWITCH, if_fixed, options
 
 SHORT_NAMES = {
     "rx": "rx-checksumming",
@@ -100,12 +101,10 @@ _FEATURE = re.compile(
     r"(?P<fixed> \[fixed\])?(?: \[requested (?P<requested>on|off)\])?\s*$"
 )
 
-_SWITCH = {"enum": ["on", "off"]}
-
 _WRITTEN = re.compile(r"(on|off)( \[fixed\])?( \[requested (on|off)\])?")
 
 
-class Offload:
+class Offload(Setting):
     """`offload: {tso: on, lro: {want: off, if_fixed: accept}}`."""
 
     name = "offload"
@@ -118,20 +117,14 @@ class Offload:
         "propertyNames": {"pattern": r"^[A-Za-z0-9][A-Za-z0-9_.-]*$(?!\n)"},
         "additionalProperties": {
             "anyOf": [
-                _SWITCH,
-                {
-                    "type": "object",
-                    "properties": {
-                        "want": _SWITCH,
-                        "if_fixed": {
-                            "enum": ["error", "accept"],
-                            "default": "error",
-                            "description": "What to do on a host that has it [fixed] otherwise.",
-                        },
+                SWITCH,
+                options(
+                    {
+                        "want": SWITCH,
+                        "if_fixed": if_fixed("What to do on a host that has it [fixed] otherwise."),
                     },
-                    "required": ["want"],
-                    "additionalProperties": False,
-                },
+                    required=("want",),
+                ),
             ]
         },
     }
@@ -158,12 +151,7 @@ class Offload:
             else:
                 groups.setdefault(parent, []).append(name)
         if completed.status != 0 or not features:
-            raise SettingError(
-                f"`{' '.join(completed.command.argv)}` shows no features: {_last_line(completed)}; "
-                "leave `offload` out for this host",
-                setting=self.name,
-                host=completed.host,
-            )
+            raise self.shows_none(completed)
         return {"features": features, "groups": groups}
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
@@ -176,7 +164,7 @@ class Offload:
                 continue
             elif _is_fixed(state, self._known(state, feature)):
                 if not accept_fixed:
-                    raise SettingError(_fixed_problem(interface, feature, want), setting=self.name)
+                    raise self.error(_fixed_problem(interface, feature, want))
             else:
                 pairs += [feature, want]
         return _switch(interface, pairs)
@@ -219,7 +207,7 @@ class Offload:
             return name
         near = nearest(feature, [*SHORT_NAMES, *state["features"]])
         hint = f"; did you mean {near}?" if near else "; `ethtool -k` lists them"
-        raise SettingError(f"there is no feature {feature!r}{hint}", setting=self.name)
+        raise self.error(f"there is no feature {feature!r}{hint}")
 
     def faults(self, state: State) -> Iterator[str]:
         pattern = re.compile(self.schema["propertyNames"]["pattern"])
@@ -292,8 +280,3 @@ def _fixed_problem(interface: str, feature: str, want: str) -> str:
         f"{feature} is [fixed] {other} on {interface} and cannot be turned {want}; write "
         f"`{feature}: {{want: {want}, if_fixed: accept}}` to run with it as it is, or leave it out"
     )
-
-
-def _last_line(completed: Completed) -> str:
-    lines = (completed.stderr.strip() or completed.stdout.strip()).splitlines()
-    return lines[-1] if lines else f"exit status {completed.status}"

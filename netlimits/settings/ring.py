@@ -10,7 +10,7 @@ from netlimits.settings._quantities import Quantities
 RING = Quantities(
     name="ring",
     show="-g",
-    write="-G",
+    writes="-G",
     names={"rx": "RX", "rx-mini": "RX Mini", "rx-jumbo": "RX Jumbo", "tx": "TX"},
     title="Ring sizes of the data interface",
     least=1,

@@ -19,7 +19,8 @@ from typing import Any, TypedDict
 
 from netlimits.errors import SettingError, one_line
 from netlimits.model import Command, Completed, decoding
-from netlimits.settings._base import State
+from netlimits.settings._base import Setting, State
+from netlimits.settings._schema import options
 
 LONGEST = 60.0
 """Seconds that a command may take; other changes wait for it (restore.guard.scripts)."""
@@ -62,17 +63,12 @@ class _Words(TypedDict):
     command: dict[str, list[str]]
 
 
-class Switch:
+class Switch(Setting):
     """`switch: {verify: [WORDS], command: {old: [WORDS], new: [WORDS]}, to: new}`."""
 
     name = "switch"
-    schema: Mapping[str, Any] = {
-        "type": "object",
-        "title": "A switch of one's own: a module, a service",
-        "description": "By commands of yours, which run as the login; where they need root they "
-        "begin with sudo and -n. What they change besides the position is not restored.",
-        "required": ["verify", "command", "to"],
-        "properties": {
+    schema: Mapping[str, Any] = options(
+        {
             "verify": {
                 **_WORDS,
                 "description": "The command that prints the position the host is in, as one line. "
@@ -95,8 +91,11 @@ class Switch:
                 "description": "The position to bring the host to.",
             },
         },
-        "additionalProperties": False,
-    }
+        required=("verify", "command", "to"),
+        title="A switch of one's own: a module, a service",
+        description="By commands of yours, which run as the login; where they need root they "
+        "begin with sudo and -n. What they change besides the position is not restored.",
+    )
 
     def read(self, interface: str, about: Any) -> Command:
         """Return the command that prints the positions of the wanted or the original switches."""
@@ -119,30 +118,26 @@ class Switch:
             verify = shlex.join(part["verify"])
             if not is_in:
                 why = completed.stderr and completed.complaint
-                raise SettingError(
+                raise self.error(
                     f"`{verify}` prints no position{f': {why}' if why else ''}; run it there by "
                     "hand: it has to print one line",
-                    setting=self.name,
-                    host=completed.host,
+                    completed,
                 )
             state[verify] = {"position": is_in, **part}
         if not state:
-            why = completed.complaint or f"exit status {completed.status}"
-            raise SettingError(f"cannot be read: {why}", setting=self.name, host=completed.host)
+            raise self.unreadable(completed)
         return state
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
         part, to = _part(wanted), str(wanted["to"])
         if to not in part["command"]:
-            raise SettingError(
-                f"no command leads to {to}; `command` has {' and '.join(part['command'])}",
-                setting=self.name,
+            raise self.error(
+                f"no command leads to {to}; `command` has {' and '.join(part['command'])}"
             )
         verify = shlex.join(part["verify"])
         if state and (is_in := _position(state, verify)) not in part["command"]:
-            raise SettingError(
-                f"`{verify}` says {is_in}, and no command leads back there; add that to `command`",
-                setting=self.name,
+            raise self.error(
+                f"`{verify}` says {is_in}, and no command leads back there; add that to `command`"
             )
         if state and _position(state, verify) == to:
             return ()

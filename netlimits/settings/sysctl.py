@@ -17,7 +17,8 @@ from typing import Any
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed, sysctl_tree
-from netlimits.settings._base import State
+from netlimits.settings._base import Setting, State
+from netlimits.settings._schema import if_fixed, options
 
 _LINE = re.compile(r"^(?P<name>net\.[^\s=]+) = ?(?P<value>.*)$")
 
@@ -102,7 +103,7 @@ _VALUE: list[Mapping[str, Any]] = [
 ]
 
 
-class Sysctl:
+class Sysctl(Setting):
     """`sysctl: {net.ipv4.tcp_congestion_control: cubic, net.core.rmem_max: 8388608}`."""
 
     name = "sysctl"
@@ -119,20 +120,16 @@ class Sysctl:
         "additionalProperties": {
             "anyOf": [
                 *_VALUE,
-                {
-                    "type": "object",
-                    "required": ["want"],
-                    "properties": {
+                options(
+                    {
                         "want": {"anyOf": _VALUE},
-                        "if_fixed": {
-                            "enum": ["error", "accept"],
-                            "default": "error",
-                            "description": "What to do where there is no such sysctl or it cannot "
-                            "be written, as in a network namespace.",
-                        },
+                        "if_fixed": if_fixed(
+                            "What to do where there is no such sysctl or it cannot "
+                            "be written, as in a network namespace."
+                        ),
                     },
-                    "additionalProperties": False,
-                },
+                    required=("want",),
+                ),
             ]
         },
     }
@@ -165,33 +162,30 @@ class Sysctl:
         if missing:
             printed = completed.stderr and completed.complaint
             if completed.status in (126, 127):
-                raise SettingError(printed, setting=self.name, host=completed.host)
-            raise SettingError(
+                raise self.error(printed, completed)
+            raise self.error(
                 f"there is no {', '.join(missing)} (no such sysctl in this kernel, its module is "
                 "not loaded, or not in this network namespace), or it cannot be read; see "
                 f"`sysctl {missing[0]}` there" + (f" ({printed[:200]})" if printed else ""),
-                setting=self.name,
-                host=completed.host,
+                completed,
             )
         return values
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
         """Return one `sysctl -w` with every name that differs; missing ones are left out."""
         if state and (gone := [n for n in wanted if state[n] is None and not _accepts(wanted[n])]):
-            raise SettingError(
+            raise self.error(
                 f"there is no {', '.join(gone)} in this kernel; leave it out, or write "
-                "`{want: VALUE, if_fixed: accept}`",
-                setting=self.name,
+                "`{want: VALUE, if_fixed: accept}`"
             )
         for name in wanted:
             if MOVES_MORE.search(name):
-                raise SettingError(
+                raise self.error(
                     f"{name} changes more than itself (addresses, routes, other sysctls), which "
-                    "could not be restored; set it on the host before the campaign",
-                    setting=self.name,
+                    "could not be restored; set it on the host before the campaign"
                 )
             if why := _moves_others(name, interface):
-                raise SettingError(why, setting=self.name)
+                raise self.error(why)
         values = {n: v for n, v in _wanted(wanted).items() if not state or state[n] is not None}
         commands = _write({n: v for n, v in values.items() if not _same(state.get(n), v)})
         return tuple(map(_watched, commands))

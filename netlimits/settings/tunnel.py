@@ -19,7 +19,8 @@ from typing import Any, NotRequired, TypedDict
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed, Machine, decoding
-from netlimits.settings._base import State
+from netlimits.settings._base import Setting, State
+from netlimits.settings._schema import options, whole
 
 INTERFACE = "nltun0"
 """The tunnel's interface on both hosts."""
@@ -97,37 +98,20 @@ class _Shown(TypedDict):
     addr_info: list[_Inner]
 
 
-class Tunnel:
+class Tunnel(Setting):
     """`tunnel: {kind: vxlan}`, with both roles."""
 
     name = "tunnel"
-    schema: Mapping[str, Any] = {
-        "type": "object",
-        "title": "A tunnel between two roles, through which the tool measures",
-        "description": "Give it two roles. Its keys follow from the addresses: it protects "
-        "nothing.",
-        "required": ["kind"],
-        "properties": {
+    schema: Mapping[str, Any] = options(
+        {
             "kind": {"enum": list(KINDS), "description": "What it is; WireGuard needs `wg` there."},
-            "id": {
-                "type": "integer",
-                "minimum": 0,
-                "maximum": 2**24 - 1,
-                "description": "The network's number (VNI) of vxlan and geneve, 4242 if left out; "
-                "gre's key.",
-            },
-            "port": {
-                "type": "integer",
-                "minimum": 1024,
-                "maximum": 65535,
-                "description": "Its UDP port; left out: its customary one.",
-            },
-            "mtu": {
-                "type": "integer",
-                "minimum": 1280,
-                "maximum": 65535,
-                "description": "Its MTU; left out: the data interface's less its headers.",
-            },
+            "id": whole(
+                0,
+                2**24 - 1,
+                "The network's number (VNI) of vxlan and geneve, 4242 if left out; gre's key.",
+            ),
+            "port": whole(1024, 65535, "Its UDP port; left out: its customary one."),
+            "mtu": whole(1280, 65535, "Its MTU; left out: the data interface's less its headers."),
             "network": {
                 "type": "string",
                 "pattern": r"^[0-9a-fA-F:.]{2,39}/[0-9]{1,3}$(?!\n)",
@@ -135,8 +119,10 @@ class Tunnel:
                 "default": NETWORK,
             },
         },
-        "additionalProperties": False,
-    }
+        required=("kind",),
+        title="A tunnel between two roles, through which the tool measures",
+        description="Give it two roles. Its keys follow from the addresses: it protects nothing.",
+    )
 
     def between(
         self, options: Any, role: str, roles: Sequence[str], machines: Mapping[str, Machine]
@@ -147,14 +133,11 @@ class Tunnel:
             SettingError: There are not two roles, or their addresses are of two families.
         """
         if len(roles) != 2:
-            raise SettingError(
-                f"a tunnel has two ends, not {len(roles)}; give it two roles", setting=self.name
-            )
+            raise self.error(f"a tunnel has two ends, not {len(roles)}; give it two roles")
         outer = {r: machines[r].address or _UNKNOWN for r in roles}
         if len({":" in address for address in outer.values() if address != _UNKNOWN}) > 1:
-            raise SettingError(
-                "the hosts' addresses are of two families; give both of one in the hosts file",
-                setting=self.name,
+            raise self.error(
+                "the hosts' addresses are of two families; give both of one in the hosts file"
             )
         inside = inner(options, roles)
         (peer,) = [other for other in roles if other != role]
@@ -176,20 +159,15 @@ class Tunnel:
         """
         mtu = re.search(r"^mtu ([0-9]+)$", completed.stdout, re.MULTILINE)
         if not mtu:
-            reason = completed.complaint or f"exit status {completed.status}"
-            raise SettingError(
-                f"cannot be read: {reason}", setting=self.name, host=completed.host
-            )  # fmt: skip
+            raise self.unreadable(completed)
         last = completed.stdout.rpartition("\n[")[2]
         tunnel: dict[str, Any] = {}
         if "\n[" in completed.stdout:
             try:
                 tunnel = _parts(decoding.typed(f"[{last}", list[_Shown])[0])
             except (ValueError, LookupError, TypeError, AttributeError):
-                raise SettingError(
-                    f"`ip -d -j addr show dev {INTERFACE}` cannot be parsed",
-                    setting=self.name,
-                    host=completed.host,
+                raise self.error(
+                    f"`ip -d -j addr show dev {INTERFACE}` cannot be parsed", completed
                 ) from None
         has = re.findall(r"^has (\S+)$", completed.stdout, re.MULTILINE)
         redirects = re.findall("^redirects ([01])$", completed.stdout, re.MULTILINE)
@@ -202,9 +180,8 @@ class Tunnel:
 
     def check_found(self, interface: str, state: State) -> None:
         if state["tunnel"]:
-            raise SettingError(
-                f"there is an interface {INTERFACE} already; remove it (`ip link del {INTERFACE}`)",
-                setting=self.name,
+            raise self.error(
+                f"there is an interface {INTERFACE} already; remove it (`ip link del {INTERFACE}`)"
             )
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
@@ -215,15 +192,14 @@ class Tunnel:
             if kind == "wireguard" and "wg" not in state["has"]:
                 lacks.append("wg (Debian and Ubuntu: wireguard-tools)")
             if lacks:
-                raise SettingError(
+                raise self.error(
                     f"the host has no {' and no '.join(lacks)}; install it, or leave the tunnel "
-                    f"of kind {kind} out",
-                    setting=self.name,
+                    f"of kind {kind} out"
                 )
         if "port" in wanted and kind not in _PORTS:
-            raise SettingError(f"{kind} has no port; leave it out", setting=self.name)
+            raise self.error(f"{kind} has no port; leave it out")
         if "id" in wanted and kind == "wireguard":
-            raise SettingError("wireguard has no id; leave it out", setting=self.name)
+            raise self.error("wireguard has no id; leave it out")
         if state and state["tunnel"] and not self.unmet(state, wanted):
             return ()
         end = {**_placeholders(wanted), **wanted}

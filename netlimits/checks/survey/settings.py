@@ -10,7 +10,7 @@ from netlimits.checks._base import Finding, Site
 from netlimits.checks.survey.prompt import PromptHost
 from netlimits.errors import SettingError
 from netlimits.model import Command, SettingUse
-from netlimits.settings import TRIED, State, check_found, options_of, setting
+from netlimits.settings import TRIED, State, options_of, setting
 
 States = dict[tuple[str, Command], State]
 
@@ -75,7 +75,7 @@ def _refusals(
         if (role, read) not in states:
             states[role, read] = kind.state(host.run(read))
         if kind.change(interface, states[role, read], options):
-            check_found(name, interface, states[role, read])
+            kind.check_found(interface, states[role, read])
     except SettingError as error:
         single = [{key: value} for key, value in options.items()] if name in ONE_BY_ONE else []
         each = [

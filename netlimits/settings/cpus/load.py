@@ -18,10 +18,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.model.state_folder import FOLDER
-from netlimits.settings._base import State
+from netlimits.settings._base import Setting, State
+from netlimits.settings._schema import options, whole
 from netlimits.settings._values import is_number
 
 _OURS = (
@@ -98,29 +98,18 @@ _LINE = re.compile(r"^load (\d+) (\d+) (\S+) (-?\d+) (\d+)$", re.MULTILINE)
 DEFAULT_HOURS = 12
 
 
-class Load:
+class Load(Setting):
     """`load: {workers_per_cpu: 2}`."""
 
     name = "load"
-    schema: Mapping[str, Any] = {
-        "type": "object",
-        "title": "Background load of the host's CPUs",
-        "description": "By stress-ng, which must be installed there. It needs no root.",
-        "required": ["workers_per_cpu"],
-        "properties": {
-            "workers_per_cpu": {
-                "type": "integer",
-                "minimum": 0,
-                "maximum": 64,
-                "description": "Busy processes for each online CPU; 0 is no load of ours.",
-            },
-            "cpu_load": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 100,
-                "default": 100,
-                "description": "Percent of the time that each is busy (stress-ng --cpu-load).",
-            },
+    schema: Mapping[str, Any] = options(
+        {
+            "workers_per_cpu": whole(
+                0, 64, "Busy processes for each online CPU; 0 is no load of ours."
+            ),
+            "cpu_load": whole(
+                1, 100, "Percent of the time that each is busy (stress-ng --cpu-load).", default=100
+            ),
             "method": {
                 "type": "string",
                 "pattern": r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,39}$(?!\n)",
@@ -138,8 +127,10 @@ class Load:
                 "up to half of it.",
             },
         },
-        "additionalProperties": False,
-    }
+        required=("workers_per_cpu",),
+        title="Background load of the host's CPUs",
+        description="By stress-ng, which must be installed there. It needs no root.",
+    )
 
     def read(self, interface: str, about: Any) -> Command:
         """Return the command that prints online CPUs, missing programs, and our load."""
@@ -149,10 +140,7 @@ class Load:
         """Return our load: workers asked for a CPU, and how many are `running` in all."""
         cpus = re.search(r"^cpus ([1-9]\d*)$", completed.stdout, re.MULTILINE)
         if completed.status != 0 or not cpus:
-            reason = completed.complaint or f"exit status {completed.status}"
-            raise SettingError(
-                f"cannot be read: {reason}", setting=self.name, host=completed.host
-            )  # fmt: skip
+            raise self.unreadable(completed)
         each, share, method, left, running = "0", "0", "", "0", "0"
         if load := _LINE.search(completed.stdout):
             each, share, method, left, running = load.groups()
@@ -173,10 +161,9 @@ class Load:
         if not wanted["workers_per_cpu"]:
             return _set(0) if not state or self.unmet(state, wanted) else ()
         if state and state["missing"]:
-            raise SettingError(
+            raise self.error(
                 f"no {', '.join(state['missing'])} there; install it (Debian and Ubuntu: "
-                "stress-ng, util-linux, procps)",
-                setting=self.name,
+                "stress-ng, util-linux, procps)"
             )
         if state and not self.unmet(state, wanted) and state["seconds_left"] >= seconds / 2:
             return ()

@@ -21,7 +21,8 @@ from typing import Any, NotRequired, TypedDict
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed, decoding
-from netlimits.settings._base import State
+from netlimits.settings._base import Setting, State
+from netlimits.settings._schema import options
 from netlimits.settings.qdisc import children
 from netlimits.settings.qdisc.children import CHILD, CLASSES, KIND, OURS, Tree
 from netlimits.settings.qdisc.kinds import KINDS, SHAPES, SHOWN, parameters, returns
@@ -66,23 +67,21 @@ class _Shown(TypedDict):
     options: NotRequired[Any]
 
 
-class Qdisc:
+class Qdisc(Setting):
     """`qdisc: {kind: tbf, rate: 1gbit, burst: 128kb, latency: 50ms}`."""
 
     name = "qdisc"
-    schema: Mapping[str, Any] = {
-        "type": "object",
-        "title": "Root qdisc of the data interface",
-        "description": "Kind and parameters, as in tc(8).",
-        "required": ["kind"],
-        "properties": {
+    schema: Mapping[str, Any] = options(
+        {
             "kind": KIND,
             **SHAPES,
             "child": CHILD,
             "classes": CLASSES,
         },
-        "additionalProperties": False,
-    }
+        required=("kind",),
+        title="Root qdisc of the data interface",
+        description="Kind and parameters, as in tc(8).",
+    )
 
     def read(self, interface: str, about: Any) -> Command:
         """Return the command that prints qdiscs, the defaults, classes and filters."""
@@ -125,11 +124,7 @@ class Qdisc:
             reason = completed.complaint or f"exit status {completed.status}"
             if completed.stdout.startswith("[{"):
                 reason = f"its output cannot be parsed: {completed.stdout.splitlines()[0][:200]}"
-            raise SettingError(
-                f"`tc qdisc show` shows no root qdisc: {reason}",
-                setting=self.name,
-                host=completed.host,
-            ) from None
+            raise self.error(f"`tc qdisc show` shows no root qdisc: {reason}", completed) from None
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
         """Return commands that replace the qdisc, also if tc does not show all of an equal one."""
@@ -141,10 +136,9 @@ class Qdisc:
 
     def check_found(self, interface: str, state: State) -> None:
         if why := _cannot_return(state):
-            raise SettingError(
+            raise self.error(
                 f"the {state['kind']} qdisc on {interface} could not be restored: {why}; remove "
-                "it yourself, or leave `qdisc` out for this host",
-                setting=self.name,
+                "it yourself, or leave `qdisc` out for this host"
             )
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from netlimits.settings._schema import whole
 from netlimits.settings.qdisc.shown import (
     ANY,
     COUNT,
@@ -161,9 +162,8 @@ _CAKE: Mapping[str, Parameter] = {
         str, _ack_filter_shown, "off",
     ),
     "overhead": Parameter(
-        {"type": "integer", "minimum": -64, "maximum": 256,
-         "description": "Bytes that each packet counts beyond its IP packet; left out: the "
-         "frame as the kernel has it (raw)."},
+        whole(-64, 256, "Bytes that each packet counts beyond its IP packet; left out: the "
+         "frame as the kernel has it (raw)."),
         count, _overhead_shown, None,
     ),
     "atm": Parameter(

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from netlimits.model import Command
+from netlimits.settings._schema import options, whole
 from netlimits.settings.qdisc.kinds import KINDS, SHAPES, SHOWN
 from netlimits.units import tc
 
@@ -38,42 +39,27 @@ _FLOW = re.compile(r" \*?flowid (\S+)")
 QUANTUM = ("quantum", "60000")
 """It shares between classes; a fixed one avoids a warning of the kernel."""
 
-_MATCH: Mapping[str, Any] = {
-    "type": "object",
-    "description": "Packets of this class; a class without it takes all others.",
-    "minProperties": 1,
-    "properties": {
-        "port": {
-            "type": "integer",
-            "minimum": 1,
-            "maximum": 65535,
-            "description": "Their destination port.",
-        },
-        "dscp": {
-            "type": "integer",
-            "minimum": 0,
-            "maximum": 63,
-            "description": "Their DSCP: 46 is EF.",
-        },
+_MATCH: Mapping[str, Any] = options(
+    {
+        "port": whole(1, 65535, "Their destination port."),
+        "dscp": whole(0, 63, "Their DSCP: 46 is EF."),
     },
-    "additionalProperties": False,
-}
+    description="Packets of this class; a class without it takes all others.",
+)
 
 
 def _child(depth: int) -> dict[str, Any]:
     """Return the schema of a child, with children of its own to that depth."""
     deeper = {"child": _child(depth - 1)} if depth > 1 else {}
-    return {
-        "type": "object",
-        "description": "The qdisc in which packets of tbf, netem or an htb class wait.",
-        "required": ["kind"],
-        "properties": {
+    return options(
+        {
             "kind": KIND,
             **SHAPES,
             **deeper,
         },
-        "additionalProperties": False,
-    }
+        required=("kind",),
+        description="The qdisc in which packets of tbf, netem or an htb class wait.",
+    )
 
 
 CHILD = _child(2)
@@ -82,22 +68,15 @@ CLASSES: Mapping[str, Any] = {
     "description": "htb's classes, which share its rate; the first that matches takes a packet.",
     "minItems": 1,
     "maxItems": 16,
-    "items": {
-        "type": "object",
-        "required": ["rate", "burst"],
-        "properties": {
+    "items": options(
+        {
             **{name: SHAPES[name] for name in ("rate", "ceil", "burst", "cburst")},
-            "prio": {
-                "type": "integer",
-                "minimum": 0,
-                "maximum": 7,
-                "description": "Classes of a lower number borrow first.",
-            },
+            "prio": whole(0, 7, "Classes of a lower number borrow first."),
             "match": _MATCH,
             "child": _child(1),
         },
-        "additionalProperties": False,
-    },
+        required=("rate", "burst"),
+    ),
 }
 _OWN = ("kind", "child", "classes")
 _OF_CLASS = ("prio", "match", "child")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from netlimits.settings._schema import whole
 from netlimits.settings.qdisc.shown import (
     COUNT,
     PERCENT,
@@ -94,8 +95,7 @@ PARAMETERS: Mapping[str, Parameter] = {
     ),
     "rate": Parameter(tc.RATE, tc.rate, at("rate", "rate", scale=8), 0),
     "packet_overhead": Parameter(
-        {"type": "integer", "minimum": -65535, "maximum": 65535,
-         "description": "Bytes that each packet counts beyond its own, for the rate."},
+        whole(-65535, 65535, "Bytes that each packet counts beyond its own, for the rate."),
         count, at("rate", "packetoverhead"),
     ),
     "cell_size": Parameter(
@@ -103,8 +103,7 @@ PARAMETERS: Mapping[str, Parameter] = {
         count, at("rate", "cellsize"),
     ),
     "cell_overhead": Parameter(
-        {"type": "integer", "minimum": -65535, "maximum": 65535,
-         "description": "Bytes that each cell counts beyond its own."},
+        whole(-65535, 65535, "Bytes that each cell counts beyond its own."),
         count, at("rate", "celloverhead"),
     ),
     "slot_min": Parameter(

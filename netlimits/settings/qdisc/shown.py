@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from netlimits.settings._schema import whole
 from netlimits.units import tc
 
 ANY = "any"
@@ -164,9 +165,9 @@ PERCENTS: Mapping[str, Any] = {
 }
 TIME: Mapping[str, Any] = {
     **tc.TIME,
-    "anyOf": [{"type": "integer", "minimum": 0, "maximum": 10**9}, tc.TIME["anyOf"][1]],
+    "anyOf": [whole(0, 10**9), tc.TIME["anyOf"][1]],
 }
-COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 0, "maximum": 2**31 - 1}
+COUNT: Mapping[str, Any] = whole(0, 2**31 - 1)
 
 
 def about(shape: Mapping[str, Any], description: str) -> dict[str, Any]:

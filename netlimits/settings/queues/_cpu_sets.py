@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
-from netlimits.settings._base import State
+from netlimits.settings._base import Setting, State
+from netlimits.settings._schema import options
 from netlimits.units.cpus import CPU_LIST, formatted, members
 
 OFF, ONLINE, LOCAL, QUEUES = "off", "online", "local", "queues"
@@ -40,7 +40,7 @@ SPREAD: Mapping[str, Any] = {
 
 
 @dataclass(slots=True)
-class CpuSets:
+class CpuSets(Setting):
     """A setting of CPUs: `script` prints `online CPUS`, and a line for each part and its CPUs.
 
     It may print `local CPUS` too: those of the NIC's NUMA node.
@@ -80,17 +80,14 @@ class CpuSets:
     schema: Mapping[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.schema = {
-            "type": "object",
-            "title": self.title,
-            "minProperties": 1,
-            "maxProperties": 1,
-            "properties": {
+        self.schema = options(
+            {
                 "cpus": self.cpus,
                 **({"spread": SPREAD, "queues": EACH} if self.queues else {}),
             },
-            "additionalProperties": False,
-        }
+            title=self.title,
+            maxProperties=1,
+        )
 
     def read(self, interface: str, about: Any) -> Command:
         return Command(("sh", "-c", self.script, "sh", interface))
@@ -105,20 +102,15 @@ class CpuSets:
         if not state or ONLINE not in about:
             interface = completed.command.argv[-1]
             printed = completed.stderr and f" ({completed.complaint})"
-            raise SettingError(
+            raise self.error(
                 f"{interface} has no {self.lacks}{printed}; leave `{self.name}` out for this host",
-                setting=self.name,
-                host=completed.host,
+                completed,
             )
         for part, cpus in state.items():
             try:
                 self.of_text(cpus)
             except ValueError as error:
-                raise SettingError(
-                    f"the CPUs of {part} cannot be read: {error}",
-                    setting=self.name,
-                    host=completed.host,
-                ) from None
+                raise self.error(f"the CPUs of {part} cannot be read: {error}", completed) from None
         names = self.named.findall(completed.stdout) if self.named else ()
         if words := " ".join(f"{part}={name}" for part, name in names if part in state):
             about[QUEUES] = words
@@ -131,11 +123,9 @@ class CpuSets:
             targets = self._targets(state, wanted)
             missing = cpus - members(state[ONLINE]) if ONLINE in state else ()
         except ValueError as error:
-            raise SettingError(str(error), setting=self.name) from None
+            raise self.error(str(error)) from None
         if missing:
-            raise SettingError(
-                f"CPU {min(missing)} is not there; online are {state[ONLINE]}", setting=self.name
-            )
+            raise self.error(f"CPU {min(missing)} is not there; online are {state[ONLINE]}")
         return self._write(
             interface, {part: self.text(targets[part]) for part in self._off(state, targets)}
         )

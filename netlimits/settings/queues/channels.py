@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.settings._base import State
 from netlimits.settings._quantities import Quantities
@@ -101,11 +100,10 @@ class Channels(Quantities):
         """Return the commands. Raises SettingError for an RSS table that could not be restored."""
         commands = Quantities.change(self, interface, state, wanted)
         if commands and state and state["rss"] and not rss_words(state["rss"]):
-            raise SettingError(
+            raise self.error(
                 f"{interface} has an RSS table that `ethtool -X` cannot make again once a change "
                 f"of channels has replaced it; run `ethtool -X {interface} default` first, or "
-                "leave `channels` out",
-                setting=self.name,
+                "leave `channels` out"
             )
         return commands
 
@@ -185,7 +183,7 @@ def _in_turn(queues: list[int]) -> bool:
 CHANNELS = Channels(
     name="channels",
     show="-l",
-    write="-L",
+    writes="-L",
     names={"rx": "RX", "tx": "TX", "other": "Other", "combined": "Combined"},
     title="Numbers of queues of the data interface",
     least=0,

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
-from netlimits.settings._base import State
-from netlimits.settings._quantities import shows_none
+from netlimits.settings._base import Setting, State
+from netlimits.settings._schema import options, whole
 from netlimits.settings.queues.channels import RSS_TABLE, rss_words
 
 _READ = r"""case $2 in
@@ -27,19 +27,15 @@ _ROW = re.compile(r"^\s*[0-9]+:((?:\s+[0-9]+)+)\s*$", re.MULTILINE)
 _RINGS = re.compile(r"with ([0-9]+) RX ring")
 _FUNCTION = re.compile(r"^\s+(\w+): on$", re.MULTILINE)
 _KEY = re.compile(r"^RSS hash key:\n([0-9a-f]{2}(?::[0-9a-f]{2})*)$", re.MULTILINE)
-_QUEUE: Mapping[str, Any] = {"type": "integer", "minimum": 0, "maximum": 9999}
+_QUEUE: Mapping[str, Any] = whole(0, 9999)
 
 
-class Rss:
+class Rss(Setting):
     """`rss: {equal: 2}`, or `rss: {weights: [3, 1]}`."""
 
     name = "rss"
-    schema: Mapping[str, Any] = {
-        "type": "object",
-        "title": "Receive queues that flows are spread over (RSS)",
-        "description": "As in ethtool -X.",
-        "minProperties": 1,
-        "properties": {
+    schema: Mapping[str, Any] = options(
+        {
             "equal": {
                 **_QUEUE,
                 "minimum": 1,
@@ -63,8 +59,9 @@ class Rss:
                 "description": "The hash.",
             },
         },
-        "additionalProperties": False,
-    }
+        title="Receive queues that flows are spread over (RSS)",
+        description="As in ethtool -X.",
+    )
 
     def read(self, interface: str, about: Any) -> Command:
         """Return the command that prints the table; with the key only if it is about that."""
@@ -77,9 +74,8 @@ class Rss:
         table = " ".join(" ".join(row.split()) for row in _ROW.findall(text))
         rings = _RINGS.search(text)
         if not table or not rings:
-            interface = completed.command.argv[-2]
-            shown = Command(("ethtool", "-x", interface))
-            raise shows_none(_of(completed, shown), self.name)
+            shown = Command(("ethtool", "-x", completed.command.argv[-2]))
+            raise self.shows_none(replace(completed, command=shown))
         function, key = _FUNCTION.search(text), _KEY.search(text)
         return {
             "table": table,
@@ -90,30 +86,26 @@ class Rss:
 
     def check_found(self, interface: str, state: State) -> None:
         if not rss_words(state["table"]):
-            raise SettingError(
+            raise self.error(
                 f"{interface} has an RSS table that `ethtool -X` cannot create again; run "
-                f"`ethtool -X {interface} default` first, or leave `rss` out",
-                setting=self.name,
+                f"`ethtool -X {interface} default` first, or leave `rss` out"
             )
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
         weights, equal = wanted.get("weights"), wanted.get("equal")
         if (weights and equal) or ("start" in wanted and not equal):
-            raise SettingError("give equal (with start), or weights: not both", setting=self.name)
+            raise self.error("give equal (with start), or weights: not both")
         if weights and not sum(weights):
-            raise SettingError("all weights are 0; give one queue a share", setting=self.name)
+            raise self.error("all weights are 0; give one queue a share")
         last = len(weights) if weights else (equal or 0) + wanted.get("start", 0)
         if state and last > state["rings"]:
-            raise SettingError(
-                f"{interface} has {state['rings']} receive queues, not {last}", setting=self.name
-            )
+            raise self.error(f"{interface} has {state['rings']} receive queues, not {last}")
         if state and "key" in wanted and len(state.get("key", "")) != len(wanted["key"]):
             bytes_ = (len(state.get("key", "")) + 1) // 3
-            raise SettingError(
+            raise self.error(
                 f"{interface} takes a key of {bytes_} bytes"
                 if bytes_
-                else f"{interface} shows no key, so it could not be restored; leave `key` out",
-                setting=self.name,
+                else f"{interface} shows no key, so it could not be restored; leave `key` out"
             )
         if state and not self.unmet(state, wanted):
             return ()
@@ -176,14 +168,6 @@ def weighted(weights: list[int], size: int) -> Iterator[int]:
             queue += 1
             part += weights[queue]
         yield queue
-
-
-def _of(completed: Completed, command: Command) -> Completed:
-    """Return the result as that of another command, for an error's text."""
-    return Completed(
-        completed.host, command, completed.status, "", completed.stderr or completed.stdout,
-        completed.seconds,
-    )  # fmt: skip
 
 
 def _hash(wanted: Mapping[str, Any]) -> Iterator[str]:

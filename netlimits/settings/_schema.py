@@ -1,0 +1,38 @@
+"""JSON Schemas of options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Schema = Mapping[str, Any]
+
+SWITCH: Schema = {"enum": ["on", "off"]}
+
+
+def options(
+    properties: Mapping[str, Schema], *, required: tuple[str, ...] = (), **more: Any
+) -> dict[str, Any]:
+    """Return the schema of an object with these options and no others: at least one of them."""
+    least = {"required": [*required]} if required else {"minProperties": 1}
+    return {
+        "type": "object",
+        **least,
+        **more,
+        "properties": properties,
+        "additionalProperties": False,
+    }
+
+
+def whole(minimum: int, maximum: int, description: str = "", **more: Any) -> dict[str, Any]:
+    """Return the schema of a whole number."""
+    about = {"description": description} if description else {}
+    return {"type": "integer", "minimum": minimum, "maximum": maximum, **about, **more}
+
+
+def switch(description: str) -> dict[str, Any]:
+    return {**SWITCH, "description": description}
+
+
+def if_fixed(description: str) -> dict[str, Any]:
+    return {"enum": ["error", "accept"], "default": "error", "description": description}
