@@ -1,8 +1,7 @@
 """Congestion controls that the plan names: each kernel must have them, and the login may use them.
 
-Three ways name one: the sysctl, a route's `congctl`, and a tool's option, which is a socket option
-on both ends. The kernel loads a module only for root; another login may choose among
-`tcp_allowed_congestion_control`, and so may the sysctl of a network namespace (`tcp_cong.c`).
+The kernel loads a module only for root; another login, and a network namespace, may choose among
+`tcp_allowed_congestion_control`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Free CPUs, and frequency scaling.
 
-A governor that saves power lets the clock rate follow the load, and service demand with it. Other
-programs on a host count as the tool's: CPU figures are the whole machine's.
+A governor that saves power lets the clock rate follow the load, and service demand with it.
 """
 
 from __future__ import annotations
@@ -61,7 +60,6 @@ class Cpus(Check):
 
 
 def _parts(stdout: str) -> tuple[str, str, list[str]]:
-    """Return the two readings, and the lines after them."""
     first, _, behind = stdout.partition("\n\n")
     second, _, rest = behind.partition("\n\n")
     return first, second, rest.splitlines()

@@ -108,7 +108,6 @@ class Fragments(Check):
 
 
 def _at(site: Site, problem: str, *key: str | int) -> str:
-    """Return the problem with file, line and key."""
     return str(resolution.source(site.experiment).error(problem, *key))
 
 
@@ -117,13 +116,11 @@ def transfer(requirement: Setup) -> Transfer:
 
 
 def wanted_mtu(site: Site, requirement: Setup, role: str) -> int:
-    """Return a role's MTU during a setup: the one that it sets, or the present one."""
     uses = [use.options for use in requirement.settings if use.name == "mtu" and role in use.roles]
     return int(uses[-1]) if uses else site.mtu(role)
 
 
 def version(site: Site, family: Family | None, role: str) -> int:
-    """Return the version of IP of a role's data address, or that of `family`."""
     if family:
         return 6 if family == "ipv6" else 4
     address = site.machines[role].address

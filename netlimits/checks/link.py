@@ -15,7 +15,6 @@ class Links(Check):
     name = "link"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """Return commands that print every interface, and the login's own VRF."""
         login = Command(("cat", "/proc/self/cgroup"), deadline=10)
         return Command(("ip", "-d", "-j", "addr", "show"), deadline=10), login
 

@@ -1,7 +1,6 @@
 """Socket buffers against a host's memory.
 
-A UDP receiver that falls behind fills its buffer. If `net.core.rmem_default` allows more memory
-than there is, the kernel kills the server in mid-run, or hangs.
+A UDP receiver that falls behind fills its buffer: the kernel then kills the server, or hangs.
 """
 
 from __future__ import annotations
@@ -47,7 +46,6 @@ class Memory(Check):
 
 
 def _buffers(site: Site, role: str) -> Iterator[tuple[str, int]]:
-    """Yield (sysctl, bytes) of each buffer that the plan sets on a role."""
     for use in site.uses(role):
         for name in SYSCTLS if use.name == "sysctl" else ():
             value = use.options.get(name)

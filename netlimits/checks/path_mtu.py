@@ -1,10 +1,7 @@
 """The largest packet that the path carries, before anything is changed.
 
-`ping -M do` is missing on many servers and often filtered. The trial of each tool has just sent
-full-size packets with Don't Fragment set, as TCP and UDP do on Linux. A router that could not
-forward them has sent an error, which the kernel remembers (RFC 1191) and `ip route get` prints. If
-such errors are filtered, the trial itself fails and reports it. Sizes above the interface's present
-MTU cannot be tried without changing it: only the drivers' limits are known for them.
+The trial of each tool has sent full-size packets with Don't Fragment set. The kernel remembers
+the errors of routers that could not forward them, and `ip route get` prints them.
 """
 
 from __future__ import annotations
@@ -84,7 +81,6 @@ class PathMtu(Check):
 
 
 def _others(site: Site, role: str) -> list[str]:
-    """Return the known data addresses of the other end."""
     ends = site.experiment.ends
     others = ends["remote"] if role in ends["local"] else ends["local"]
     if role not in ends["local"] and role not in ends["remote"]:

@@ -38,7 +38,6 @@ def _profiling(site: Site, role: str) -> Iterator[Profiling]:
 
 
 def _problem(site: Site, role: str, answer: Completed) -> tuple[str, str]:
-    """Return what is wrong and what to do, empty if nothing is."""
     values = dict(_ANSWER.findall(answer.stdout))
     without = f"or leave {role} out of `profile`"
     if "perf" not in values:

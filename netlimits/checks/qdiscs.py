@@ -1,8 +1,7 @@
 """The qdiscs of the plan, with their parameters, on the host's kernel.
 
-They are tried on the loopback of a network namespace that exists for one command: no interface of
-the host is touched. The kernel may load the qdisc's module, as it would in the run. A login that
-may not create such a namespace (`unshare`) cannot try.
+They are tried on the loopback of a network namespace that exists for one command. A login that may
+not create such a namespace (`unshare`) cannot try.
 """
 
 from __future__ import annotations
@@ -68,7 +67,6 @@ class Qdiscs(Check):
         yield self.error(role, problem, advice)
 
     def _pacing(self, site: Site, role: str, kernel_kinds: list[str]) -> Iterator[Finding]:
-        """Yield an error if `pace` lacks fq and tbf on the sender."""
         if not _paced(site, role):
             return
         if not {"fq", "tbf"} & set(kernel_kinds):
@@ -95,7 +93,6 @@ def _paced(site: Site, role: str) -> bool:
 
 
 def trial(options: dict[str, Any]) -> Command:
-    """Return the command that creates a qdisc in a namespace of its own."""
     try:
         commands = setting("qdisc").change("lo", {}, options)
     except SettingError:

@@ -1,8 +1,7 @@
 """The rights of a login that is not root: every command of the plan that needs root.
 
-These are the changes of every configuration, from the present state and from what other
-configurations leave, and the commands that restore them in the end. `sudo -l COMMAND` asks without
-running anything.
+These are the changes of every configuration and the commands that restore them. `sudo -l COMMAND`
+asks without running anything.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Read a file that a user names in an option or a configuration, without ever waiting for it.
-
-The name may lead to a pipe that nobody writes to, an endless device, or a kernel file that blocks
-(/proc/kmsg).
-"""
+"""Read a file that a user names, without waiting for a pipe, a device or a kernel file."""
 
 from __future__ import annotations
 
@@ -18,10 +14,7 @@ QUICK = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 def read_all(path: Path, limit: int) -> bytes:
-    """Return all bytes of a file, b"" for an empty one and for /dev/null.
-
-    Raises OSError as `read_at_most` does, and for a file of more than `limit` bytes.
-    """
+    """Return all bytes of a file, b"" for /dev/null. Raises OSError for more than `limit`."""
     if str(path) == os.devnull:
         return b""
     try:
@@ -36,10 +29,7 @@ def read_all(path: Path, limit: int) -> bytes:
 
 
 def read_at_most(path: Path, limit: int) -> bytes:
-    """Return at most `limit + 1` bytes of a file. Links are followed.
-
-    Raises OSError for a folder, a pipe, a device and an empty file, which kernel files seem to be.
-    """
+    """Return at most `limit + 1` bytes. Raises OSError for what is no file, or empty (/proc)."""
     with _as_named(path) as number:
         size = _size(number, path)
         with os.fdopen(number, "rb", closefd=False) as file:

@@ -1,7 +1,7 @@
-"""Numbers of an interface that `ethtool` shows under their maximums: rings and channels.
+"""Numbers that `ethtool` shows under their maximums: rings and channels.
 
-The text is parsed, since `ethtool --json` supports `-g` and `-l` only from 6.2 on. A number that
-the driver lacks is `n/a`, or 0 with a maximum of 0 if ethtool still uses ioctl.
+The text is parsed: `ethtool --json` has `-g` and `-l` only from 6.2 on. What the driver lacks is
+`n/a`, or 0 with a maximum of 0 if ethtool uses ioctl.
 """
 
 from __future__ import annotations
@@ -68,7 +68,6 @@ class Quantities(NamedValues):
         return state["now"] if state else {}
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """Return one command with every number that differs."""
         commands = NamedValues.change(self, interface, state, wanted)
         for name, value in wanted.items() if state else ():
             if value > (most := state["most"][name]):

@@ -25,7 +25,6 @@ def options(
 
 
 def whole(minimum: int, maximum: int, description: str = "", **more: Any) -> dict[str, Any]:
-    """Return the schema of a whole number."""
     about = {"description": description} if description else {}
     return {"type": "integer", "minimum": minimum, "maximum": maximum, **about, **more}
 

@@ -21,19 +21,15 @@ class NamedValues(Setting):
     vanishing = False
 
     def values(self, state: State) -> Values:
-        """Return the values of a state that can be written."""
         return state
 
     def wish(self, state: State, wanted: Any) -> Values:
-        """Return the values that `wanted` asks for."""
         return wanted  # type: ignore[no-any-return]
 
     def write(self, interface: str, values: Values) -> tuple[Command, ...]:
-        """Return the commands that write some of the values."""
         raise NotImplementedError
 
     def missing(self, wanted: Values, now: Values) -> Values:
-        """Return the values to write."""
         return differing(wanted, now)
 
     def lacks(self, interface: str, state: State, name: str) -> str:
@@ -74,12 +70,10 @@ class NamedValues(Setting):
 
 
 def differing(wanted: Values, now: Values) -> dict[str, Any]:
-    """Return the values in `wanted` that differ now."""
     return {name: value for name, value in wanted.items() if now.get(name) != value}
 
 
 def unmet(wanted: Values, now: Values) -> tuple[str, ...]:
-    """Return the unmet values in words."""
     return tuple(
         f"{name} is {now.get(name, 'not there')}, not {value}"
         for name, value in differing(wanted, now).items()

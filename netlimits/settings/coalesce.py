@@ -1,8 +1,7 @@
 """Interrupt coalescing of the NIC, through `ethtool -c` and `-C`.
 
-The text is parsed, since `ethtool --json -c` came with 6.2. While `adaptive-rx` is on the driver
-changes `rx-usecs` by itself: so switches are written first, and a number that was adaptive at first
-need not be restored exactly.
+While `adaptive-rx` is on the driver changes `rx-usecs` by itself: switches are written first, and
+a number that was adaptive need not be restored exactly.
 """
 
 from __future__ import annotations
@@ -89,7 +88,6 @@ class Coalesce(NamedValues):
 
 
 def _adapts(name: str, state: State) -> bool:
-    """Return True if the driver changes this number by itself."""
     return name in _NUMBERS and state.get(f"adaptive-{name[:2]}") == "on"
 
 

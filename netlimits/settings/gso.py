@@ -1,7 +1,6 @@
 """How large a segment the kernel hands to the interface, and GRO builds of packets (BIG TCP).
 
-Above 64 KiB only IPv6 had them first (`max`, `gro_max`: Linux 5.19), then IPv4 (`ipv4_max`,
-`gro_ipv4_max`: Linux 6.3, iproute2 6.3). The driver has its own limit (`tso_max_size`). A size of
+Above 64 KiB only IPv6 had them first (Linux 5.19), then IPv4 (Linux and iproute2 6.3). A size of
 64 KiB or less also sets that of IPv4, so IPv4's is written last.
 """
 

@@ -1,8 +1,6 @@
-"""A policer for what arrives at the data interface: packets above the rate are dropped.
+"""A policer for what arrives at the data interface, at its ingress qdisc.
 
-It stands at the interface's ingress qdisc, through `tc`. A host that has an ingress or clsact qdisc
-already is refused: its filters would count first. Segments that GRO put together count as one
-packet, so a burst below 64 KiB drops them all.
+Segments that GRO put together count as one packet: a burst below 64 KiB drops them all.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
 """Speed, duplex and autonegotiation of the NIC's link, through `ethtool` and `ethtool -s`.
 
-If the link negotiates, a speed is set by advertising only its modes: 2.5GBASE-T and faster copper
-cannot be forced, and drivers refuse to try. The advertised modes are restored. A change takes the
-link down for seconds, so each one waits until it is up again.
-
-A virtual NIC has no modes: virtio accepts any number without effect, veth refuses. Both are refused
-here, by name, unless the experiment accepts the link as it is.
+If the link negotiates, only the speed's modes are advertised: 2.5GBASE-T and faster copper cannot
+be forced. A virtual NIC has no modes: virtio takes any number without effect, veth refuses.
 """
 
 from __future__ import annotations
@@ -49,10 +45,7 @@ class Link(Setting):
         return Command(("ethtool", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return `speed` (Mbit/s), `duplex`, `autoneg`, and the modes `supported` and `advertised`.
-
-        `speed` is None and `duplex` "" while there is no carrier.
-        """
+        """Return the state; `speed` (Mbit/s) is None and `duplex` "" while there is no carrier."""
         fields = _fields(completed.stdout)
         if completed.status not in (0, 75) or "Supported link modes" not in fields:
             raise self.shows_none(completed)
@@ -101,7 +94,6 @@ class Link(Setting):
         return tuple(problems)
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """Return the commands that restore the advertised modes, or the forced speed, and wait."""
         if (state and not self.differences(original, state)) or not original["supported"]:
             return ()
         if original["autoneg"] == "on":
@@ -143,12 +135,10 @@ def _fields(text: str) -> dict[str, str]:
 
 
 def _modes(text: str) -> list[str]:
-    """Return the link modes in a field, such as `2500baseT/Full`."""
     return [word for word in text.split() if MODE.fullmatch(word)]
 
 
 def _fits(mode: str, wanted: Mapping[str, Any]) -> bool:
-    """Return True if a link mode has the wanted speed and duplex."""
     match = MODE.fullmatch(mode)
     return match is not None and (
         wanted.get("speed", int(match["speed"])) == int(match["speed"])

@@ -1,20 +1,14 @@
 """The MTU of an interface, through `ip link`, and everything that changes with it.
 
-A change of the MTU changes more than one number. The kernel lowers VLANs and macvlans on the
-interface with it, and so what is stacked on those; all stay small when it grows again. A bridge
-above it follows its ports both ways until somebody sets its MTU, which nothing undoes: so that is
-not done. IPv6 resets its own MTU and that of routes, and leaves the interface below 1280 (see
-`_ipv6`). All of that is read before, and restored. Some NICs take their link down for seconds when
-the MTU changes.
+The kernel lowers VLANs and macvlans on the interface with it, and what is stacked on those; all
+stay small when it grows again. A bridge follows its ports until somebody sets its MTU, so that is
+not done. IPv6 leaves the interface below 1280 (see `_ipv6`). All of that is read and restored.
 
-A VLAN or macvlan in another network namespace is lowered as well. It is searched before an MTU is
-lowered, which takes root, and refused. A login without root sees only that another network
-namespace exists, and that an unknown interface, which is up, has joined the multicast group of all
-hosts on this one.
+Interfaces in other network namespaces are lowered as well: they are searched before (`_stacked`),
+and an MTU that would lower one is refused.
 
-Below some 90 bytes not even TCP's smallest segments fit, and the kernel keeps a locked path MTU for
-each peer, which outlives the change by ten minutes (`ip route show cache`). No such entry can be
-deleted alone, so the cache is flushed: the kernel learns other paths again.
+Below some 90 bytes the kernel keeps a locked path MTU for each peer, which outlives the change by
+ten minutes. No such entry can be deleted alone, so the cache is flushed.
 """
 
 from __future__ import annotations
@@ -168,26 +162,16 @@ class Mtu(Setting):
     }
 
     def read(self, interface: str, about: Any) -> Command:
-        """Return `ip -d -j link show` and the state of IPv6, as one script.
-
-        It looks into other network namespaces if `about` is smaller than the present MTU.
-        """
+        """Return a script that looks into other namespaces if `about` is a smaller MTU."""
         wanted = 2**31 if isinstance(about, Mapping) else about  # a mapping is an original state
         return Command(("sh", "-c", _SCRIPT, "sh", interface, str(wanted), _NAMESPACES))
 
     def state(self, completed: Completed) -> State:
-        """Return the MTU, its limits, and all that changes with it.
+        """Return the MTU, and all that changes with it.
 
-        Returns:
-            {"mtu", "least" and "most": the driver's limits (most 0: unknown), "others": {name: mtu}
-            of
-            the interfaces stacked on this one, lowest first, "bridges": those of them and itself
-            that
-            are bridges, "away": interfaces of other network namespaces stacked on them, "hidden":
-            those
-            of them on which the login may not see all, "unseen": numbers of network namespaces that
-            may
-            have such interfaces, "exceptions": peers with a locked path MTU, "ipv6"}.
+        "others" are stacked on this interface, lowest first; "away" are in other network
+        namespaces; on the "hidden" ones the login may not see all; "unseen" are numbers of
+        namespaces that may have some; "exceptions" are peers with a locked path MTU.
         """
         try:
             first, second, *lines = completed.stdout.splitlines()
@@ -213,7 +197,6 @@ class Mtu(Setting):
             raise self.unreadable(completed, "`ip link show` shows no MTU") from None
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """Return `ip link set`. Raises SettingError for what cannot be set or undone."""
         if state and state["mtu"] == wanted:
             return ()
         if state:
@@ -221,7 +204,6 @@ class Mtu(Setting):
         return (_set(interface, wanted),)
 
     def _check(self, interface: str, state: State, wanted: int) -> None:
-        """Raise SettingError for what the driver refuses and for what could not be restored."""
         least, most = state["least"], state["most"]
         if most and wanted > most:
             raise self.error(
@@ -288,7 +270,6 @@ class Mtu(Setting):
         return () if state["mtu"] == wanted else (f"it is {state['mtu']}, not {wanted}",)
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """Return commands for the MTU, then interfaces above, then IPv6, then path MTUs."""
         commands = []
         if not state or state["mtu"] != original["mtu"]:
             commands.append(_set(interface, original["mtu"]))
@@ -350,10 +331,7 @@ class Mtu(Setting):
 
 
 def _stacked(links: Mapping[str, _Link], interface: str) -> list[str]:
-    """Return an interface and all that are stacked on it, the lower ones first.
-
-    A bond or team changes its own ports too.
-    """
+    """Return an interface and all that are stacked on it, the lower ones first."""
     below: dict[str, set[str]] = {interface: set()}
     names = [interface]
     for name in names:
@@ -378,7 +356,6 @@ def _upon(links: Mapping[str, _Link], name: str, interface: str) -> Iterator[str
 
 
 def _away(lines: Iterable[str], indexes: set[int]) -> Iterator[dict[str, Any]]:
-    """Yield the interfaces in other network namespaces that are stacked on this one's."""
     for line in lines:
         if not line.startswith("away "):
             continue
@@ -411,10 +388,7 @@ def _hidden(
 
 
 def _unseen(lines: Iterable[str], links: Iterable[_Link]) -> list[int]:
-    """Return the network namespaces that were not looked into, except link peers'.
-
-    Those have the peers of veths of this one, or the interfaces below its own.
-    """
+    """Return the namespaces that were not looked into, except those of the links' other ends."""
     numbers = {int(line.split()[1]) for line in lines if line.startswith("unseen ")}
     return sorted(numbers - {link.link_netnsid for link in links})
 

@@ -1,8 +1,7 @@
-"""The time for which the kernel collects received packets before it passes them on, through /sys.
+"""The time for which the kernel collects received packets before it passes them on.
 
-With `defer_hard_irqs` the NIC's interrupt stays off for that many empty polls, and a timer of
-`gro_flush_timeout` polls instead: GRO merges more segments, so fewer ACKs are sent, and a packet
-may wait that much longer. Both apply to every queue of the interface.
+The NIC's interrupt stays off for `defer_hard_irqs` empty polls, and a timer polls instead: GRO
+merges more segments, and a packet may wait that much longer.
 """
 
 from __future__ import annotations

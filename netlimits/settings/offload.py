@@ -1,12 +1,8 @@
 """Offloads of an interface, through `ethtool -k` and `ethtool -K`.
 
-`ethtool` shows features as a tree: a group (`tcp-segmentation-offload`) and its leaves
-(`tx-tcp-segmentation`, …). An experiment names groups or leaves, by long or short name. The leaves
-are restored, each to the value that was originally *requested*, since a feature can be
-`off [requested on]` while another one blocks it and return by itself.
-
-`ethtool -K` exits 0 when only a part took, and features change each other (`sg off` drops tso): so
-the exit status is never trusted, and the state is read again.
+Features are a tree of groups and leaves. Leaves are restored, each to the value that was
+*requested*: it can be `off [requested on]` while another feature blocks it, and return by itself.
+`ethtool -K` exits 0 when only a part took, so the state is read again.
 """
 
 from __future__ import annotations
@@ -133,10 +129,7 @@ class Offload(Setting):
         return Command(("ethtool", "-k", interface), perl=_PERL)
 
     def state(self, completed: Completed) -> State:
-        """Return each feature's text (`on`, `off [fixed]`, `off [requested on]`) and the groups.
-
-        Shape: {"features": {name: text}, "groups": {group: [leaf, …]}}, in ethtool's order.
-        """
+        """Return {"features": {name: `off [requested on]`}, "groups": {group: [leaf, …]}}."""
         features: dict[str, str] = {}
         groups: dict[str, list[str]] = {}
         parent = ""
@@ -155,7 +148,6 @@ class Offload(Setting):
         return {"features": features, "groups": groups}
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """Return one `ethtool -K` with every feature that differs."""
         pairs: list[str] = []
         for feature, (want, accept_fixed) in _wishes(wanted).items():
             if not state:
@@ -170,7 +162,6 @@ class Offload(Setting):
         return _switch(interface, pairs)
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """Return what differs, except features that may stay [fixed]."""
         problems = []
         for feature, (want, accept_fixed) in _wishes(wanted).items():
             name = self._known(state, feature)
@@ -182,7 +173,6 @@ class Offload(Setting):
         return tuple(problems)
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """Return one `ethtool -K` that requests, leaf by leaf, what was requested originally."""
         now = _requested(state) if state else {}
         pairs = [
             word
@@ -193,7 +183,6 @@ class Offload(Setting):
         return _switch(interface, pairs)
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Return every leaf that differs, by requested and by effective value."""
         now = state["features"]
         return tuple(
             f"{leaf} is {now.get(leaf, 'gone')}, was {original['features'][leaf]}"
@@ -231,10 +220,9 @@ def _wishes(wanted: Mapping[str, Any]) -> dict[str, tuple[str, bool]]:
 
 
 def _is(state: State, name: str, want: str) -> bool:
-    """Return True if a feature is off (no leaf is on), or on (some leaf is, and none is blocked).
+    """Return True if a feature is off (no leaf is on), or on (some leaf is, none is blocked).
 
-    ethtool's own heading is not enough: it shows on while any leaf is, and a leaf that newer
-    kernels added (`tx-tcp-accecn-segmentation`) stays on when `tx off` blocks all the others.
+    ethtool's heading says on while any leaf is: `tx-tcp-accecn-segmentation` is, after `tx off`.
     """
     texts = _texts(state, name)
     if want == "off":

@@ -1,8 +1,4 @@
-"""Ethernet flow control of the data interface: pause frames (`ethtool -a` and `-A`).
-
-With `autoneg: on` both ends of the link settle what is used; `rx` and `tx` are then what this end
-offers. A driver may restart the link.
-"""
+"""Ethernet flow control of the data interface: pause frames (`ethtool -a` and `-A`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Sizes of the NIC's rings, through `ethtool -g` and `-G`.
-
-Most drivers take the link down for a moment when they change.
-"""
+"""Sizes of the NIC's rings, through `ethtool -g` and `-G`."""
 
 from __future__ import annotations
 

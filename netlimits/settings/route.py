@@ -1,8 +1,7 @@
 """Metrics of routes over an interface, through `ip route`: quickack, initcwnd and others.
 
-Only metrics of existing routes are changed: the words of the route itself are repeated as shown. A
-route that comes after another interface's with the same destination and metric is refused: the
-kernel would change that one (see `_routes`).
+Only metrics of existing routes are changed. A route that comes after another interface's of its
+kind is refused: the kernel would change that one (see `_routes`).
 """
 
 from __future__ import annotations
@@ -55,11 +54,9 @@ class Route(Setting):
     )
 
     def read(self, interface: str, about: Any) -> Command:
-        """Return `ip route show table main`, both families, as far as it concerns the interface."""
         return Command(("sh", "-c", _SCRIPT, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return the interface's routes with their metrics; see `_routes.read`."""
         if completed.status != 0:
             raise self.unreadable(completed, "`ip route show` fails")
         interface = completed.command.argv[-1]
@@ -67,7 +64,6 @@ class Route(Setting):
         return {"routes": state["routes"], "behind": state["behind"]}
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """Return one `ip route change` for each route that differs."""
         if not state:
             to = wanted.get("to", "NETWORK")
             return (_routes.command(interface, f"{to} …", _merged({}, wanted), "change"),)
@@ -164,7 +160,6 @@ def _target(route: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
 
 
 def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    """Parse a network. Raises SettingError."""
     try:
         return ipaddress.ip_network("0.0.0.0/0" if text == "default" else text, strict=False)
     except ValueError as error:

@@ -1,12 +1,8 @@
 """A switch: the experimenter's own command changes something, and another one prints its position.
 
-It is for what no other setting covers: a kernel module, a service, a firmware's mode. `verify`
-prints the host's position as one line; `command` has for each position the command that leads
-there. So the original position is known before any change, and with it the command that restores
-it; a position that no command leads to is refused. No exit status is trusted: systemctl ends with 3
-if it prints `inactive`.
-
-The commands are words, run as the login; if they need root they contain `sudo -n` themselves.
+`verify` prints the host's position as one line; `command` has for each position the command that
+leads there, so the way back is known before any change. No exit status is trusted: systemctl ends
+with 3 if it prints `inactive`. The words run as the login; for root they contain `sudo -n`.
 """
 
 from __future__ import annotations
@@ -98,7 +94,6 @@ class Switch(Setting):
     )
 
     def read(self, interface: str, about: Any) -> Command:
-        """Return the command that prints the positions of the wanted or the original switches."""
         parts = [_part(about)] if "to" in about else [dict(part) for part in about.values()]
         words: list[str] = []
         for part in parts:

@@ -1,12 +1,9 @@
 """Network sysctls, through `sysctl`.
 
-A sysctl belongs to the machine or to its network namespace, not to the data interface. Only names
-under `net.` can be set, except the few that also change addresses or other sysctls, since these
-could not be restored. The kernel rounds and refuses values silently, so every value is read back.
-
-Which sysctls change others differs between kernels. So a name that is not known to be `ALONE` is
-written by a script that reads all network sysctls before and after: if another one changed, the
-script undoes both and reports it. It runs on the host, so a killed controller loses nothing.
+Only names under `net.` that change nothing else can be set, since only these can be restored. The
+kernel rounds and refuses values silently, so every value is read back. A name that is not known to
+be `ALONE` is written by a script that reads all network sysctls before and after; if another one
+changed, it undoes both on the host and reports it.
 """
 
 from __future__ import annotations
@@ -142,10 +139,7 @@ class Sysctl(Setting):
         return Command(("sysctl", *(("-e",) if may_miss else ()), *moved, *about))
 
     def state(self, completed: Completed) -> State:
-        """Return {name: value}, unchanged, of every name; None for one that may be missing.
-
-        Includes those that change with one of them.
-        """
+        """Return {name: value} with those that change with one; None if it may be missing."""
         values = {
             match["name"]: match["value"]
             for match in map(_LINE.match, completed.stdout.splitlines())
@@ -172,7 +166,6 @@ class Sysctl(Setting):
         return values
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """Return one `sysctl -w` with every name that differs; missing ones are left out."""
         if state and (gone := [n for n in wanted if state[n] is None and not _accepts(wanted[n])]):
             raise self.error(
                 f"there is no {', '.join(gone)} in this kernel; leave it out, or write "
@@ -191,7 +184,6 @@ class Sysctl(Setting):
         return tuple(map(_watched, commands))
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """Return each name that has another value, except those that may stay as they are."""
         return tuple(
             f"{name} is {_shown(state[name])}, not {_shown(value)}"
             for name, value in _wanted(wanted).items()
@@ -206,10 +198,7 @@ class Sysctl(Setting):
         return (*_write(values), *map(_write_writable, moved))
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Return each name whose value differs from the original.
-
-        A name that changes with another cannot be written in a namespace, so it does not count.
-        """
+        """Return other values, but not of names that change with another: no namespace has them."""
         return tuple(
             f"{name} is {_shown(state.get(name, 'gone'))}, was {_shown(value)}"
             for name, value in original.items()
@@ -261,7 +250,6 @@ def _accepts(value: Any) -> bool:
 
 
 def _wanted(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return name -> value."""
     return {n: v["want"] if isinstance(v, Mapping) else v for n, v in wanted.items()}
 
 

@@ -1,11 +1,8 @@
 """A tunnel between the data interfaces of two hosts: VXLAN, Geneve, GRE or WireGuard.
 
-The tool's server listens at the tunnel's own address, so that the data goes through it; what is
-counted is still the data interface. Both ends follow from the experiment and the hosts' addresses:
-`between` completes the options of one end. WireGuard's keys do too, so it protects nothing here: it
-shows what encryption costs. The tunnel gets the MTU of the data interface less its headers.
-
-An interface `nltun0` that is there already is refused. Whatever happens it is removed.
+The tool's server listens at the tunnel's address. Both ends follow from the experiment and the
+hosts' addresses (`between`). WireGuard's keys do too: it protects nothing, but shows what
+encryption costs. An interface `nltun0` that is there already is refused.
 """
 
 from __future__ import annotations
@@ -127,11 +124,7 @@ class Tunnel(Setting):
     def between(
         self, options: Any, role: str, roles: Sequence[str], machines: Mapping[str, Machine]
     ) -> Mapping[str, Any]:
-        """Return the options of one end, with the addresses of both.
-
-        Raises:
-            SettingError: There are not two roles, or their addresses are of two families.
-        """
+        """Return the options of one end, with the addresses of both."""
         if len(roles) != 2:
             raise self.error(f"a tunnel has two ends, not {len(roles)}; give it two roles")
         outer = {r: machines[r].address or _UNKNOWN for r in roles}
@@ -153,10 +146,7 @@ class Tunnel(Setting):
         return Command(("sh", "-c", _READ, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return the state: "tunnel" has its parts, {} if none is there.
-
-        Shape: {"mtu", "has": modules and programs, "tunnel", "redirects": "1" if known}.
-        """
+        """Return {"mtu", "has": modules and programs, "tunnel": {} if there is none, …}."""
         mtu = re.search(r"^mtu ([0-9]+)$", completed.stdout, re.MULTILINE)
         if not mtu:
             raise self.unreadable(completed)
@@ -185,7 +175,6 @@ class Tunnel(Setting):
             )
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """Return the commands that create it; an end of another tunnel is removed first."""
         kind = wanted["kind"]
         if state:
             lacks = [m for m in (_MODULES[kind],) if m not in state["has"]]
@@ -218,7 +207,6 @@ class Tunnel(Setting):
         )
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """Return what differs; addresses only if `wanted` is one end's (`between`)."""
         tunnel = state["tunnel"]
         if not tunnel:
             return ("there is no tunnel",)
@@ -269,10 +257,7 @@ def inner(options: Mapping[str, Any], roles: Sequence[str]) -> dict[str, str]:
 
 
 def overhead(options: Mapping[str, Any], ipv6: bool | None = None) -> int:
-    """Return the bytes by which a packet grows: outer IP and what is in front of the inner one.
-
-    `ipv6` is the family of the data interfaces; None: that of the options' own addresses.
-    """
+    """Return the bytes by which a packet grows; the outer family is the addresses' by default."""
     outer = ":" in options.get("local", "") if ipv6 is None else ipv6
     kind = options["kind"]
     key = _KEY if kind == "gre" and "id" in options else 0
@@ -330,7 +315,6 @@ def _remove() -> tuple[Command, ...]:
 
 
 def _parts(shown: _Shown) -> dict[str, Any]:
-    """Return what `ip` shows of a tunnel, under the names of the options."""
     info = shown.get("linkinfo", {})
     data: Mapping[str, Any] = info.get("info_data") or {}
     parts: dict[str, Any] = {"kind": info.get("info_kind", ""), "mtu": shown["mtu"]}

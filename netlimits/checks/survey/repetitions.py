@@ -21,10 +21,7 @@ LARGE = 10_000
 
 
 def findings(plan: Plan) -> Iterator[Finding]:
-    """Yield a warning for each set of factors in which alone such configurations differ.
-
-    Also for each tool of the file that no configuration measures with.
-    """
+    """Yield a warning for configurations that are alike, and for tools that none measures with."""
     for tool in plan.experiment.unchosen:
         yield Finding(
             "",
@@ -74,5 +71,4 @@ def findings(plan: Plan) -> Iterator[Finding]:
 
 
 def _differing(group: list[Values]) -> tuple[str, ...]:
-    """Return the factors whose values differ between the configurations."""
     return tuple(name for name in group[0] if len({repr(v[name]) for v in group}) > 1)

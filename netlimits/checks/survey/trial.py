@@ -1,9 +1,7 @@
 """Try each tool once between the hosts, as short as possible: control and data ports, both ways.
 
-The tool itself shows best what a firewall lets pass. A connection that is dropped on the way shows
-in the client's sockets (SYN-SENT) with the port that is closed. TCP sends full segments and UDP the
-largest datagrams of the plan, with Don't Fragment set as Linux does: if a large packet is lost and
-a small one is not, the cause is the path's MTU.
+The tool itself shows best what a firewall lets pass; the port that is closed shows in the client's
+sockets (SYN-SENT). If a large packet is lost and a small one is not, the cause is the path's MTU.
 """
 
 from __future__ import annotations
@@ -76,7 +74,6 @@ class Trial:
 
 
 def trials(site: Site) -> list[Trial]:
-    """Return each tool, protocol, port and server of the plan once, at its largest size."""
     by_key: dict[Any, Trial] = {}
     for requirement in site.requirements:
         for role in site.experiment.ends["remote"]:
@@ -128,7 +125,6 @@ def findings(site: Site, hosts: Mapping[str, Host]) -> list[Finding]:
 
 
 def _address(site: Site, trial: Trial, role: str) -> str:
-    """Return a role's data address in the family of a trial."""
     return site.machines[role].over(trial.family).address or ""
 
 
@@ -191,7 +187,6 @@ def _finding(site: Site, hosts: Mapping[str, Host], servers: Servers, trial: Tri
 
 
 def _unread(site: Site, trial: Trial, why: OutputError) -> Finding:
-    """Return the finding for a tool that reached its server and printed unreadable output."""
     program = trial.options.get("program", trial.tool)
     advice = "" if ";" in str(why) else f"; run {program} there by hand: is it a script?"
     return _base.error(_client(site), tools.NAME, f"{why}{advice}")

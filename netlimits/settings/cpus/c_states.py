@@ -1,9 +1,7 @@
 """How deeply idle CPUs may sleep: a latency that /dev/cpu_dma_latency is held open with.
 
-The kernel uses no idle state (C-state) that takes longer to leave, on any CPU, as long as a process
-holds the file open: `tee`, which waits for input that a `sleep` of ours never writes. It ends by
-itself after `hours` if everything else fails. A file beside the notes (restore.notes) holds the
-process, as for `load`. If the login is root, the kernel's own value is read too.
+It holds as long as a process has the file open: `tee`, which waits for a `sleep` of ours, and ends
+after `hours` if everything else fails. A file beside the notes holds the process, as for `load`.
 """
 
 from __future__ import annotations
@@ -112,7 +110,6 @@ class CStates(Setting):
     )
 
     def read(self, interface: str, about: Any) -> Command:
-        """Return the command that prints the device, the idle driver, and what ours holds."""
         return Command(("sh", "-c", _READ))
 
     def state(self, completed: Completed) -> State:

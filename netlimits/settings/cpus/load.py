@@ -1,14 +1,8 @@
 """Background load of the host's CPUs: stress-ng, with a number of workers for each CPU.
 
-stress-ng runs in a session of its own, so that it outlives the command that starts it, and ends by
-itself after `hours` if everything else fails. A file beside the notes (restore.notes) holds its
-process; the file's name holds the network namespace, since hosts of a lab share one machine. A
-process counts as ours only with the process id, the start time and the command line of that file,
-since ids are reused, and only its process group is ever killed. It needs no root. The state reports
-the workers that really run, not those asked for.
-
-If kernel.sched_autogroup_enabled is 1 (many distributions), the scheduler shares each CPU between
-sessions first: all workers of a CPU together then weigh as much as the measuring program.
+It outlives the command that starts it, and ends after `hours` if everything else fails. A file
+beside the notes, named after the network namespace, holds its process. A process is ours only with
+the id, start time and command line of that file; only its process group is ever killed.
 """
 
 from __future__ import annotations
@@ -133,7 +127,6 @@ class Load(Setting):
     )
 
     def read(self, interface: str, about: Any) -> Command:
-        """Return the command that prints online CPUs, missing programs, and our load."""
         return Command(("sh", "-c", _READ))
 
     def state(self, completed: Completed) -> State:

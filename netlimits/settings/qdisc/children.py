@@ -1,8 +1,7 @@
 """Qdiscs within a qdisc: the child of a shaper, htb's classes, and the filters that choose one.
 
-Ours have fixed numbers: the root is `6e6c:`, its descendants follow in the order of the experiment.
-So the state shows which is which. htb without `classes` is one class for all packets; with them,
-that class has the others below it, which may borrow from it up to their `ceil`.
+Ours have fixed numbers: the root is `6e6c:`, its descendants follow in order. htb without `classes`
+is one class for all packets; with them, that class has the others below it.
 """
 
 from __future__ import annotations
@@ -117,7 +116,6 @@ class Tree:
 
 
 def tree(wanted: Mapping[str, Any]) -> Tree:
-    """Return what `wanted` asks for. Raises ValueError for a wrong combination."""
     whole = Tree()
     _grow(whole, wanted, "root")
     return whole
@@ -169,7 +167,6 @@ def _wish(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def add(interface: str, whole: Tree) -> tuple[Command, ...]:
-    """Return the commands that create a tree where there is none."""
     return tuple(
         Command(("tc", *words[:2], "dev", interface, *words[2:]), sudo=True)
         for words in _added(whole)
@@ -198,7 +195,6 @@ def _added(whole: Tree) -> Iterator[tuple[str, ...]]:
 
 
 def unmet(state: Mapping[str, Any], whole: Tree) -> Iterator[str]:
-    """Yield what of the descendants of the root does not hold in a state."""
     present = dict(zip(state["inner"], state["within"], strict=True))
     ours = {name: options for name, options in present.items() if not name.endswith(" 0:")}
     wanted = {f"{node.kind} {node.handle}": node for node in whole.nodes[1:]}
@@ -250,7 +246,6 @@ def _filters(whole: Tree) -> Iterator[tuple[str, tuple[str, tuple[str, ...], str
 
 
 def _shown_filters(lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield (class, keys) of each filter that tc shows."""
     for line in lines:
         if flow := _FLOW.search(line):
             keys = [f"match {part.strip()}" for part in line.split(" match ")[1:]]

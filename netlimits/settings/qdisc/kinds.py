@@ -1,9 +1,7 @@
 """Kinds of qdisc: the parameters an experiment may give, and those that `tc` shows and accepts.
 
-Both are tables. `KINDS` has the options: every parameter is either required or has a default here,
-so that a run's qdisc never depends on the one before it. `RETURNABLE` has what can be restored:
-kinds all of whose parameters `tc -r -d -j` of iproute2 6.1 shows. tbf's peak rate is not among them
-(its JSON omits it), nor are classes.
+In `KINDS` every parameter is required or has a default, so that a qdisc never depends on the one
+before it. `RETURNABLE` has what can be restored: what `tc -r -d -j` of iproute2 6.1 shows.
 """
 
 from __future__ import annotations
@@ -63,7 +61,6 @@ class Kind:
         return number
 
     def words(self, values: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the words of a `tc` command, with units."""
         return tuple(
             word
             for name, value in values.items()
@@ -72,18 +69,13 @@ class Kind:
         )
 
     def values(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what `tc` shows, in the units of `wish`."""
         values = {n: options[n] for n in self.units if isinstance(options.get(n), int | float)}
         if "burst_raw" in options:
             values["burst"] = burst(options)
         return {n: v * 8 if self.units[n] == "rate" else v for n, v in values.items()}
 
     def same(self, name: str, now: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-        """Return True if a parameter is as wanted, up to what tc and the kernel round.
-
-        Sizes that are counted in time differ by up to a tick of the kernel's clock or a microsecond
-        of tc's; rates in text (`rounded`, for htb) have four digits.
-        """
+        """Return True if equal, up to a tick, a µs of tc, and the four digits of htb's rates."""
         is_, should = now.get(name), wanted[name]
         if is_ is None or should is None:
             return is_ is should
@@ -152,10 +144,9 @@ SHAPES = {
 
 
 def burst(options: Mapping[str, Any]) -> int:
-    """Return the bytes that restore tbf's burst exactly to the tick; `tc` itself rounds it to a µs.
+    """Return the bytes that restore tbf's burst to the tick; `tc` itself rounds it to a µs.
 
-    If a tick is several bytes, the first may fall to the previous tick, so this is the second. The
-    kernel has added the overhead.
+    If a tick is several bytes, the first may fall to the previous tick: this is the second.
     """
     rate, ticks = int(options["rate"]), int(options["burst_raw"], 16)
     whole = math.ceil(ticks * TICK * rate - 1e-6) + (TICK * rate >= 2)
@@ -165,10 +156,7 @@ def burst(options: Mapping[str, Any]) -> int:
 
 
 def _ticks(rate: int, size: int) -> int:
-    """Return the ticks of a size at a rate in bytes/s, computed as by the kernel.
-
-    It keeps 10⁹ / rate as a number of 32 bits and a shift (psched_ratecfg_precompute).
-    """
+    """Return the ticks of a size at a rate in bytes/s (psched_ratecfg_precompute)."""
     shift = 0
     while not ((10**9 << shift) // rate >> 31 & 1 or (10**9 << shift) >> 63):
         shift += 1

@@ -1,7 +1,7 @@
-"""netem: delay, jitter, loss, duplicates, corruption, reordering, a rate, slots (tc-netem(8)).
+"""netem: delay, jitter, loss, duplicates, corruption, reordering, a rate (tc-netem(8)).
 
-`tc` does not show the distribution of a jitter or a slot: it is written and cannot be read back, so
-another user's netem with jitter cannot be restored.
+`tc` does not show the distribution of a jitter: it cannot be read back, so another user's netem
+with jitter cannot be restored.
 """
 
 from __future__ import annotations
@@ -255,9 +255,8 @@ _TICK_NS = 64
 def _exactly(options: Options, nanoseconds: bool) -> dict[str, Any]:
     """Return times with which tc shows the same as for the original. Raises ValueError for none.
 
-    A slot is in ns, shown with six digits. So is a delay since tc 6.9. Before, tc writes whole µs,
-    which it rounds down to a tick, and shows the tick rounded down to whole µs: a delay of 500us is
-    shown as 499 µs.
+    A delay is in ns since tc 6.9. Before, tc writes whole µs, rounds them down to a tick, and shows
+    that rounded down to µs: 500us is shown as 499 µs.
     """
     values: dict[str, Any] = {"seed": options["seed"]} if "seed" in options else {}
     if (seconds := options.get("delay", {}).get("delay", 0)) and nanoseconds:

@@ -1,9 +1,6 @@
 """Kinds of qdisc whose parameters `tc` shows in nested objects, as tables of parameters.
 
-A parameter defines what an experiment may write, its default, and its place in the JSON of
-`tc -r -d -j qdisc show`; a kind defines how its values become words of a command. Values count as
-equal up to what the kernel rounds (times to its clock's ticks, shares to 2⁻³²) and the six digits
-that `tc` prints.
+Values are equal up to what the kernel rounds (times to ticks, shares to 2⁻³²) and tc's six digits.
 """
 
 from __future__ import annotations
@@ -69,7 +66,6 @@ class Shown:
         return {name: values.get(name, part.left_out) for name, part in self.units.items()}
 
     def words(self, values: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the words of a `tc` command, with units."""
         return tuple(self.compose(values))
 
     def values(self, options: Options) -> dict[str, Any]:
@@ -106,7 +102,6 @@ class Shown:
         return self.lost(options)
 
     def found_words(self, options: Options, nanoseconds: bool) -> tuple[str, ...]:
-        """Return the words that create an original again."""
         values = self.values(options)
         complete = {name: values.get(name, p.left_out) for name, p in self.units.items()}
         with suppress(ValueError):  # it could not be restored, so it is never replaced
@@ -118,10 +113,7 @@ class Shown:
 
 
 def at(*path: str, scale: float = 1) -> Callable[[Options], Any]:
-    """Return a finder for the number at a path of tc's options times `scale`; None if missing.
-
-    It raises TypeError for anything but a number.
-    """
+    """Return a finder for the number at a path of tc's options times `scale`; None if missing."""
 
     def find(options: Options) -> Any:
         value: Any = options
@@ -138,7 +130,6 @@ def at(*path: str, scale: float = 1) -> Callable[[Options], Any]:
 
 
 def word(key: str) -> Callable[[Options], Any]:
-    """Return a finder for the text under a key."""
     return lambda options: None if options.get(key) is None else str(options[key])
 
 
@@ -171,17 +162,14 @@ COUNT: Mapping[str, Any] = whole(0, 2**31 - 1)
 
 
 def about(shape: Mapping[str, Any], description: str) -> dict[str, Any]:
-    """Return a shape with a description."""
     return {**shape, "description": description}
 
 
 def one_of(*names: str) -> dict[str, Any]:
-    """Return the shape of one word of several."""
     return {"enum": list(names)}
 
 
 def percent(value: Any) -> float:
-    """Parse a share of 0 to 100 percent."""
     share = float(str(value).removesuffix("%"))
     if not 0 <= share <= 100:
         raise ValueError(f"{value} is no share: 0 to 100 percent")
@@ -217,5 +205,4 @@ def time(value: Any) -> int:
 
 
 def written(share: float) -> str:
-    """Format a share for tc."""
     return f"{share:.10g}%"

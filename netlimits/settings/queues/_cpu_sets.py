@@ -1,6 +1,5 @@
 """A set of CPUs for each part of the data interface: its interrupts, or its queues.
 
-`spread` gives each queue a CPU of its own; if there are more queues than CPUs, they share in turn.
 The kernel may refuse a CPU, or keep one for itself: the read-back finds that.
 """
 
@@ -93,10 +92,7 @@ class CpuSets(Setting):
         return Command(("sh", "-c", self.script, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return {"online": CPUs, part: CPUs, …}, as the kernel writes them.
-
-        "local" has the CPUs of the NIC's node and "queues" the names of parts, if they are printed.
-        """
+        """Return {"online": CPUs, part: CPUs, …}; "local" and "queues" only if they are printed."""
         state = dict(self.line.findall(completed.stdout))
         about = dict(_ABOUT.findall(completed.stdout))
         if not state or ONLINE not in about:
@@ -117,7 +113,6 @@ class CpuSets(Setting):
         return {**about, **state}
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """Return one `tee` for each part that has other CPUs."""
         try:
             cpus = _wanted(wanted)
             targets = self._targets(state, wanted)
@@ -168,7 +163,6 @@ class CpuSets(Setting):
                 yield f"{name[:40]!r} {self.fault_words} {cpus[:40]!r}"
 
     def _off(self, state: State, targets: Mapping[str, frozenset[int]]) -> list[str]:
-        """Return the parts that do not have the wanted CPUs."""
         return [
             part
             for part, now in _parts(state)
@@ -213,7 +207,6 @@ class CpuSets(Setting):
 
 
 def _wanted(wanted: Any) -> frozenset[int]:
-    """Return all CPUs that the options name."""
     sets = wanted.get("queues", [wanted.get("cpus", wanted.get("spread"))])
     return frozenset[int]().union(*map(_cpus, sets))
 

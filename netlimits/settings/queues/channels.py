@@ -1,9 +1,7 @@
 """Numbers of the NIC's queues, through `ethtool -l` and `-L`.
 
-A driver has `combined` queues or `rx` and `tx`. A change creates the queues anew: the link may go
-down, and the qdiscs of an mq root come and go with the queues. Each queue's RPS and XPS in /sys,
-the CPUs of its interrupt in /proc/irq, and maybe the RSS table (`ethtool -x`) are lost too: all of
-it is read and restored.
+A change creates the queues anew: RPS and XPS in /sys, the CPUs of interrupts in /proc/irq, and
+maybe the RSS table are lost, so all of it is read and restored.
 """
 
 from __future__ import annotations
@@ -86,11 +84,7 @@ class Channels(Quantities):
         return Command(("sh", "-c", _READ, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return the numbers, and what belongs to the queues.
-
-        Shape: {"most": {name: n}, "now": {name: n}, "queues": {file or interrupt: value}, "rss":
-        …}.
-        """
+        """Return the numbers, "queues": {file or interrupt: value}, and the "rss" table."""
         show = Command(("ethtool", self.show, completed.command.argv[-1]))
         numbers = Quantities.state(self, replace(completed, command=show))
         queues = {match["name"]: match["value"] for match in _LINE.finditer(completed.stdout)}
@@ -108,7 +102,6 @@ class Channels(Quantities):
         return commands
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """Return the commands for the numbers, then for the queues and interrupts that differ."""
         numbers = Quantities.undo(self, interface, original, state)
         words, queues = rss_words(original["rss"]), original["queues"]
         rings = sum(original["now"].get(name, 0) for name in ("rx", "combined"))

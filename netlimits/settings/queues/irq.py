@@ -1,13 +1,8 @@
 """Which CPUs serve the data interface's interrupts, through /proc/irq.
 
-The interrupts are those of the NIC's own PCI device (of the parent device for virtio), or where
-that lists none, the lines of /proc/interrupts that name the interface. An interrupt that the
-kernel manages itself refuses every write: the read-back finds that. A running irqbalance moves
-interrupts by itself; the next run's read-back finds that too, and sets them again.
-
-`spread` gives the interrupts of each queue one CPU. Drivers name an interrupt after its queue
-(`virtio1-input.0`, `eth0-TxRx-3`, `mlx5_comp2@pci:…`); one whose name ends in no number (a
-configuration, a link change) is left alone.
+They are those of the NIC's PCI device (of the parent device for virtio), or the lines of
+/proc/interrupts that name the interface. Drivers name an interrupt after its queue
+(`virtio1-input.0`, `eth0-TxRx-3`, `mlx5_comp2@pci:…`); `spread` leaves others alone.
 """
 
 from __future__ import annotations

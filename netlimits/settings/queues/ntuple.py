@@ -1,8 +1,6 @@
 """Rules of the NIC that put chosen flows into chosen receive queues (`ethtool -n, -N`).
 
-The NIC has exactly the rules of the experiment: one that has rules already is refused, since they
-would have to be written again from what `ethtool -n` prints. The driver chooses where a rule is
-stored, so all rules are removed in the end.
+A NIC that has rules already is refused: they cannot be written again from what ethtool prints.
 """
 
 from __future__ import annotations
@@ -97,7 +95,6 @@ class Ntuple(Setting):
             )
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """Return one command for each rule that is too many or missing."""
         flows = wanted["flows"]
         if state and (most := max(flow["queue"] for flow in flows)) >= state["rings"]:
             raise self.error(
@@ -147,7 +144,6 @@ class Ntuple(Setting):
 
 
 def _words(flow: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the words of `ethtool -N` that add a rule."""
     kind = f"{flow.get('protocol', 'tcp')}{flow.get('family', 'ipv4')[-1]}"
     named = [w for name, (word, _) in _FIELDS.items() if name in flow for w in (word, flow[name])]
     return ("flow-type", kind, *map(str, named), "action", str(flow["queue"]))

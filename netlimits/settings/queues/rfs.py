@@ -1,9 +1,7 @@
 """Receive flow steering (RFS): packets go to the CPU on which the program of their flow runs.
 
-The host has a table of flows (`net.core.rps_sock_flow_entries`), and each receive queue has a part
-of it (`rps_flow_cnt`): an equal share if it gets no number of its own, as the kernel's
-Documentation/networking/scaling.rst recommends. The kernel rounds both up to powers of two. A
-network namespace has the queues' tables but not the host's.
+Each queue gets an equal share of the host's table, as the kernel's scaling.rst recommends. The
+kernel rounds both up to powers of two. A network namespace has the queues' tables alone.
 """
 
 from __future__ import annotations
@@ -80,7 +78,6 @@ class Rfs(NamedValues):
         )
 
     def write(self, interface: str, values: Values) -> tuple[Command, ...]:
-        """Return one `sysctl` for the host's table, and one `tee` for each queue."""
         commands = []
         for name, value in values.items():
             if name == "entries":

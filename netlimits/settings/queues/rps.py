@@ -1,10 +1,4 @@
-"""Which CPUs take the data interface's received packets up: receive packet steering (RPS).
-
-Without it the CPU that served a queue's interrupt does all of a packet's work in softirq; with it a
-hash of the flow chooses one of the CPUs, which is how a NIC of one queue, or a veth, uses several.
-One flow stays on one CPU. The kernel keeps a mask for each receive queue, and leaves out CPUs that
-it keeps for itself: the read-back finds that (Documentation/networking/scaling.rst).
-"""
+"""Receive packet steering (RPS): a hash of the flow chooses the CPU that takes a packet up."""
 
 from __future__ import annotations
 

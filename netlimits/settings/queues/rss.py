@@ -1,9 +1,7 @@
 """Receive side scaling (RSS): which flows the NIC puts into which receive queue (`ethtool -x, -X`).
 
-A hash of a packet's addresses and ports chooses an entry of a table, which names the queue. `equal`
-fills the table with queues in turn, `weights` with a share for each. The key of the hash may be a
-secret, so it is read only if an experiment sets it. A table that `ethtool -X` cannot create again
-is an error before the first run.
+The key of the hash may be a secret, so it is read only if an experiment sets it. A table that
+`ethtool -X` cannot create again is an error before the first run.
 """
 
 from __future__ import annotations

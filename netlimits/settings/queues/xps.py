@@ -1,9 +1,4 @@
-"""Which CPUs send through which transmit queue: transmit packet steering (XPS).
-
-Without it a hash of the flow chooses the queue. With it, the CPU that sends does: `spread` gives
-each CPU a queue of its own, so that no two CPUs wait for one queue's lock. A NIC with a single
-queue has nothing to choose from (Documentation/networking/scaling.rst).
-"""
+"""Transmit packet steering (XPS): which CPUs send through which transmit queue."""
 
 from __future__ import annotations
 
