@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -24,10 +25,6 @@ from netlimits.settings.qdisc.shown import (
 from netlimits.units import tc
 
 _SWITCH = one_of("on", "off")
-
-
-def _no_rule(values: dict[str, Any]) -> None:
-    """Allow every combination of parameters."""
 
 
 # -- fq_codel -------------------------------------------------------------------------------
@@ -62,19 +59,30 @@ _FQ_CODEL: Mapping[str, Parameter] = {
 }  # fmt: skip
 
 
+_TIMES = ("target", "interval", "ce_threshold")
+
+
 def _fq_codel(values: Mapping[str, Any]) -> Iterator[str]:
     for name in ("limit", "flows", "quantum", "drop_batch"):
-        if values[name] != ANY:
+        if values[name] not in (ANY, None):
             yield from (name, str(values[name]))
-    for name in ("target", "interval", "ce_threshold"):
+    for name in _TIMES:
         if values[name] is not None:
             yield from (name, f"{values[name]}us")
     yield from ("memory_limit", f"{values['memory_limit']}b")
     yield "ecn" if values["ecn"] == "on" else "noecn"
 
 
-FQ_CODEL = Shown(_FQ_CODEL, _fq_codel, _no_rule, tuple(_FQ_CODEL))
-"""The options of fq_codel."""
+def _codel_times(options: Options, nanoseconds: bool) -> dict[str, int]:
+    """Return the µs that tc shows as found: the kernel rounds down to 1.024 µs."""
+    return {
+        name: math.ceil(math.ceil(options[name] * 1000 / 1024) * 1024 / 1000)
+        for name in _TIMES
+        if name in options
+    }
+
+
+FQ_CODEL = Shown(_FQ_CODEL, _fq_codel, tuple(_FQ_CODEL), exactly=_codel_times)
 
 # -- cake -----------------------------------------------------------------------------------
 
@@ -228,5 +236,4 @@ def _cake_exactly(options: Options, nanoseconds: bool) -> Mapping[str, Any]:
     return {}
 
 
-CAKE = Shown(_CAKE, _cake, _settle, _CAKE_SHOWN, exactly=_cake_exactly)
-"""The options of cake."""
+CAKE = Shown(_CAKE, _cake, _CAKE_SHOWN, _settle, exactly=_cake_exactly)

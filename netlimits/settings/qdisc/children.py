@@ -187,8 +187,8 @@ def _added(whole: Tree) -> Iterator[tuple[str, ...]]:
         words = (*KINDS["htb"].words(each.values), *prio, *QUANTUM)
         yield ("class", "add", "parent", each.parent, "classid", each.number, "htb", *words)
     for node in others:
-        words = KINDS[node.kind].words(node.values)
-        yield ("qdisc", "add", "parent", node.parent, "handle", node.handle, node.kind, *words)
+        place = ("parent", node.parent, "handle", node.handle)
+        yield ("qdisc", "add", *place, node.kind, *KINDS[node.kind].words(node.values))
     for priority, (flow, (protocol, keys, _)) in enumerate(_filters(whole), 1):
         yield ("filter", "add", "parent", root.handle, "protocol", protocol, "prio", str(priority),
                "u32", *keys, "flowid", flow)  # fmt: skip

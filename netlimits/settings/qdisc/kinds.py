@@ -7,7 +7,7 @@ before it. `RETURNABLE` has what can be restored: what `tc -r -d -j` of iproute2
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -163,12 +163,6 @@ def _ticks(rate: int, size: int) -> int:
     return (size * ((10**9 << shift) // rate) >> shift) // 64
 
 
-def _codel_time(microseconds: int) -> int:
-    """Return the µs that tc shows as `microseconds`: the kernel rounds down to 1.024 µs."""
-    units = math.ceil(microseconds * 1000 / 1024)
-    return math.ceil(units * 1024 / 1000)
-
-
 Word = Callable[[Any, Mapping[str, Any]], tuple[str, ...]]
 
 
@@ -212,17 +206,6 @@ RETURNABLE: Mapping[str, Mapping[str, Word]] = {
         "horizon_cap": lambda *_: ("horizon_cap",),
         "horizon_drop": lambda *_: ("horizon_drop",),
     },
-    "fq_codel": {
-        "limit": _as("limit"),
-        "flows": _as("flows"),
-        "quantum": _as("quantum"),
-        "target": lambda value, _: ("target", f"{_codel_time(value)}us"),
-        "interval": lambda value, _: ("interval", f"{_codel_time(value)}us"),
-        "ce_threshold": lambda value, _: ("ce_threshold", f"{_codel_time(value)}us"),
-        "memory_limit": _as("memory_limit"),
-        "ecn": _nothing,
-        "drop_batch": _as("drop_batch"),
-    },
     "pfifo": {"limit": _as("limit")},
     "bfifo": {"limit": _as("limit")},
     "pfifo_fast": {"bands": _nothing, "priomap": _nothing, "multiqueue": _nothing},
@@ -232,13 +215,10 @@ RETURNABLE: Mapping[str, Mapping[str, Word]] = {
 """Kind -> option in tc's JSON -> the words that restore it."""
 
 
-_AS_SHOWN = ("netem", "cake")
-
-
 def returns(state: Mapping[str, Any]) -> str:
     """Return which parameters of a qdisc could not be restored, or ""."""
     kind, options = state["kind"], state["options"]
-    if kind in _AS_SHOWN:
+    if kind in SHOWN:
         return SHOWN[kind].unreturnable(options, state["nanoseconds"])
     if kind not in RETURNABLE:
         return "it has classes or state that netlimits does not read"
@@ -257,14 +237,10 @@ def returns(state: Mapping[str, Any]) -> str:
 
 def parameters(state: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the words after the kind that create the same qdisc again."""
-    return tuple(_parameters(state["kind"], state["options"], state["nanoseconds"]))
-
-
-def _parameters(kind: str, options: Mapping[str, Any], nanoseconds: bool) -> Iterator[str]:
-    if kind in _AS_SHOWN:
-        yield from SHOWN[kind].found_words(options, nanoseconds)
-    for option, words in RETURNABLE.get(kind, {}).items():
-        if option in options:
-            yield from words(options[option], options)
-    if kind == "fq_codel":
-        yield "ecn" if options.get("ecn") else "noecn"
+    kind, options = state["kind"], state["options"]
+    if kind in SHOWN:
+        return tuple(SHOWN[kind].found_words(options, state["nanoseconds"]))
+    known = RETURNABLE.get(kind, {}).items()
+    return tuple(
+        w for name, words in known if name in options for w in words(options[name], options)
+    )

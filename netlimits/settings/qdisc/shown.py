@@ -6,7 +6,7 @@ Values are equal up to what the kernel rounds (times to ticks, shares to 2⁻³�
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -40,7 +40,7 @@ class Parameter:
 class Shown:
     """A kind of qdisc by its parameters; it has the methods of `kinds.Kind`.
 
-    `compose` returns the words of a command, `settle` completes the options or refuses them
+    `words` returns the words of a command, `settle` completes the options or refuses them
     (ValueError), `lost` returns what `tc` does not show of an original; `known` are tc's options.
     `exactly` returns those values of an original that `tc` writes differently from how it shows
     them; its second argument is True if tc writes ns. It raises ValueError for what tc cannot
@@ -48,9 +48,9 @@ class Shown:
     """
 
     units: Mapping[str, Parameter]
-    compose: Callable[[Mapping[str, Any]], Iterator[str]]
-    settle: Callable[[dict[str, Any]], None]
+    words: Callable[[Mapping[str, Any]], Iterable[str]]
     known: tuple[str, ...]
+    settle: Callable[[dict[str, Any]], None] = lambda _: None
     lost: Callable[[Options], str] = lambda _: ""
     exactly: Callable[[Options, bool], Mapping[str, Any]] = lambda *_: {}
 
@@ -64,9 +64,6 @@ class Shown:
                 raise ValueError(f"{name}: {error}") from None
         self.settle(values)
         return {name: values.get(name, part.left_out) for name, part in self.units.items()}
-
-    def words(self, values: Mapping[str, Any]) -> tuple[str, ...]:
-        return tuple(self.compose(values))
 
     def values(self, options: Options) -> dict[str, Any]:
         """Return what `tc` shows, in the units of `wish`, without what it does not show."""
@@ -101,7 +98,7 @@ class Shown:
             return str(error)
         return self.lost(options)
 
-    def found_words(self, options: Options, nanoseconds: bool) -> tuple[str, ...]:
+    def found_words(self, options: Options, nanoseconds: bool) -> Iterable[str]:
         values = self.values(options)
         complete = {name: values.get(name, p.left_out) for name, p in self.units.items()}
         with suppress(ValueError):  # it could not be restored, so it is never replaced
