@@ -17,7 +17,7 @@ READ_ONLY = "444"
 """The mode of the second list in all network namespaces but the first."""
 DEFAULT = "net.ipv4.tcp_congestion_control"
 ALLOWING = "net.ipv4.tcp_allowed_congestion_control"
-SYSCTL, ROUTE, OPTION = "sysctl", "route", "option"
+SYSCTL, OPTION = "sysctl", "option"
 
 
 class Congestion(Check):
@@ -79,8 +79,6 @@ def wants(site: Site, role: str) -> list[tuple[str, str]]:
     for use in site.uses(role):
         if use.name == "sysctl" and DEFAULT in use.options:
             controls[str(use.options[DEFAULT]), SYSCTL] = None
-        if use.name == "route" and "congctl" in use.options:
-            controls[str(use.options["congctl"]), ROUTE] = None
     ends = [r for roles in site.experiment.all_ends.values() for r in roles]
     for requirement in site.requirements:
         if role in ends and "congestion_control" in requirement.options:

@@ -31,13 +31,10 @@ KINDS = ("vxlan", "geneve", "gre", "wireguard")
 HEADERS: Mapping[str, int] = {"vxlan": 30, "geneve": 30, "gre": 4, "wireguard": 40}
 """Bytes that a packet gains beside the outer IP header: vxlan's hold an Ethernet header too."""
 
-_KEY = 4
-"""Bytes of a GRE key."""
-
 _PORTS = {"vxlan": 4789, "geneve": 6081, "wireguard": 51820}
 _MODULES = {"vxlan": "vxlan", "geneve": "geneve", "gre": "ip_gre", "wireguard": "wireguard"}
 _UNKNOWN = "ADDRESS"
-_ID = 4242
+_ID = 4242  # VNI of vxlan and geneve
 
 _REDIRECTS = "net.ipv4.conf.all.send_redirects"
 """A sysctl that the kernel sets to 0 when a WireGuard interface goes up, and leaves so."""
@@ -102,11 +99,6 @@ class Tunnel(Setting):
     schema: Mapping[str, Any] = options(
         {
             "kind": {"enum": list(KINDS), "description": "What it is; WireGuard needs `wg` there."},
-            "id": whole(
-                0,
-                2**24 - 1,
-                "The network's number (VNI) of vxlan and geneve, 4242 if left out; gre's key.",
-            ),
             "port": whole(1024, 65535, "Its UDP port; left out: its customary one."),
             "mtu": whole(1280, 65535, "Its MTU; left out: the data interface's less its headers."),
             "network": {
@@ -187,8 +179,6 @@ class Tunnel(Setting):
                 )
         if "port" in wanted and kind not in _PORTS:
             raise self.error(f"{kind} has no port; leave it out")
-        if "id" in wanted and kind == "wireguard":
-            raise self.error("wireguard has no id; leave it out")
         if state and state["tunnel"] and not self.unmet(state, wanted):
             return ()
         end = {**_placeholders(wanted), **wanted}
@@ -217,7 +207,7 @@ class Tunnel(Setting):
             **({"address": wanted["address"]} if "address" in wanted else {}),
         }
         if kind in ("vxlan", "geneve"):
-            expected |= {"id": wanted.get("id", _ID), "port": wanted.get("port", _PORTS[kind])}
+            expected |= {"id": _ID, "port": wanted.get("port", _PORTS[kind])}
         if kind != "wireguard" and wanted.get("remote", _UNKNOWN) != _UNKNOWN:
             expected["remote"] = wanted["remote"]
         return tuple(
@@ -259,24 +249,20 @@ def inner(options: Mapping[str, Any], roles: Sequence[str]) -> dict[str, str]:
 def overhead(options: Mapping[str, Any], ipv6: bool | None = None) -> int:
     """Return the bytes by which a packet grows; the outer family is the addresses' by default."""
     outer = ":" in options.get("local", "") if ipv6 is None else ipv6
-    kind = options["kind"]
-    key = _KEY if kind == "gre" and "id" in options else 0
-    return (40 if outer else 20) + HEADERS[kind] + key
+    return (40 if outer else 20) + HEADERS[options["kind"]]
 
 
 def _added(interface: str, end: Mapping[str, Any]) -> tuple[str, ...]:
     kind, port = end["kind"], str(end.get("port", _PORTS.get(end["kind"], "")))
     add = ("ip", "link", "add", INTERFACE, "type")
-    number = str(end.get("id", _ID))
     ends = ("local", end["local"], "remote", end["remote"])
     if kind == "vxlan":
-        return (*add, kind, "id", number, *ends, "dstport", port, "dev", interface)
+        return (*add, kind, "id", str(_ID), *ends, "dstport", port, "dev", interface)
     if kind == "geneve":
-        return (*add, kind, "id", number, "remote", end["remote"], "dstport", port)
+        return (*add, kind, "id", str(_ID), "remote", end["remote"], "dstport", port)
     if kind == "gre":
-        key = ("key", str(end["id"])) if "id" in end else ()
         family, hops = ("ip6gre", "hoplimit") if ":" in end["local"] else ("gre", "ttl")
-        return (*add, family, *ends, hops, "64", *key)
+        return (*add, family, *ends, hops, "64")
     return (*add, kind)
 
 

@@ -233,7 +233,7 @@ def test_flows_are_no_classes():
 
 
 def test_a_cake_whose_bandwidth_moves_is_refused():
-    with pytest.raises(SettingError, match="autorate-ingress changes its bandwidth"):
+    with pytest.raises(SettingError, match="does not restore its autorate"):
         qdisc.check_found("data0", captured("cake-autorate"))
 
 

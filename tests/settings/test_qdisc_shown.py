@@ -99,7 +99,6 @@ def test_one_that_was_found_returns_with_what_tc_shows(name: str) -> None:
         ({"kind": "netem", "loss_gemodel": "1,2,3,4,5"}, "holds 5 shares, not 1 to 4"),
         ({"kind": "netem", "delay": "3000s"}, "longer than 1000 s"),
         ({"kind": "netem", "target": "5ms"}, "netem has no target; it takes limit, delay"),
-        ({"kind": "cake", "autorate": "on"}, "autorate needs bandwidth"),
         ({"kind": "fq_codel", "limit": "10kb"}, "limit: invalid literal"),
     ],
 )  # fmt: skip

@@ -127,10 +127,6 @@ def _ack_filter_shown(options: Options) -> Any:
     return next((ours for ours, tcs in ACK_FILTERS.items() if tcs == shown), str(shown))
 
 
-def _autorate_shown(options: Options) -> str:
-    return "on" if "autorate" in options else "off"
-
-
 def _fwmark_shown(options: Options) -> int:
     return int(str(options.get("fwmark", "0")), 0)
 
@@ -144,10 +140,6 @@ _CAKE: Mapping[str, Parameter] = {
         {**tc.RATE, "description": "The rate that it shapes to, or unlimited.",
          "anyOf": [*tc.RATE["anyOf"], {"enum": ["unlimited"]}]},
         _bandwidth, _bandwidth_shown, _UNLIMITED,
-    ),
-    "autorate": Parameter(
-        about(_SWITCH, "Find the rate by what comes in (autorate-ingress)."),
-        str, _autorate_shown, "off",
     ),
     "rtt": Parameter(
         {**TIME, "description": f"The path's round-trip time, or {', '.join(RTTS)}.",
@@ -192,15 +184,11 @@ def _settle(values: dict[str, Any]) -> None:
     """Complete the options: with a framing, tc's words imply a stated overhead."""
     if "overhead" not in values and {"atm", "mpu"} & values.keys():
         values["overhead"] = 0
-    if values.get("autorate") == "on" and "bandwidth" not in values:
-        raise ValueError("autorate needs bandwidth to begin with")
 
 
 def _cake(values: Mapping[str, Any]) -> Iterator[str]:
     rate = values["bandwidth"]
     yield from ("bandwidth", f"{rate:.0f}bit") if rate else ("unlimited",)
-    if values["autorate"] == "on":
-        yield "autorate-ingress"
     yield from ("rtt", f"{values['rtt']}us")
     yield from (values["diffserv"], values["flowmode"])
     for name in ("nat", "wash"):
@@ -225,15 +213,9 @@ def _cake(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 _CAKE_SHOWN = (
-    *("bandwidth", "autorate", "diffserv", "flowmode", "nat", "wash", "ingress", "ack-filter"),
+    *("bandwidth", "diffserv", "flowmode", "nat", "wash", "ingress", "ack-filter"),
     *("split_gso", "rtt", "raw", "atm", "overhead", "mpu", "memlimit", "fwmark"),
 )
 
 
-def _cake_exactly(options: Options, nanoseconds: bool) -> Mapping[str, Any]:
-    if "autorate" in options:
-        raise ValueError("autorate-ingress changes its bandwidth; tc shows only the current one")
-    return {}
-
-
-CAKE = Shown(_CAKE, _cake, _CAKE_SHOWN, _settle, exactly=_cake_exactly)
+CAKE = Shown(_CAKE, _cake, _CAKE_SHOWN, _settle)

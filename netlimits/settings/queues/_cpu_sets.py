@@ -13,12 +13,14 @@ from typing import Any
 from netlimits.model import Command, Completed
 from netlimits.settings._base import Setting, State
 from netlimits.settings._schema import options
-from netlimits.units.cpus import CPU_LIST, formatted, members
+from netlimits.units.cpus import CPU_LIST, formatted, from_mask, mask, members
 
 OFF, ONLINE, LOCAL, QUEUES = "off", "online", "local", "queues"
 _ABOUT = re.compile(rf"^({ONLINE}|{LOCAL}) ([0-9][0-9,-]*)$", re.MULTILINE)
 _BESIDE = (ONLINE, LOCAL, QUEUES)
 """Keys of a state that are no parts."""
+
+_MASK = r"^[0-9a-f]{1,8}(,[0-9a-f]{8}){0,312}\Z"
 
 EACH: Mapping[str, Any] = {
     "type": "array",
@@ -29,6 +31,7 @@ EACH: Mapping[str, Any] = {
 }
 """JSON Schema of the option `queues`."""
 
+CPUS_OR_OFF: Mapping[str, Any] = {"anyOf": [CPU_LIST, {"enum": [OFF]}]}
 LOCAL_NODE = "local-node"
 SPREAD: Mapping[str, Any] = {
     "anyOf": [{"enum": ["cpus", LOCAL_NODE]}, CPU_LIST],
@@ -48,14 +51,11 @@ class CpuSets(Setting):
         cpus: JSON Schema of the option `cpus`.
         line: Matches the line of a part; its groups are the part's name and its CPUs.
         part: Matches the name of a part.
-        of_text: Parses CPUs from the kernel's text.
-        text: Formats CPUs for the kernel.
-        legal: Matches the CPUs of a part in a recorded state.
         file: The file that sets a part's CPUs, with {interface} and {part}.
         lacks: What an interface without parts lacks, for the error.
         unmet_words: A sentence with {part}, {now} and {wanted}.
         changed_words: A sentence with {part}, {now} and {before}.
-        fault_words: Joins a part's name and its wrong CPUs.
+        masks: True if the kernel writes masks, False for lists.
         queues: Returns part -> queue, of the parts that belong to one; None without `spread`.
         named: Finds (part, name) in the output, for `queues`; None if it needs no names.
     """
@@ -66,14 +66,11 @@ class CpuSets(Setting):
     script: str
     line: re.Pattern[str]
     part: re.Pattern[str]
-    of_text: Callable[[str], frozenset[int]]
-    text: Callable[[frozenset[int]], str]
-    legal: re.Pattern[str]
     file: str
     lacks: str
     unmet_words: str
     changed_words: str
-    fault_words: str
+    masks: bool = True
     queues: Callable[[State], Mapping[str, int]] | None = None
     named: re.Pattern[str] | None = None
     schema: Mapping[str, Any] = field(init=False)
@@ -87,6 +84,10 @@ class CpuSets(Setting):
             title=self.title,
             maxProperties=1,
         )
+
+    def of_text(self, text: str) -> frozenset[int]:
+        """Parse CPUs as the kernel writes them. Raises ValueError."""
+        return from_mask(text) if self.masks else members(text)
 
     def read(self, interface: str, about: Any) -> Command:
         return Command(("sh", "-c", self.script, "sh", interface))
@@ -121,8 +122,9 @@ class CpuSets(Setting):
             raise self.error(str(error)) from None
         if missing:
             raise self.error(f"CPU {min(missing)} is not there; online are {state[ONLINE]}")
+        text = mask if self.masks else formatted
         return self._write(
-            interface, {part: self.text(targets[part]) for part in self._off(state, targets)}
+            interface, {part: text(targets[part]) for part in self._off(state, targets)}
         )
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
@@ -153,14 +155,12 @@ class CpuSets(Setting):
         )
 
     def faults(self, state: State) -> Iterator[str]:
-        listed = re.compile(CPU_LIST["pattern"])
         for name, cpus in state.items():
-            if name == QUEUES:  # names, which nothing writes
-                continue
             beside = name in _BESIDE
-            good = listed.search(cpus) if beside else self.legal.search(cpus)
-            if not good or not (beside or self.part.fullmatch(name)):
-                yield f"{name[:40]!r} {self.fault_words} {cpus[:40]!r}"
+            pattern = _MASK if self.masks and not beside else CPU_LIST["pattern"]
+            legal = name == QUEUES or re.search(pattern, cpus)  # names, which nothing writes
+            if not legal or not (beside or self.part.fullmatch(name)):
+                yield f"{name[:40]!r} cannot have the CPUs {cpus[:40]!r}"
 
     def _off(self, state: State, targets: Mapping[str, frozenset[int]]) -> list[str]:
         return [

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from netlimits.settings._base import State
 from netlimits.settings.queues._cpu_sets import LOCAL, ONLINE, QUEUES, CpuSets
-from netlimits.units.cpus import CPU_LIST, formatted, members
+from netlimits.units.cpus import CPU_LIST
 
 _READ = r"""d=/sys/class/net/$1/device
 [ -e "$d" ] || exit 0
@@ -58,15 +58,12 @@ IRQ = CpuSets(
     script=_READ,
     line=re.compile(r"^([0-9]+) ([0-9][0-9,-]*)$", re.MULTILINE),
     part=re.compile("[0-9]{1,9}"),
-    of_text=members,
-    text=formatted,
-    legal=re.compile(CPU_LIST["pattern"]),
     file="/proc/irq/{part}/smp_affinity_list",
     lacks="interrupts of its own (a veth, bridge or other virtual interface has none)",
     unmet_words="interrupt {part} stays on {now}, not {wanted} (one that the kernel manages itself "
     "cannot be moved)",
     changed_words="interrupt {part} is on {now}, was on {before}",
-    fault_words="cannot be on CPUs",
+    masks=False,
     queues=_queues,
     named=re.compile(r"^name ([0-9]+) ([^ =]+)$", re.MULTILINE),
 )
