@@ -11,8 +11,6 @@ TOLERABLE = 0.1
 
 
 class Clock(Check):
-    """Compares the clocks by the measured offsets (`Site.clocks`)."""
-
     name = "clock"
 
     def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:

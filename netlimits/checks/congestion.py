@@ -21,8 +21,6 @@ SYSCTL, OPTION = "sysctl", "option"
 
 
 class Congestion(Check):
-    """The kernel's two lists, whether the second is writable, `modprobe -n` of each module."""
-
     name = "congestion control"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:

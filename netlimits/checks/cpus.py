@@ -23,8 +23,6 @@ _SAMPLE = (
 
 
 class Cpus(Check):
-    """Reads /proc/stat twice, half a second apart; the load average; every CPU's governor."""
-
     name = "cpu"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:

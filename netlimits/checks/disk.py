@@ -23,8 +23,6 @@ _DF = FOLDER + 'while [ ! -d "$d" ]; do d=$(dirname "$d"); done; df -Pk "$d" "${
 
 
 class Disk(Check):
-    """Runs `df` on the folder of notes and on that for temporary files."""
-
     name = "disk"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:

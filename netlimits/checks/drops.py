@@ -10,8 +10,6 @@ from netlimits.model.drop_reasons import TOGETHER
 
 
 class Drops(Check):
-    """Reads the fact; two roles on one kernel need bpftrace."""
-
     name = "drops"
 
     def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:

@@ -8,8 +8,6 @@ from netlimits.checks._base import Answers, Check, Finding, Site
 
 
 class Families(Check):
-    """Compares the plan with the machines' addresses."""
-
     name = "family"
 
     def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:

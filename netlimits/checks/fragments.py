@@ -21,8 +21,6 @@ TCP_HEADERS = {4: 40, 6: 60}
 
 
 class Fragments(Check):
-    """Compares the plan with the facts of the host that the clients run on."""
-
     name = "packet size"
 
     def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:

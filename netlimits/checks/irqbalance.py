@@ -11,8 +11,6 @@ MOVED = ("irq", "channels")
 
 
 class Irqbalance(Check):
-    """Looks for it among the facts."""
-
     name = "irqbalance"
 
     def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:

@@ -8,8 +8,6 @@ from netlimits.checks._base import Answers, Check, Finding, Site
 
 
 class Kernels(Check):
-    """Compares the boot ids in the facts."""
-
     name = "kernel"
 
     def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:

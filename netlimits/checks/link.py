@@ -10,8 +10,6 @@ from netlimits.model import Command, Completed, decoding
 
 
 class Links(Check):
-    """Reads `ip addr show`, and ethtool's facts of the link."""
-
     name = "link"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:

@@ -18,8 +18,6 @@ SHARE = 0.5
 
 
 class Memory(Check):
-    """MemTotal against the buffers that the plan sets."""
-
     name = "memory"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:

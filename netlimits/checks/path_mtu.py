@@ -18,8 +18,6 @@ KERNEL_REFUSED = 2
 
 
 class PathMtu(Check):
-    """Runs `ip route get` towards each data address of the other end."""
-
     name = "path"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:

@@ -13,8 +13,6 @@ from netlimits.checks._base import Answers, Check, Finding, Site
 
 
 class Pcie(Check):
-    """Compares speed and width with their maximums and the network's link, among the facts."""
-
     name = "pcie"
 
     def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:

@@ -13,8 +13,6 @@ _ANSWER = re.compile(r"^([a-z_]+)=(.*)$", re.MULTILINE)
 
 
 class Profiles(Check):
-    """Has perf record for an instant, as the runs will, and reads what the kernel allows."""
-
     name = "profile"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:

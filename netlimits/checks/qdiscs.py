@@ -23,8 +23,6 @@ UNTRIED = 125
 
 
 class Qdiscs(Check):
-    """Tries each with `unshare -n tc qdisc add dev lo root …`."""
-
     name = "qdisc"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:

@@ -26,8 +26,6 @@ echo end
 
 
 class Sampler(Check):
-    """Looks for Perl, its modules, sock_diag and schedstat."""
-
     name = "sampler"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:

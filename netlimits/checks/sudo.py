@@ -24,8 +24,6 @@ WIDTH = 160
 
 
 class Sudo(Check):
-    """Runs `sudo -n -l -- COMMAND` for each of them."""
-
     name = "sudo"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:

@@ -11,8 +11,6 @@ _LOOKUP = Command(("sh", "-c", "command -v tcpdump"), deadline=10)
 
 
 class Traces(Check):
-    """Looks for tcpdump on root's PATH; the check `sudo` tells whether it may be run."""
-
     name = "trace"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:

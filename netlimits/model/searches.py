@@ -16,9 +16,6 @@ OF, LOAD, TRIALS, MISSED, WHY = (
 """Columns of a trial: the factor that is searched, its value, the trials that decide a load, by
 how many percent the worst bound was missed (0 if the load held), and which bound that was."""
 
-UNMEASURED = ("failed", "timeout", "invalid")
-"""Outcomes of a trial without figures."""
-
 
 @dataclass(frozen=True, slots=True)
 class Search:

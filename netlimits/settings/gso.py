@@ -36,8 +36,6 @@ _ABOUT = {
 
 
 class _Link(TypedDict):
-    """The keys of `ip -d -j link show` that are read."""
-
     gso_max_size: int
     gro_max_size: NotRequired[int]
     gso_ipv4_max_size: NotRequired[int]

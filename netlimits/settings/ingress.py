@@ -23,8 +23,6 @@ _LARGEST = "512kb"
 
 
 class _Kind(TypedDict):
-    """The key of a qdisc in `tc -j` that is read."""
-
     kind: str
 
 

@@ -53,8 +53,6 @@ _WORDS: Mapping[str, Any] = {
 
 
 class _Words(TypedDict):
-    """The words of a switch, which `read` passes and prints."""
-
     verify: list[str]
     command: dict[str, list[str]]
 

@@ -70,22 +70,16 @@ _REMOVE = r"""root=; [ "$(id -u)" = 0 ] || root="sudo -n --"
 
 
 class _Info(TypedDict):
-    """The keys of a link's kind in `ip -d -j`."""
-
     info_kind: NotRequired[str]
     info_data: NotRequired[Any]
 
 
 class _Inner(TypedDict):
-    """The keys of an address in `ip -j addr`."""
-
     local: str
     prefixlen: int
 
 
 class _Shown(TypedDict):
-    """The keys of the tunnel in `ip -d -j addr show`."""
-
     mtu: int
     flags: list[str]
     linkinfo: NotRequired[_Info]

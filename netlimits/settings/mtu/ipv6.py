@@ -62,8 +62,6 @@ metric. The kernel makes only link-local addresses anew.
 
 
 class _Address(TypedDict):
-    """The keys that an address must have."""
-
     local: str
     prefixlen: int
     scope: str

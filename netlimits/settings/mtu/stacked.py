@@ -88,14 +88,10 @@ without root does not see one that is down.
 
 
 class _Kind(msgspec.Struct, frozen=True):
-    """The kind of an interface; a NIC has none."""
-
     info_kind: str = ""
 
 
 class StackedLink(msgspec.Struct):
-    """An interface in `ip -d -j`."""
-
     ifname: str
     mtu: int
     ifindex: int = 0

@@ -55,8 +55,6 @@ _HANDLE = re.compile(r"[0-9a-f]{1,8}:")
 
 
 class _Shown(TypedDict):
-    """A qdisc in `tc -j`."""
-
     kind: str
     handle: str
     root: NotRequired[bool]
