@@ -7,7 +7,7 @@ all. A larger segment silently becomes smaller.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from netlimits.checks._base import Answers, Check, Finding, Site
 from netlimits.experiment import resolution
@@ -51,15 +51,8 @@ class Fragments(Check):
                     return
 
     def _datagrams(self, site: Site, role: str) -> Iterator[Finding]:
-        large = [
-            (size, mtu, headers, requirement.tool)
-            for requirement in site.requirements
-            if (size := transfer(requirement).datagram)
-            for headers in [UDP_HEADERS[version(site, requirement.around.family, role)]]
-            if 0 < (mtu := wanted_mtu(site, requirement, role)) < size + headers
-        ]
-        if large:
-            size, mtu, headers, name = max(large)
+        if large := _too_large(site, role, lambda s: transfer(s).datagram, UDP_HEADERS):
+            size, mtu, headers, name = large
             most = mtu - headers
             problem = f"datagrams of up to {size} bytes are fragmented at an MTU of {mtu}"
             yield self.warning(
@@ -69,17 +62,8 @@ class Fragments(Check):
             )
 
     def _segments(self, site: Site, role: str) -> Iterator[Finding]:
-        large = [
-            (int(requirement.options["mss"]), mtu, headers, requirement.tool)
-            for requirement in site.requirements
-            if transfer(requirement).transport == "tcp" and "mss" in requirement.options
-            for headers in [TCP_HEADERS[version(site, requirement.around.family, role)]]
-            if 0
-            < (mtu := wanted_mtu(site, requirement, role))
-            < int(requirement.options["mss"]) + headers
-        ]
-        if large:
-            mss, mtu, headers, name = max(large)
+        if large := _too_large(site, role, _mss, TCP_HEADERS):
+            mss, mtu, headers, name = large
             problem = f"an MSS of {mss} does not fit an MTU of {mtu}: such runs will be invalid"
             yield self.error(
                 role,
@@ -103,6 +87,25 @@ class Fragments(Check):
                     f"name {role} among the `roles` of `mtu` too",
                 )
                 return
+
+
+def _mss(requirement: Setup) -> int:
+    tcp = transfer(requirement).transport == "tcp"
+    return int(requirement.options.get("mss", 0)) if tcp else 0
+
+
+def _too_large(
+    site: Site, role: str, of: Callable[[Setup], int], headers: Mapping[int, int]
+) -> tuple[int, int, int, str] | None:
+    """Return the largest size that does not fit, its MTU and headers, and the tool."""
+    large = [
+        (size, mtu, more, requirement.tool)
+        for requirement in site.requirements
+        if (size := of(requirement))
+        for more in [headers[version(site, requirement.around.family, role)]]
+        if 0 < (mtu := wanted_mtu(site, requirement, role)) < size + more
+    ]
+    return max(large, default=None)
 
 
 def _at(site: Site, problem: str, *key: str | int) -> str:

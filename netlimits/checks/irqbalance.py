@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from netlimits.checks._base import Answers, Check, Finding, Site
 
 MOVED = ("irq", "channels")
-"""Settings whose interrupts it moves."""
 
 
 class Irqbalance(Check):

@@ -14,7 +14,6 @@ from netlimits.model import Command
 SYSCTLS = ("net.core.rmem_default", "net.core.wmem_default")
 MEMINFO = Command(("cat", "/proc/meminfo"), deadline=10)
 SHARE = 0.5
-"""Share of a host's memory that one socket's buffer may hold."""
 
 
 class Memory(Check):

@@ -108,7 +108,6 @@ EXAMPLES: tuple[dict[str, Any], ...] = (
     {"kind": "bfifo", "limit": "1mb"},
     {"kind": "pfifo_fast"},
 )
-"""An example of each kind that a loopback accepts, to list the kinds that the kernel has."""
 
 _OF_THE_DEVICE = ("noqueue", "mq")
 """Kinds that every kernel has and that depend on the device."""

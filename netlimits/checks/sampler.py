@@ -12,7 +12,6 @@ from netlimits.checks._base import Answers, Check, Finding, Site
 from netlimits.model import Command
 
 MODULES = {"Time::HiRes": "perl-Time-HiRes", "Socket": "perl-Socket", "POSIX": "perl-POSIX"}
-"""Modules of Perl, and the packages that have them if Perl's own does not."""
 
 NEEDED = f"""
 command -v perl >/dev/null || echo perl
@@ -22,7 +21,6 @@ perl -e 'for (qw({" ".join(MODULES)})) {{ eval "require $_; 1" or print "$_\\n" 
 command -v ss >/dev/null || echo ss
 echo end
 """
-"""A script that prints the name of each thing that is missing, and `end`."""
 
 
 class Sampler(Check):

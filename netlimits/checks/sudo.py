@@ -20,7 +20,6 @@ MOST = 200
 """Maximum number of commands to ask about; later ones differ little."""
 
 WIDTH = 160
-"""Characters of a command that a finding shows."""
 
 
 class Sudo(Check):

@@ -23,7 +23,6 @@ DATA_LIMIT = 2**34
 """Largest file in bytes that is checksummed: those of ten million runs are smaller."""
 
 _LIMITS = {".json": 64 * 2**20, ".yaml": 64 * 2**20}
-"""Smaller limits by suffix, for files that are read into memory."""
 
 
 @dataclass(frozen=True, slots=True)

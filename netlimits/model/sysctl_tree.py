@@ -45,10 +45,8 @@ my $tree = sub {
 """
 """A Perl equivalent: `$tree->("/proc/sys/net")` appends to `@lines` what READ prints.
 
-The optional second argument filters names: it gets a folder and the names in it. Print all lines in
-one call: printing one at a time takes a running Perl longer than reading all sysctls. Each
-read is of a whole sysctl, for which the kernel clears a buffer of the size that is asked for.
-POSIX's calls take a third of the time of `open` and `sysread`.
+The second argument filters names: it gets a folder and the names in it. POSIX's calls take a third
+of the time of `open` and `sysread`; the kernel clears a buffer of the size that is asked for.
 """
 
 PASSING = re.compile(

@@ -25,10 +25,7 @@ SHOW = r"""routes() {
         (key in own) || index($0 " ", " dev " dev " ")'
 }
 """
-"""A shell function: `routes -4 TABLE INTERFACE` prints the routes of the interface.
-
-It also prints those of others to the same destinations, in the kernel's order, one per line.
-"""
+"""`routes -4 TABLE INTERFACE` prints its routes, and others' to the same destinations, in order."""
 
 METRICS = (
     "mtu", "window", "rtt", "rttvar", "ssthresh", "cwnd", "advmss", "reordering", "hoplimit",

@@ -8,10 +8,8 @@ from __future__ import annotations
 from netlimits.model import Command
 
 RESTARTS = frozenset({"channels", "coalesce", "link", "mtu", "offload", "pause", "ring"})
-"""The settings for which drivers restart the NIC."""
 
 SECONDS = 15.0
-"""1000BASE-T and faster negotiate for seconds."""
 
 _WAIT = """n=0
 while read -r carrier <"/sys/class/net/$1/carrier" && [ "$carrier" = 0 ]; do

@@ -16,7 +16,6 @@ from netlimits.settings._schema import options, whole
 from netlimits.settings._values import NamedValues, Values, is_number
 
 _FILES = {"gro_flush_timeout": "gro_flush_timeout", "defer_hard_irqs": "napi_defer_hard_irqs"}
-"""Option -> its file in /sys/class/net/INTERFACE."""
 
 _LINE = re.compile(r"^/sys/class/net/[^/]+/(?P<file>[a-z_]+):(?P<value>[0-9]+)$", re.MULTILINE)
 

@@ -87,10 +87,7 @@ for (grep /: /, split /\n/, $text) {
 $Offload::layout{$interface} = \@layout if $now && $shown->(\@layout, $now) eq $text;
 $status;
 """
-"""Print what `ethtool -k` prints, from the driver, once ethtool's own text has shown the layout.
-
-A layout is kept only if the driver's answers in it give exactly ethtool's text.
-"""
+"""Print what `ethtool -k` does, from the driver, in a layout that once gave exactly its text."""
 
 _FEATURE = re.compile(
     r"^(?P<indent>\t?)(?P<name>[A-Za-z0-9_.-]+): (?P<value>on|off)"

@@ -12,4 +12,3 @@ RING = Quantities(
     title="Ring sizes of the data interface",
     least=1,
 )
-"""`ring: {rx: 4096, tx: 4096}`."""

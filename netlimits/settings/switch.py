@@ -37,9 +37,7 @@ while [ $# -gt 0 ]; do
     shift "$n"
 done
 """
-"""Arguments for each switch: its JSON, the number of words of `verify`, and these. `eval` sees only
-references to these words.
-"""
+"""Arguments of each: its JSON, a number of words, and these, which `eval` sees by reference."""
 
 _RUN = 'exec "$@" </dev/null 9<&-'
 """Descriptor 9 is the lock under which hosts are changed: no process may keep it."""

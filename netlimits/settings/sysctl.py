@@ -31,7 +31,6 @@ _OF_EVERY_INTERFACE = re.compile(
     r"^net\.(ipv4\.conf|ipv[46]\.neigh)\.default\."
     r"|^net\.ipv6\.conf\.all\.(ignore_routes_with_linkdown|force_forwarding)$"
 )
-"""Names whose writing changes the same sysctl of interfaces."""
 
 _ROUNDED = {
     "unres_qlen": "unres_qlen_bytes",
@@ -48,10 +47,7 @@ ALONE = re.compile(r"^net\.(core\.[a-z_]+|ipv4\.(tcp|udp|icmp|igmp|ip)_[a-z_0-9]
 """Names that change no other: each was written, and the others read, on kernels 6.1 and 6.18."""
 
 _MOVED = {"net.ipv4.tcp_congestion_control": "net.ipv4.tcp_allowed_congestion_control"}
-"""Name -> another one that the kernel may change with it, and that is restored with it.
-
-A congestion control that becomes the default is allowed to everybody. Its module stays loaded.
-"""
+"""Name -> another one that the kernel may change with it: the default is allowed to everybody."""
 
 _WRITE_WRITABLE = r"""root=; [ "$(id -u)" = 0 ] || root="sudo -n --"
 case $(ls -l "/proc/sys/$(echo "${2%%=*}" | tr . /)") in -rw*) $root sysctl -w "$2" ;; esac"""

@@ -20,13 +20,11 @@ from netlimits.settings._base import Setting, State
 from netlimits.settings._schema import options, whole
 
 INTERFACE = "nltun0"
-"""The tunnel's interface on both hosts."""
 
 NETWORK = "198.19.255.0/30"
 """The default network of the tunnel: of the addresses for benchmarks (RFC 2544)."""
 
 KINDS = ("vxlan", "geneve", "gre", "wireguard")
-"""Kinds, by the names that `netlimits.analysis.goodput` has for their headers."""
 
 HEADERS: Mapping[str, int] = {"vxlan": 30, "geneve": 30, "gre": 4, "wireguard": 40}
 """Bytes that a packet gains beside the outer IP header: vxlan's hold an Ethernet header too."""
@@ -59,10 +57,7 @@ peer=$(printf '%s\n' "$peer" | wg pubkey)
 printf '%s\n' "$own" | $root wg set nltun0 private-key /dev/stdin listen-port "$1" \
     peer "$peer" endpoint "$2" allowed-ips "$3" || $root ip link del dev nltun0
 """
-"""Give WireGuard its own key and the peer's, which come on two lines of the input.
-
-Only root can read them back, so an interface without them is removed, which the reading shows.
-"""
+"""Give WireGuard its own and the peer's key (two lines of input), or remove the interface."""
 
 
 _REMOVE = r"""root=; [ "$(id -u)" = 0 ] || root="sudo -n --"

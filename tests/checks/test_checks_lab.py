@@ -207,8 +207,8 @@ def test_a_data_port_that_is_another_each_time_can_be_fixed(check):
     rule = "pref 5 ipproto tcp sport 20000-65534 blackhole"
     with check.fault("receiver", f"ip rule add {rule}", f"ip rule del {rule}"):
         errors = severe(check(status=1))
-        found = rf"TCP data port \d+ of {check.lab.data('receiver')} .*fix it with `data_port`"
-        assert re.search(found, errors["receiver", "ports"])
+        pattern = rf"TCP data port \d+ of {check.lab.data('receiver')} .*fix it with `data_port`"
+        assert re.search(pattern, errors["receiver", "ports"])
         assert severe(check(FIXED)) == {}, "a fixed port gets through"
 
 

@@ -26,7 +26,6 @@ from netlimits.model import Command, Machine, decoding
 from netlimits.tools import Features
 
 FEW = 8
-"""Maximum number of hosts whose clocks are read one after the other."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from netlimits.settings import TRIED, State, options_of, setting
 States = dict[tuple[str, Command], State]
 
 SETTINGS_READ = "settings"
-"""What the note of settings that were read calls its check."""
 
 ONE_BY_ONE = ("sysctl", "channels", "ring", "coalesce", "napi", "offload", "pause", "gso")
 """Settings whose values are independent, so that each can be tried on its own."""

@@ -43,7 +43,6 @@ AT_ONCE = 3
 
 _CONNECTING = f"while sleep {WAIT}; do ss -Htn state syn-sent; done"
 CONNECTING = Command(("sh", "-c", _CONNECTING))
-"""Print the connections in progress, again and again until it is stopped."""
 
 
 @dataclass(frozen=True, slots=True)

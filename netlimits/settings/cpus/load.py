@@ -82,10 +82,7 @@ fi
 rmdir "$d" 2>/dev/null
 [ "$1" -eq 0 ]"""
 )
-"""End ours if it runs; then start $1 workers a CPU at $2 % by method $3, for at most $4 s.
-
-Their descriptor 9 is closed: it is the lock under which a campaign changes its hosts.
-"""
+"""End ours; then start $1 workers a CPU at $2 % by method $3, for $4 s. Descriptor 9 is a lock."""
 
 _LINE = re.compile(r"^load (\d+) (\d+) (\S+) (-?\d+) (\d+)$", re.MULTILINE)
 

@@ -30,10 +30,7 @@ READ = (
     'grep -s "" "/proc/sys/net/ipv6/conf/$1"/* "/proc/sys/net/ipv6/neigh/$1"/* '
     '| sed "s/^/conf /"; '
 )
-"""The part of a shell script that prints the state of the interface in "$1"; LC_ALL is C.
-
-It calls the function that `_routes.SHOW` defines.
-"""
+"""The part of a script that prints the state of "$1"; it calls `_routes.SHOW`, and LC_ALL is C."""
 
 _STRAYS = r"""root=
 [ "$(id -u)" = 0 ] || root="sudo -n --"
@@ -54,11 +51,7 @@ case " $(ip -6 -o addr show dev "$interface" to "${1%/*}") " in
 *" $1 scope global "*) ;;
 *) $root ip -6 addr replace "$@" dev "$interface" ;;
 esac"""
-"""Restore an address if it is missing, for an unknown state.
-
-To write a global address that is there removes another route to its network, if that has a lower
-metric. The kernel makes only link-local addresses anew.
-"""
+"""Restore an address if it is missing: to write a global one that is there removes routes."""
 
 
 class _Address(TypedDict):

@@ -78,12 +78,11 @@ fi 2>/dev/null
 $root timeout 10 sh -c "$look" 2>/dev/null || {
     grep ' 01005e000001$' /proc/net/dev_mcast | sed 's/^/members /'
 }"""
-"""Print the interfaces in other network namespaces that are stacked on one of this namespace.
+"""Print the `away` interfaces in other network namespaces that are stacked on one of this.
 
-Also print as `unseen` the number of each network namespace that this one knows, but that is not
-found. Without root, or if that takes too long, none is found; then print how many have joined the
-group of all hosts on each interface: the interface itself, and each that is up on it. A login
-without root does not see one that is down.
+`unseen` are the numbers of known network namespaces that are not found. Without root, or if that
+takes too long, print how many `members` the group of all hosts has on each interface: itself, and
+each that is up on it.
 """
 
 

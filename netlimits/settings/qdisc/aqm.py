@@ -95,7 +95,6 @@ RTTS: Mapping[str, int] = {
     "oceanic": 300_000,
     "satellite": 1_000_000,
 }
-"""tc's words for round-trip times, in µs."""
 
 DIFFSERV = ("diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence")
 FLOWMODES = ("flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost",

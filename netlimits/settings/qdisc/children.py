@@ -23,14 +23,11 @@ ROOT = 0x6E6C
 OURS = f"{ROOT:x}:"
 
 WITH_CHILD = ("tbf", "netem", "htb")
-"""Kinds whose packets can wait in a child."""
 
 _ROOTS = ("mq", "noqueue", "htb")
-"""Kinds that cannot be within another one."""
 
 KIND: Mapping[str, Any] = {"enum": list(KINDS), "description": "The qdisc."}
 _FIRST_CLASS = 0x10
-"""The number of htb's first class below the one for all packets."""
 
 _FLOW = re.compile(r" \*?flowid (\S+)")
 """The class in tc's line of a filter; the asterisk says that the kernel has bound it."""

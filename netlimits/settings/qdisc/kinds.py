@@ -117,7 +117,6 @@ KINDS: Mapping[str, Kind | Shown] = {
     "mq": Kind(),
     **SHOWN,
 }
-"""The options of each kind. htb is one class for all packets."""
 
 SHAPES: Mapping[str, Mapping[str, Any]] = {
     "rate": tc.RATE,
@@ -140,7 +139,6 @@ SHAPES = {
     **{name: part.shape for kind in SHOWN.values() for name, part in kind.units.items()},
     **SHAPES,
 }
-"""JSON Schema of each parameter, whatever the kind."""
 
 
 def burst(options: Mapping[str, Any]) -> int:

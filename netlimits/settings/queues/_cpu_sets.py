@@ -18,7 +18,6 @@ from netlimits.units.cpus import CPU_LIST, formatted, from_mask, mask, members
 OFF, ONLINE, LOCAL, QUEUES = "off", "online", "local", "queues"
 _ABOUT = re.compile(rf"^({ONLINE}|{LOCAL}) ([0-9][0-9,-]*)$", re.MULTILINE)
 _BESIDE = (ONLINE, LOCAL, QUEUES)
-"""Keys of a state that are no parts."""
 
 _MASK = r"^[0-9a-f]{1,8}(,[0-9a-f]{8}){0,312}\Z"
 
@@ -29,7 +28,6 @@ EACH: Mapping[str, Any] = {
     "items": {"anyOf": [CPU_LIST, {"enum": [OFF]}]},
     "description": 'The CPUs of each queue, from the first: ["0-1", off] has all use one queue.',
 }
-"""JSON Schema of the option `queues`."""
 
 CPUS_OR_OFF: Mapping[str, Any] = {"anyOf": [CPU_LIST, {"enum": [OFF]}]}
 LOCAL_NODE = "local-node"
@@ -38,7 +36,6 @@ SPREAD: Mapping[str, Any] = {
     "description": "One CPU for each queue: of all online CPUs (cpus), of the NIC's NUMA node "
     "(local-node), or of a list: 0-3. Queues beyond the last CPU begin again at the first.",
 }
-"""JSON Schema of the option `spread`."""
 
 
 @dataclass(slots=True)

@@ -19,7 +19,6 @@ from netlimits.units.cpus import CPU_LIST
 
 _READ_RSS = r"""ethtool -x "$1" 2>/dev/null | sed -n 's/^ *[0-9][0-9]*: *\([0-9 ]*\)$/rss \1/p'
 """
-"""Print the rows of the RSS table; nothing if the driver has none."""
 
 RSS_TABLE = re.compile(r"(\d{1,5}( \d{1,5}){0,4095})?", re.ASCII)
 

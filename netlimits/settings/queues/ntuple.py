@@ -34,7 +34,6 @@ _FIELDS = {
     "source_port": ("src-port", "Src port"),
     "port": ("dst-port", "Dest port"),
 }
-"""Option -> ethtool's word, and the line that shows it."""
 
 _NO_MASK = ("0.0.0.0", "0x0", "::")  # noqa: S104 - a mask, not a bind
 """ethtool shows the bits that do not count: none do not."""
