@@ -7,6 +7,8 @@ from typing import Any
 
 Schema = Mapping[str, Any]
 
+DEFAULT_HOURS = 12
+
 SWITCH: Schema = {"enum": ["on", "off"]}
 
 
@@ -35,3 +37,9 @@ def switch(description: str) -> dict[str, Any]:
 
 def if_fixed(description: str) -> dict[str, Any]:
     return {"enum": ["error", "accept"], "default": "error", "description": description}
+
+
+def hours(description: str) -> dict[str, Any]:
+    """Return the schema of the time after which a process of ours ends by itself."""
+    bounds = {"exclusiveMinimum": 0, "maximum": 168, "default": DEFAULT_HOURS}
+    return {"type": "number", **bounds, "description": description}

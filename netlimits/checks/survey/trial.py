@@ -162,18 +162,15 @@ def _finding(site: Site, hosts: Mapping[str, Host], servers: Servers, trial: Tri
             if _tried(site, hosts, servers, trial)[1]:  # again: the first may have met a busy host
                 return _vanished(site, trial, what)
             return Finding(trial.role, NAME, "note", f"{what} reaches {address}, at a second try")
-    except (ConnectionLost, SessionRefused) as error:
-        problem = str(error).removeprefix(f"{error.host}: ")
-        return Finding(error.host or trial.role, NAME, "error", problem)
-    except CommandFailed as error:
-        command = " ".join(error.completed.command.argv)
-        problem = str(error).removeprefix(f"{error.host}: ")
-        advice = f"run `{command}` there by hand, and find out why it fails"
-        return Finding(error.host or trial.role, NAME, "error", problem, advice)
     except HostError as error:
         advice = (
             f"free port {trial.port} there, or name another: `port` under `measure.{trial.tool}`"
         )
+        if isinstance(error, ConnectionLost | SessionRefused):
+            advice = ""
+        elif isinstance(error, CommandFailed):
+            command = " ".join(error.completed.command.argv)
+            advice = f"run `{command}` there by hand, and find out why it fails"
         problem = str(error).removeprefix(f"{error.host}: ")
         return Finding(error.host or trial.role, NAME, "error", problem, advice)
     ports = trial.options.get("data_port")

@@ -14,7 +14,7 @@ from typing import Any
 from netlimits.model import Command, Completed
 from netlimits.model.state_folder import FOLDER
 from netlimits.settings._base import Setting, State
-from netlimits.settings._schema import options, whole
+from netlimits.settings._schema import DEFAULT_HOURS, hours, options, whole
 from netlimits.settings._values import is_number
 
 _OURS = (
@@ -83,7 +83,6 @@ exit $s"""
 """End ours if it runs; then hold the file with $1 µs for at most $2 s. Descriptor 9 is the lock."""
 
 _HELD = re.compile(r"^held ([0-9]+) (-?[0-9]+)$", re.MULTILINE)
-DEFAULT_HOURS = 12
 
 
 class CStates(Setting):
@@ -95,14 +94,10 @@ class CStates(Setting):
             "latency_us": whole(
                 0, 2_000_000_000, "Microseconds that a CPU may take to wake up; 0: it never sleeps."
             ),
-            "hours": {
-                "type": "number",
-                "exclusiveMinimum": 0,
-                "maximum": 168,
-                "default": DEFAULT_HOURS,
-                "description": "It ends by itself after so long, should everything be lost. It is "
-                "begun anew before a run when half of it is over.",
-            },
+            "hours": hours(
+                "It ends by itself after so long, should everything be lost. It is "
+                "begun anew before a run when half of it is over."
+            ),
         },
         required=("latency_us",),
         title="How deeply idle CPUs may sleep",

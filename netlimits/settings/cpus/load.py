@@ -15,7 +15,7 @@ from typing import Any
 from netlimits.model import Command, Completed
 from netlimits.model.state_folder import FOLDER
 from netlimits.settings._base import Setting, State
-from netlimits.settings._schema import options, whole
+from netlimits.settings._schema import DEFAULT_HOURS, hours, options, whole
 from netlimits.settings._values import is_number
 
 _OURS = (
@@ -86,8 +86,6 @@ rmdir "$d" 2>/dev/null
 
 _LINE = re.compile(r"^load (\d+) (\d+) (\S+) (-?\d+) (\d+)$", re.MULTILINE)
 
-DEFAULT_HOURS = 12
-
 
 class Load(Setting):
     """`load: {workers_per_cpu: 2}`."""
@@ -108,15 +106,11 @@ class Load(Setting):
                 "description": "What each computes (stress-ng --cpu-method): all of them in turn, "
                 "or one, say sqrt or matrixprod.",
             },
-            "hours": {
-                "type": "number",
-                "exclusiveMinimum": 0,
-                "maximum": 168,
-                "default": DEFAULT_HOURS,
-                "description": "stress-ng ends by itself after so long, should everything be lost. "
+            "hours": hours(
+                "stress-ng ends by itself after so long, should everything be lost. "
                 "It is started anew before a run when half of it is over, so one run may take "
-                "up to half of it.",
-            },
+                "up to half of it."
+            ),
         },
         required=("workers_per_cpu",),
         title="Background load of the host's CPUs",
@@ -187,7 +181,7 @@ class Load(Setting):
             if not re.search(properties["method"]["pattern"], state["method"]):
                 yield f"{state['method'][:40]!r} is no method"
             left = state["seconds_left"]
-            if left > 0 and not is_number(left, properties["hours"]["maximum"] * 3600 + 1):
+            if left > 0 and not is_number(left, 168 * 3600 + 1):
                 yield f"{left!r} is no number of seconds left"
 
 

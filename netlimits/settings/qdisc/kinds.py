@@ -240,5 +240,5 @@ def parameters(state: Mapping[str, Any]) -> tuple[str, ...]:
         return tuple(SHOWN[kind].found_words(options, state["nanoseconds"]))
     known = RETURNABLE.get(kind, {}).items()
     return tuple(
-        w for name, words in known if name in options for w in words(options[name], options)
+        word for name, words in known if name in options for word in words(options[name], options)
     )
