@@ -95,19 +95,12 @@ def look(
     """
     if plan.experiment.sides:
         return _both_sides(plan, machines, hosts, skipped, try_tools)
-    findings: list[Finding] = []
-    placed: dict[str, Machine] = {}
     prompt = {role: PromptHost(host) for role, host in hosts.items()}
-    for role, placement in _each(lambda role: _placed(prompt[role], machines[role]), hosts).items():
-        if isinstance(placement, Finding):
-            findings.append(placement)
-        else:
-            placed[role] = placement
-    read = _each(lambda role: facts.read(prompt[role], placed[role].interface or ""), placed)
-    host_facts = {
-        role: reading for role, reading in read.items() if not isinstance(reading, Finding)
-    }
-    findings += [reading for reading in read.values() if isinstance(reading, Finding)]
+    placed, findings = _each(lambda role: _placed(prompt[role], machines[role]), hosts)
+    host_facts, failures = _each(
+        lambda role: facts.read(prompt[role], placed[role].interface or ""), placed
+    )
+    findings += failures
     known_machines = {role: machine for role, machine in placed.items() if role in host_facts}
     features, left_out, tool_findings = tools.inventory(plan.experiment, prompt, skipped)
     findings += tool_findings
@@ -199,8 +192,8 @@ def _bare(plan: Plan, machines: Mapping[str, Machine] | None) -> Site:
     return Site(experiment, bound, {}, names, tuple(plan.setups()))
 
 
-def _each(act: Callable[[str], Any], roles: Iterable[str]) -> dict[str, Any]:
-    """Return `act(role)` for each role, all at the same time; a Finding if it raises."""
+def _each(act: Callable[[str], Any], roles: Iterable[str]) -> tuple[dict[str, Any], list[Finding]]:
+    """Return `act(role)` for each role, all at the same time, and a finding if it raises."""
 
     def guarded(role: str) -> Any:
         try:
@@ -209,14 +202,18 @@ def _each(act: Callable[[str], Any], roles: Iterable[str]) -> dict[str, Any]:
             return Finding(role, "host", "error", str(error).removeprefix(f"{role}: "))
 
     roles = list(roles)
-    return dict(zip(roles, at_once(guarded, roles), strict=True))
+    outcomes = dict(zip(roles, at_once(guarded, roles), strict=True))
+    findings = [each for each in outcomes.values() if isinstance(each, Finding)]
+    return {r: each for r, each in outcomes.items() if not isinstance(each, Finding)}, findings
 
 
 def _everywhere(
     roles: Iterable[str], inspect: Callable[[str], Iterable[Finding]]
 ) -> Iterator[Finding]:
-    for outcome in _each(lambda role: list(inspect(role)), roles).values():
-        yield from [outcome] if isinstance(outcome, Finding) else outcome
+    by_role, findings = _each(lambda role: list(inspect(role)), roles)
+    yield from findings
+    for several in by_role.values():
+        yield from several
 
 
 def _on_host(site: Site, host: PromptHost, role: str) -> Iterator[Finding]:
