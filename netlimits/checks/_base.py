@@ -66,7 +66,6 @@ class Site:
         features: Tool -> the features of its build.
         requirements: Each different setup of the plan once.
         states: (role, reading command) -> a setting's present state.
-        skipped: Tool -> the reason why it was not tried.
         clocks: Role -> the offset of its clock.
     """
 
@@ -76,7 +75,6 @@ class Site:
     features: Mapping[str, Features]
     requirements: tuple[Setup, ...] = ()
     states: Mapping[tuple[str, Command], State] = field(default_factory=dict)
-    skipped: Mapping[str, str] = field(default_factory=dict)
     clocks: Mapping[str, Offset] = field(default_factory=dict)
 
     def fact(self, role: str, name: str) -> Any:

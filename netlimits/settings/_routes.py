@@ -96,7 +96,7 @@ def read(lines: Iterable[str], interface: str) -> State:
         key, device = _key(words), _device(words)
         ahead = first.get(key)
         if _leads_over(words, interface):
-            route, metrics = _parsed(words, interface)
+            route, metrics = _parsed(words)
             if route not in routes:
                 routes[route] = metrics
                 if ahead:
@@ -140,7 +140,7 @@ def _place(words: list[str]) -> tuple[str, str, str, str, str]:
     )
 
 
-def _parsed(words: list[str], interface: str) -> tuple[str, dict[str, str]]:
+def _parsed(words: list[str]) -> tuple[str, dict[str, str]]:
     """Return a route's own words without its device, and its metrics: {"mtu": "lock 8000"}."""
     if "nexthop" not in words:
         at = words.index("dev")

@@ -105,9 +105,7 @@ def look(
     features, left_out, tool_findings = tools.inventory(plan.experiment, prompt, skipped)
     findings += tool_findings
     requirements = tuple(plan.leaving_out(left_out).setups())
-    site = Site(
-        plan.experiment, known_machines, host_facts, features, requirements, skipped=left_out
-    )
+    site = Site(plan.experiment, known_machines, host_facts, features, requirements)
     findings += [*tools.refused(site), *repetitions.findings(plan)]
     site = replace(site, clocks=_clocks(known_machines, prompt))
     findings += _everywhere(known_machines, lambda role: _on_host(site, prompt[role], role))
