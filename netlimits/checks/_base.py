@@ -18,6 +18,7 @@ from netlimits.settings import State
 from netlimits.tools import Features
 
 Severity = Literal["error", "warning", "note"]
+Answers = tuple[Completed, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,6 @@ class Site:
         features: Tool -> the features of its build.
         requirements: Each different setup of the plan once.
         states: (role, reading command) -> a setting's present state.
-        skipped: Tool -> the reason why it was not tried.
         clocks: Role -> the offset of its clock.
     """
 
@@ -75,7 +75,6 @@ class Site:
     features: Mapping[str, Features]
     requirements: tuple[Setup, ...] = ()
     states: Mapping[tuple[str, Command], State] = field(default_factory=dict)
-    skipped: Mapping[str, str] = field(default_factory=dict)
     clocks: Mapping[str, Offset] = field(default_factory=dict)
 
     def fact(self, role: str, name: str) -> Any:
@@ -114,7 +113,7 @@ class Check(Protocol):
                 return (Command(("uname", "-r"), deadline=10),)
 
             def findings(self, site, role, completed):
-                yield Finding(role, self.name, "note", completed[0].stdout.strip())
+                yield self.note(role, completed[0].stdout.strip())
 
     Attributes:
         name: The subject, as the column of the table shows it.
@@ -131,9 +130,7 @@ class Check(Protocol):
         """
         return ()
 
-    def findings(
-        self, site: Site, role: str, completed: tuple[Completed, ...]
-    ) -> Iterable[Finding]:
+    def findings(self, site: Site, role: str, completed: Answers) -> Iterable[Finding]:
         """Judge the host.
 
         Args:
@@ -144,3 +141,15 @@ class Check(Protocol):
         Returns:
             The findings, at least one note if all is well.
         """
+
+    def error(self, role: str, problem: str, advice: str = "") -> Finding:
+        """Return a finding that makes runs fail."""
+        return Finding(role, self.name, "error", problem, advice)
+
+    def warning(self, role: str, problem: str, advice: str = "") -> Finding:
+        """Return a finding that makes figures misleading."""
+        return Finding(role, self.name, "warning", problem, advice)
+
+    def note(self, role: str, problem: str, advice: str = "") -> Finding:
+        """Return a finding that is fine."""
+        return Finding(role, self.name, "note", problem, advice)

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from netlimits.checks._base import Check, Finding, Site
-from netlimits.model import Completed
+from netlimits.checks._base import Answers, Check, Finding, Site
 
 TOLERABLE = 0.1
 """Seconds: interim results are rates over about a second."""
 
 
 class Clock(Check):
-    """Compares the clocks by the measured offsets (`Site.clocks`)."""
-
     name = "clock"
 
-    def findings(
-        self, site: Site, role: str, completed: tuple[Completed, ...]
-    ) -> Iterator[Finding]:
+    def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:
         first = next(iter(site.clocks), role)
         if role not in site.clocks:
-            yield Finding(role, self.name, "note", "`date` prints no fractions of a second")
+            yield self.note(role, "`date` prints no fractions of a second")
             return
         if role == first:
             return
@@ -30,19 +25,15 @@ class Clock(Check):
             f"{offset.offset_s:+.4f} s against {first}'s, give or take {offset.bound_s:.4f} s"
         )
         if abs(offset.offset_s) - offset.bound_s <= TOLERABLE:
-            yield Finding(role, self.name, "note", comparison)
+            yield self.note(role, comparison)
         elif aligned(site):
-            yield Finding(
+            yield self.warning(
                 role,
-                self.name,
-                "warning",
                 f"{comparison}: the times of several hosts are compared",
                 "set both clocks by NTP or PTP (chronyc, timedatectl)",
             )
         else:
-            yield Finding(
-                role, self.name, "note", f"{comparison}; this plan compares no hosts' times"
-            )
+            yield self.note(role, f"{comparison}; this plan compares no hosts' times")
 
 
 def aligned(site: Site) -> bool:

@@ -1,16 +1,15 @@
 """Congestion controls that the plan names: each kernel must have them, and the login may use them.
 
-Three ways name one: the sysctl, a route's `congctl`, and a tool's option, which is a socket option
-on both ends. The kernel loads a module only for root; another login may choose among
-`tcp_allowed_congestion_control`, and so may the sysctl of a network namespace (`tcp_cong.c`).
+The kernel loads a module only for root; another login, and a network namespace, may choose among
+`tcp_allowed_congestion_control`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from netlimits.checks._base import Finding, Site
-from netlimits.model import Command, Completed
+from netlimits.checks._base import Answers, Check, Finding, Site
+from netlimits.model import Command
 
 AVAILABLE = "/proc/sys/net/ipv4/tcp_available_congestion_control"
 ALLOWED = "/proc/sys/net/ipv4/tcp_allowed_congestion_control"
@@ -18,12 +17,10 @@ READ_ONLY = "444"
 """The mode of the second list in all network namespaces but the first."""
 DEFAULT = "net.ipv4.tcp_congestion_control"
 ALLOWING = "net.ipv4.tcp_allowed_congestion_control"
-SYSCTL, ROUTE, OPTION = "sysctl", "route", "option"
+SYSCTL, OPTION = "sysctl", "option"
 
 
-class Congestion:
-    """The kernel's two lists, whether the second is writable, `modprobe -n` of each module."""
-
+class Congestion(Check):
     name = "congestion control"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
@@ -37,9 +34,7 @@ class Congestion:
             *(Command(("modprobe", "-n", "-q", f"tcp_{name}"), deadline=10) for name in names),
         )
 
-    def findings(
-        self, site: Site, role: str, completed: tuple[Completed, ...]
-    ) -> Iterator[Finding]:
+    def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:
         if not completed or completed[0].status != 0:
             return  # unknown here: a run will show it
         algorithms = wants(site, role)
@@ -69,13 +64,11 @@ class Congestion:
                     )
                     advice = f"allow it outside: `sysctl -w {ALLOWING}='…{name}'`"
             if problem:  # once, by however many ways the plan names it
-                finding = Finding(role, self.name, "error", problem, advice)
+                finding = self.error(role, problem, advice)
                 problems.setdefault(name, finding)
         yield from problems.values()
         if not problems:
-            yield Finding(
-                role, self.name, "note", f"available: {_listed(n for n, _ in algorithms)}"
-            )
+            yield self.note(role, f"available: {_listed(n for n, _ in algorithms)}")
 
 
 def wants(site: Site, role: str) -> list[tuple[str, str]]:
@@ -84,8 +77,6 @@ def wants(site: Site, role: str) -> list[tuple[str, str]]:
     for use in site.uses(role):
         if use.name == "sysctl" and DEFAULT in use.options:
             controls[str(use.options[DEFAULT]), SYSCTL] = None
-        if use.name == "route" and "congctl" in use.options:
-            controls[str(use.options["congctl"]), ROUTE] = None
     ends = [r for roles in site.experiment.all_ends.values() for r in roles]
     for requirement in site.requirements:
         if role in ends and "congestion_control" in requirement.options:

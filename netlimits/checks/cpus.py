@@ -1,7 +1,6 @@
 """Free CPUs, and frequency scaling.
 
-A governor that saves power lets the clock rate follow the load, and service demand with it. Other
-programs on a host count as the tool's: CPU figures are the whole machine's.
+A governor that saves power lets the clock rate follow the load, and service demand with it.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from netlimits.checks._base import Finding, Site
+from netlimits.checks._base import Answers, Check, Finding, Site
 from netlimits.errors import ToolFailure
 from netlimits.evidence import cpu
 from netlimits.model import Command, Completed
@@ -23,51 +22,42 @@ _SAMPLE = (
 )
 
 
-class Cpus:
-    """Reads /proc/stat twice, half a second apart; the load average; every CPU's governor."""
-
+class Cpus(Check):
     name = "cpu"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
         return (Command(("sh", "-c", _SAMPLE), deadline=10),)
 
-    def findings(
-        self, site: Site, role: str, completed: tuple[Completed, ...]
-    ) -> Iterator[Finding]:
+    def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:
         first, second, rest = _parts(completed[0].stdout)
         yield from self._governor(role, rest[1:])
         try:
             before, after = (cpu.times(_as(completed[0], part)) for part in (first, second))
             busy = cpu.use(before, after).util_pct
         except ToolFailure:
-            yield Finding(role, self.name, "note", "/proc/stat does not show how busy it is")
+            yield self.note(role, "/proc/stat does not show how busy it is")
             return
         load = rest[0].split()[0] if rest and re.match(r"\d+\.\d+ ", rest[0]) else "not known"
         if busy > BUSY_PCT:
-            yield Finding(
+            yield self.warning(
                 role,
-                self.name,
-                "warning",
                 f"{busy:.0f} % busy with something else (load average {load})",
                 "stop it (`top` names it): it adds to the tool's CPU and lowers its throughput",
             )
         else:
-            yield Finding(role, self.name, "note", f"{busy:.0f} % busy, load average {load}")
+            yield self.note(role, f"{busy:.0f} % busy, load average {load}")
 
     def _governor(self, role: str, governors: list[str]) -> Iterator[Finding]:
         slow = sorted({name for name in governors if re.fullmatch(r"[a-z_]{1,32}", name)})
         if slow and slow != ["performance"]:
-            yield Finding(
+            yield self.warning(
                 role,
-                self.name,
-                "warning",
                 f"the CPU governor is {', '.join(slow)}: its clock follows the load",
                 "`cpupower frequency-set -g performance` while you measure",
             )
 
 
 def _parts(stdout: str) -> tuple[str, str, list[str]]:
-    """Return the two readings, and the lines after them."""
     first, _, behind = stdout.partition("\n\n")
     second, _, rest = behind.partition("\n\n")
     return first, second, rest.splitlines()

@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from netlimits.checks._base import Finding, Site
-from netlimits.model import Command, Completed
+from netlimits.checks._base import Answers, Check, Finding, Site
+from netlimits.model import Command
 from netlimits.model.state_folder import FOLDER
 
 LEAST_KIB = 256
@@ -22,17 +22,13 @@ RUN_BYTES = 50_000
 _DF = FOLDER + 'while [ ! -d "$d" ]; do d=$(dirname "$d"); done; df -Pk "$d" "${TMPDIR:-/tmp}"'
 
 
-class Disk:
-    """Runs `df` on the folder of notes and on that for temporary files."""
-
+class Disk(Check):
     name = "disk"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
         return (Command(("sh", "-c", _DF), deadline=10),)
 
-    def findings(
-        self, site: Site, role: str, completed: tuple[Completed, ...]
-    ) -> Iterator[Finding]:
+    def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:
         folders = list(free(completed[0].stdout))
         for where, kib in folders:
             if kib < SOME_KIB:
@@ -44,10 +40,10 @@ class Disk:
                     "free some space: netlimits writes what it found there before it changes it",
                 )
         if not folders:
-            yield Finding(role, self.name, "warning", "`df` does not show how much is free")
+            yield self.warning(role, "`df` does not show how much is free")
         elif all(kib >= SOME_KIB for _, kib in folders):
             least = min(folders, key=lambda folder: folder[1])
-            yield Finding(role, self.name, "note", f"{least[1] >> 10} MiB are free on {least[0]}")
+            yield self.note(role, f"{least[1] >> 10} MiB are free on {least[0]}")
 
 
 def free(stdout: str) -> Iterator[tuple[str, int]]:

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from netlimits.checks._base import Check, Finding, Site
+from netlimits.checks._base import Answers, Check, Finding, Site
 from netlimits.evidence import drops
-from netlimits.model import Completed
 from netlimits.model.drop_reasons import TOGETHER
 
 
 class Drops(Check):
-    """Reads the fact; two roles on one kernel need bpftrace."""
-
     name = "drops"
 
-    def findings(
-        self, site: Site, role: str, completed: tuple[Completed, ...]
-    ) -> Iterator[Finding]:
+    def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:
         ways, _, spaces = str(site.fact(role, drops.FACT) or "").partition("spaces=")
         root = site.fact(role, "uid") == "0"
         boot = site.fact(role, "boot_id")
@@ -26,16 +21,14 @@ class Drops(Check):
             needs = "Linux 5.17, and histogram triggers or bpftrace"
             if not root:
                 needs = "root, or NETLIMITS_DROPS of SECURITY.md's sudoers, and Linux 5.17"
-            yield Finding(role, self.name, "note", f"not counted by reason: that needs {needs}")
+            yield self.note(role, f"not counted by reason: that needs {needs}")
         elif shared and "bpftrace" not in ways:
-            yield Finding(
+            yield self.note(
                 role,
-                self.name,
-                "note",
                 "those of other roles on this kernel cannot be separated, so none are reported",
                 "install bpftrace" if root else "log in as root, with bpftrace installed",
             )
         else:
             way = "bpftrace" if shared else ways.split()[0]
             of_all = f", {TOGETHER}" if way != "bpftrace" and spaces != "1" else ""
-            yield Finding(role, self.name, "note", f"counted by reason, with {way}{of_all}")
+            yield self.note(role, f"counted by reason, with {way}{of_all}")

@@ -7,11 +7,11 @@ all. A larger segment silently becomes smaller.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
-from netlimits.checks._base import Check, Finding, Site
+from netlimits.checks._base import Answers, Check, Finding, Site
 from netlimits.experiment import resolution
-from netlimits.model import Completed, Family, Setup
+from netlimits.model import Family, Setup
 from netlimits.tools import Transfer, tool
 
 ETHERNET = 14
@@ -21,13 +21,9 @@ TCP_HEADERS = {4: 40, 6: 60}
 
 
 class Fragments(Check):
-    """Compares the plan with the facts of the host that the clients run on."""
-
     name = "packet size"
 
-    def findings(
-        self, site: Site, role: str, completed: tuple[Completed, ...]
-    ) -> Iterator[Finding]:
+    def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:
         if role in site.experiment.ends["local"]:
             yield from self._datagrams(site, role)
             yield from self._segments(site, role)
@@ -47,52 +43,30 @@ class Fragments(Check):
                         f"counts {other} bytes of headers on each datagram, and over IPv{ip} there "
                         f"are {headers}"
                     )
-                    yield Finding(
+                    yield self.error(
                         role,
-                        self.name,
-                        "error",
                         _at(site, problem, "pace", "frame_rate"),
                         f"make it rate * (send_size + {headers}) / send_size",
                     )
                     return
 
     def _datagrams(self, site: Site, role: str) -> Iterator[Finding]:
-        large = [
-            (size, mtu, headers, requirement.tool)
-            for requirement in site.requirements
-            if (size := transfer(requirement).datagram)
-            for headers in [UDP_HEADERS[version(site, requirement.around.family, role)]]
-            if 0 < (mtu := wanted_mtu(site, requirement, role)) < size + headers
-        ]
-        if large:
-            size, mtu, headers, name = max(large)
+        if large := _too_large(site, role, lambda s: transfer(s).datagram, UDP_HEADERS):
+            size, mtu, headers, name = large
             most = mtu - headers
             problem = f"datagrams of up to {size} bytes are fragmented at an MTU of {mtu}"
-            yield Finding(
+            yield self.warning(
                 role,
-                self.name,
-                "warning",
                 _at(site, problem, "measure", name, "send_size"),
                 f"send {most} bytes at most, or set an `mtu` that they fit into",
             )
 
     def _segments(self, site: Site, role: str) -> Iterator[Finding]:
-        large = [
-            (int(requirement.options["mss"]), mtu, headers, requirement.tool)
-            for requirement in site.requirements
-            if transfer(requirement).transport == "tcp" and "mss" in requirement.options
-            for headers in [TCP_HEADERS[version(site, requirement.around.family, role)]]
-            if 0
-            < (mtu := wanted_mtu(site, requirement, role))
-            < int(requirement.options["mss"]) + headers
-        ]
-        if large:
-            mss, mtu, headers, name = max(large)
+        if large := _too_large(site, role, _mss, TCP_HEADERS):
+            mss, mtu, headers, name = large
             problem = f"an MSS of {mss} does not fit an MTU of {mtu}: such runs will be invalid"
-            yield Finding(
+            yield self.error(
                 role,
-                self.name,
-                "error",
                 _at(site, problem, "measure", name, "mss"),
                 f"set an `mtu` of {mss + headers}, or ask for an MSS of {mtu - headers} at most",
             )
@@ -107,18 +81,34 @@ class Fragments(Check):
             if role in ends and more and uses:
                 other = wanted_mtu(site, requirement, more[0])
                 problem = f"{role} has an MTU of {mine} where {more[0]} has {other}"
-                yield Finding(
+                yield self.warning(
                     role,
-                    self.name,
-                    "warning",
                     _at(site, problem, "settings", uses[-1].entry, "mtu"),
                     f"name {role} among the `roles` of `mtu` too",
                 )
                 return
 
 
+def _mss(requirement: Setup) -> int:
+    tcp = transfer(requirement).transport == "tcp"
+    return int(requirement.options.get("mss", 0)) if tcp else 0
+
+
+def _too_large(
+    site: Site, role: str, of: Callable[[Setup], int], headers: Mapping[int, int]
+) -> tuple[int, int, int, str] | None:
+    """Return the largest size that does not fit, its MTU and headers, and the tool."""
+    large = [
+        (size, mtu, more, requirement.tool)
+        for requirement in site.requirements
+        if (size := of(requirement))
+        for more in [headers[version(site, requirement.around.family, role)]]
+        if 0 < (mtu := wanted_mtu(site, requirement, role)) < size + more
+    ]
+    return max(large, default=None)
+
+
 def _at(site: Site, problem: str, *key: str | int) -> str:
-    """Return the problem with file, line and key."""
     return str(resolution.source(site.experiment).error(problem, *key))
 
 
@@ -127,13 +117,11 @@ def transfer(requirement: Setup) -> Transfer:
 
 
 def wanted_mtu(site: Site, requirement: Setup, role: str) -> int:
-    """Return a role's MTU during a setup: the one that it sets, or the present one."""
     uses = [use.options for use in requirement.settings if use.name == "mtu" and role in use.roles]
     return int(uses[-1]) if uses else site.mtu(role)
 
 
 def version(site: Site, family: Family | None, role: str) -> int:
-    """Return the version of IP of a role's data address, or that of `family`."""
     if family:
         return 6 if family == "ipv6" else 4
     address = site.machines[role].address

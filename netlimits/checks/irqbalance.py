@@ -4,29 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from netlimits.checks._base import Check, Finding, Site
-from netlimits.model import Completed
+from netlimits.checks._base import Answers, Check, Finding, Site
 
 MOVED = ("irq", "channels")
-"""Settings whose interrupts it moves."""
 
 
 class Irqbalance(Check):
-    """Looks for it among the facts."""
-
     name = "irqbalance"
 
-    def findings(
-        self, site: Site, role: str, completed: tuple[Completed, ...]
-    ) -> Iterator[Finding]:
+    def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:
         running = "irqbalance" in (site.fact(role, "services") or {})
         if running and any(use.name in MOVED for use in site.uses(role)):
-            yield Finding(
+            yield self.warning(
                 role,
-                self.name,
-                "warning",
                 "irqbalance runs and moves the interrupts that the experiment sets",
                 "stop it while you measure (`systemctl stop irqbalance`), or make it a `switch`",
             )
         else:
-            yield Finding(role, self.name, "note", "runs" if running else "does not run")
+            yield self.note(role, "runs" if running else "does not run")

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from netlimits.checks._base import Check, Finding, Site
-from netlimits.model import Completed
+from netlimits.checks._base import Answers, Check, Finding, Site
 
 
 class Kernels(Check):
-    """Compares the boot ids in the facts."""
-
     name = "kernel"
 
-    def findings(
-        self, site: Site, role: str, completed: tuple[Completed, ...]
-    ) -> Iterator[Finding]:
+    def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:
         mine = site.fact(role, "boot_id")
         roles = list(site.machines)
         same = [r for r in roles[: roles.index(role)] if mine and site.fact(r, "boot_id") == mine]
         if same:
-            yield Finding(
+            yield self.warning(
                 role,
-                self.name,
-                "warning",
                 f"shares a kernel with {same[0]} (one boot id): the CPU figures of each include "
                 "the other",
                 "compare such runs only with each other",
             )
         else:
-            yield Finding(role, self.name, "note", str(site.fact(role, "kernel") or "not known"))
+            yield self.note(role, str(site.fact(role, "kernel") or "not known"))

@@ -4,38 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from netlimits.checks._base import Finding, Site
+from netlimits.checks._base import Answers, Check, Finding, Site
 from netlimits.checks._ip import IpLink
 from netlimits.model import Command, Completed, decoding
 
 
-class Links:
-    """Reads `ip addr show`, and ethtool's facts of the link."""
-
+class Links(Check):
     name = "link"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """Return commands that print every interface, and the login's own VRF."""
         login = Command(("cat", "/proc/self/cgroup"), deadline=10)
         return Command(("ip", "-d", "-j", "addr", "show"), deadline=10), login
 
-    def findings(
-        self, site: Site, role: str, completed: tuple[Completed, ...]
-    ) -> Iterator[Finding]:
+    def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:
         interface, address = site.interface(role), site.machines[role].address
         links = _links(completed[0])
         link = links.get(interface)
         if link is None:
-            yield Finding(role, self.name, "warning", f"`ip addr` does not show {interface}")
+            yield self.warning(role, f"`ip addr` does not show {interface}")
             return
         down = _down(link)
         if down:
-            yield Finding(role, self.name, "error", f"{interface} {down[0]}", down[1])
+            yield self.error(role, f"{interface} {down[0]}", down[1])
         if (vrf := _vrf(link)) and f"/vrf/{vrf}\n" not in completed[1].stdout:
-            yield Finding(
+            yield self.error(
                 role,
-                self.name,
-                "error",
                 f"{interface} is in the VRF {vrf}, but the login and the programs that it starts "
                 "are not",
                 f"have sshd run in it (`ip vrf exec {vrf} sshd`), or name another interface",
@@ -48,18 +41,14 @@ class Links:
     ) -> Iterator[Finding]:
         owners = [name for name, link in links.items() if address in _addresses(link)]
         if not owners:
-            yield Finding(
+            yield self.error(
                 role,
-                self.name,
-                "error",
                 f"no interface has the address {address}",
                 "correct `address:` in the hosts file, or add the address to the host",
             )
         elif interface not in owners:
-            yield Finding(
+            yield self.error(
                 role,
-                self.name,
-                "error",
                 f"{address} is on {owners[0]}, but settings and counters are of {interface}",
                 f"say `interface: {owners[0]}` in the hosts file, or leave `interface` out",
             )
@@ -69,10 +58,8 @@ class Links:
     ) -> Iterator[Finding]:
         settings = site.fact(role, "link_settings") or {}
         if settings.get("Duplex") == "Half":
-            yield Finding(
+            yield self.warning(
                 role,
-                self.name,
-                "warning",
                 f"{interface} runs in half duplex",
                 f"let both ends negotiate: `ethtool -s {interface} autoneg on`",
             )
@@ -80,7 +67,7 @@ class Links:
             speed = settings.get("Speed", "")
             rate = speed if speed and not speed.startswith("Unknown") else "speed not known"
             mtu = site.mtu(role) or "not known"
-            yield Finding(role, self.name, "note", f"{interface} is up, {rate}, MTU {mtu}")
+            yield self.note(role, f"{interface} is up, {rate}, MTU {mtu}")
 
 
 def _links(completed: Completed) -> dict[str, IpLink]:

@@ -1,7 +1,6 @@
 """Socket buffers against a host's memory.
 
-A UDP receiver that falls behind fills its buffer. If `net.core.rmem_default` allows more memory
-than there is, the kernel kills the server in mid-run, or hangs.
+A UDP receiver that falls behind fills its buffer: the kernel then kills the server, or hangs.
 """
 
 from __future__ import annotations
@@ -9,49 +8,41 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from netlimits.checks._base import Finding, Site
-from netlimits.model import Command, Completed
+from netlimits.checks._base import Answers, Check, Finding, Site
+from netlimits.model import Command
 
 SYSCTLS = ("net.core.rmem_default", "net.core.wmem_default")
 MEMINFO = Command(("cat", "/proc/meminfo"), deadline=10)
 SHARE = 0.5
-"""Share of a host's memory that one socket's buffer may hold."""
 
 
-class Memory:
-    """MemTotal against the buffers that the plan sets."""
-
+class Memory(Check):
     name = "memory"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
         return (MEMINFO,) if any(_buffers(site, role)) else ()
 
-    def findings(
-        self, site: Site, role: str, completed: tuple[Completed, ...]
-    ) -> Iterator[Finding]:
+    def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:
         for answer in completed:
             total = re.search(r"^MemTotal:\s+(\d+) kB$", answer.stdout, re.MULTILINE)
             if total is None:
-                yield Finding(role, self.name, "note", "/proc/meminfo has no MemTotal")
+                yield self.note(role, "/proc/meminfo has no MemTotal")
                 return
             memory = int(total[1]) * 1024
             large = {name: size for name, size in _buffers(site, role) if size > SHARE * memory}
             for name, size in large.items():
-                yield Finding(
+                yield self.warning(
                     role,
-                    self.name,
-                    "warning",
                     f"{name} lets one socket hold {size / 2**20:,.0f} MiB of the host's "
                     f"{memory / 2**20:,.0f} MiB: if the receiver falls behind, the kernel kills "
                     "its server",
                     f"set {int(memory / 8):d} or less",
                 )
             if not large:
-                yield Finding(role, self.name, "note", f"{memory / 2**20:,.0f} MiB")
+                yield self.note(role, f"{memory / 2**20:,.0f} MiB")
 
 
 def _buffers(site: Site, role: str) -> Iterator[tuple[str, int]]:
-    """Yield (sysctl, bytes) of each buffer that the plan sets on a role."""
     for use in site.uses(role):
         for name in SYSCTLS if use.name == "sysctl" else ():
             value = use.options.get(name)

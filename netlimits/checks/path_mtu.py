@@ -1,17 +1,14 @@
 """The largest packet that the path carries, before anything is changed.
 
-`ping -M do` is missing on many servers and often filtered. The trial of each tool has just sent
-full-size packets with Don't Fragment set, as TCP and UDP do on Linux. A router that could not
-forward them has sent an error, which the kernel remembers (RFC 1191) and `ip route get` prints. If
-such errors are filtered, the trial itself fails and reports it. Sizes above the interface's present
-MTU cannot be tried without changing it: only the drivers' limits are known for them.
+The trial of each tool has sent full-size packets with Don't Fragment set. The kernel remembers
+the errors of routers that could not forward them, and `ip route get` prints them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from netlimits.checks._base import Finding, Severity, Site
+from netlimits.checks._base import Answers, Check, Finding, Severity, Site
 from netlimits.checks._ip import IpRoute
 from netlimits.checks.fragments import wanted_mtu
 from netlimits.model import Command, Completed, decoding
@@ -20,9 +17,7 @@ KERNEL_REFUSED = 2
 """Exit status of `ip` if the kernel refused, not if `ip` lacks the subcommand."""
 
 
-class PathMtu:
-    """Runs `ip route get` towards each data address of the other end."""
-
+class PathMtu(Check):
     name = "path"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
@@ -32,9 +27,7 @@ class PathMtu:
             for address in _others(site, role)
         )
 
-    def findings(
-        self, site: Site, role: str, completed: tuple[Completed, ...]
-    ) -> Iterator[Finding]:
+    def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:
         for address, answer in zip(_others(site, role), completed, strict=True):
             yield from self._route(site, role, address, answer)
 
@@ -52,10 +45,8 @@ class PathMtu:
             return
         device, interface = routes[0].dev, site.interface(role)
         if device == "lo" != interface:
-            yield Finding(
+            yield self.error(
                 role,
-                self.name,
-                "error",
                 f"{address} is this machine's own: no packet to it passes {interface}, whose "
                 "settings and counters are used",
                 "bind the other end to another machine in the hosts file, or measure loopback on "
@@ -76,23 +67,18 @@ class PathMtu:
         now = site.mtu(role)
         wanted = max((wanted_mtu(site, a, role) for a in site.requirements), default=now)
         if mtus and mtus[0] < max(now, wanted):
-            yield Finding(
+            yield self.warning(
                 role,
-                self.name,
-                "warning",
                 f"the path to {address} carries packets of {mtus[0]} bytes, {interface} has an MTU "
                 f"of {max(now, wanted)}",
                 "raise the MTU of what lies between, or ask for packets that fit",
             )
         elif now:
             more = f"; {wanted} bytes can be tried only once the MTU is set" if wanted > now else ""
-            yield Finding(
-                role, self.name, "note", f"{now} bytes reach {address} in one packet{more}"
-            )
+            yield self.note(role, f"{now} bytes reach {address} in one packet{more}")
 
 
 def _others(site: Site, role: str) -> list[str]:
-    """Return the known data addresses of the other end."""
     ends = site.experiment.ends
     others = ends["remote"] if role in ends["local"] else ends["local"]
     if role not in ends["local"] and role not in ends["remote"]:

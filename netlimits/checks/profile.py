@@ -5,32 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from netlimits.checks._base import Finding, Site
+from netlimits.checks._base import Answers, Check, Finding, Site
 from netlimits.evidence import profile
 from netlimits.model import Command, Completed, Profiling
 
 _ANSWER = re.compile(r"^([a-z_]+)=(.*)$", re.MULTILINE)
 
 
-class Profiles:
-    """Has perf record for an instant, as the runs will, and reads what the kernel allows."""
-
+class Profiles(Check):
     name = "profile"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
         frequencies = [p.frequency for p in _profiling(site, role)]
         return (profile.trial(max(frequencies)),) if frequencies else ()
 
-    def findings(
-        self, site: Site, role: str, completed: tuple[Completed, ...]
-    ) -> Iterator[Finding]:
+    def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:
         for answer in completed:
             problem, advice = _problem(site, role, answer)
             if problem:
-                yield Finding(role, self.name, "error", problem, advice)
+                yield self.error(role, problem, advice)
                 continue
             event = dict(_ANSWER.findall(answer.stdout)).get("event", "")
-            yield Finding(role, self.name, "note", f"perf takes {event}")
+            yield self.note(role, f"perf takes {event}")
 
 
 def _profiling(site: Site, role: str) -> Iterator[Profiling]:
@@ -40,7 +36,6 @@ def _profiling(site: Site, role: str) -> Iterator[Profiling]:
 
 
 def _problem(site: Site, role: str, answer: Completed) -> tuple[str, str]:
-    """Return what is wrong and what to do, empty if nothing is."""
     values = dict(_ANSWER.findall(answer.stdout))
     without = f"or leave {role} out of `profile`"
     if "perf" not in values:

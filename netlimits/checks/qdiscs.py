@@ -1,8 +1,7 @@
 """The qdiscs of the plan, with their parameters, on the host's kernel.
 
-They are tried on the loopback of a network namespace that exists for one command: no interface of
-the host is touched. The kernel may load the qdisc's module, as it would in the run. A login that
-may not create such a namespace (`unshare`) cannot try.
+They are tried on the loopback of a network namespace that exists for one command. A login that may
+not create such a namespace (`unshare`) cannot try.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from netlimits.checks._base import Finding, Site
+from netlimits.checks._base import Answers, Check, Finding, Site
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.settings import setting
@@ -23,9 +22,7 @@ _TRY = (
 UNTRIED = 125
 
 
-class Qdiscs:
-    """Tries each with `unshare -n tc qdisc add dev lo root …`."""
-
+class Qdiscs(Check):
     name = "qdisc"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
@@ -34,9 +31,7 @@ class Qdiscs:
         examples = EXAMPLES if wishes or _paced(site, role) else ()
         return tuple(trial(options) for options in [*wishes, *examples])
 
-    def findings(
-        self, site: Site, role: str, completed: tuple[Completed, ...]
-    ) -> Iterator[Finding]:
+    def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:
         wishes = list(wanted(site, role))
         tried = zip(EXAMPLES, completed[len(wishes) :], strict=False)
         kernel_kinds = [options["kind"] for options, answer in tried if answer.status == 0]
@@ -45,7 +40,7 @@ class Qdiscs:
             kinds = ", ".join(sorted({o["kind"] for o, _ in answers})) or "what paces"
             advice = "try it as root: `unshare -n tc qdisc add dev lo root KIND`"
             problem = f"whether this kernel has {kinds} cannot be tested by this login"
-            yield Finding(role, self.name, "warning", problem, advice)
+            yield self.warning(role, problem, advice)
             return
         for options, answer in answers:
             if answer.status != 0:
@@ -53,7 +48,7 @@ class Qdiscs:
         yield from self._pacing(site, role, kernel_kinds)
         if answers and all(answer.status == 0 for _, answer in answers):
             kinds = ", ".join(sorted({options["kind"] for options, _ in answers}))
-            yield Finding(role, self.name, "note", f"the kernel has {kinds}")
+            yield self.note(role, f"the kernel has {kinds}")
 
     def _refused(
         self, role: str, options: dict[str, Any], answer: Completed, kernel_kinds: list[str]
@@ -67,23 +62,20 @@ class Qdiscs:
             else "correct the parameters of `qdisc` in the experiment"
         )
         problem = f"the kernel refuses {options['kind']}: {why}"
-        yield Finding(role, self.name, "error", problem, advice)
+        yield self.error(role, problem, advice)
 
     def _pacing(self, site: Site, role: str, kernel_kinds: list[str]) -> Iterator[Finding]:
-        """Yield an error if `pace` lacks fq and tbf on the sender."""
         if not _paced(site, role):
             return
         if not {"fq", "tbf"} & set(kernel_kinds):
-            yield Finding(
+            yield self.error(
                 role,
-                self.name,
-                "error",
                 "the kernel has neither fq nor tbf, so nothing paces",
                 "load one: `modprobe sch_fq`",
             )
             return
         by = "fq" if "fq" in kernel_kinds else "tbf, which shapes the whole interface"
-        yield Finding(role, self.name, "note", f"paced by {by}")
+        yield self.note(role, f"paced by {by}")
 
 
 def wanted(site: Site, role: str) -> Iterator[dict[str, Any]]:
@@ -99,7 +91,6 @@ def _paced(site: Site, role: str) -> bool:
 
 
 def trial(options: dict[str, Any]) -> Command:
-    """Return the command that creates a qdisc in a namespace of its own."""
     try:
         commands = setting("qdisc").change("lo", {}, options)
     except SettingError:
@@ -117,7 +108,6 @@ EXAMPLES: tuple[dict[str, Any], ...] = (
     {"kind": "bfifo", "limit": "1mb"},
     {"kind": "pfifo_fast"},
 )
-"""An example of each kind that a loopback accepts, to list the kinds that the kernel has."""
 
 _OF_THE_DEVICE = ("noqueue", "mq")
 """Kinds that every kernel has and that depend on the device."""

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from netlimits.checks._base import Finding, Site
-from netlimits.model import Command, Completed
+from netlimits.checks._base import Answers, Check, Finding, Site
+from netlimits.model import Command
 
 MODULES = {"Time::HiRes": "perl-Time-HiRes", "Socket": "perl-Socket", "POSIX": "perl-POSIX"}
-"""Modules of Perl, and the packages that have them if Perl's own does not."""
 
 NEEDED = f"""
 command -v perl >/dev/null || echo perl
@@ -22,52 +21,41 @@ perl -e 'for (qw({" ".join(MODULES)})) {{ eval "require $_; 1" or print "$_\\n" 
 command -v ss >/dev/null || echo ss
 echo end
 """
-"""A script that prints the name of each thing that is missing, and `end`."""
 
 
-class Sampler:
-    """Looks for Perl, its modules, sock_diag and schedstat."""
-
+class Sampler(Check):
     name = "sampler"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
         return (Command(("sh", "-c", NEEDED), deadline=10),)
 
-    def findings(
-        self, site: Site, role: str, completed: tuple[Completed, ...]
-    ) -> Iterator[Finding]:
+    def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:
         missing = completed[0].stdout.split()
         if missing[-1:] != ["end"]:
-            yield Finding(role, self.name, "note", "unknown: the check's script did not end")
+            yield self.note(role, "unknown: the check's script did not end")
             return
         modules = [name for name in MODULES if name in missing]
         if "perl" in missing or modules:
             lacks = "no Perl" if "perl" in missing else f"Perl has no {', '.join(modules)}"
             packages = ["perl", *(MODULES[name] for name in modules)]
             samples = "no samples of connections" if "ss" in missing else "two samples by `ss`"
-            yield Finding(
+            yield self.warning(
                 role,
-                self.name,
-                "warning",
                 f"{lacks}: {samples} during a run, and CPU figures include the sampler's own time",
                 f"install {' '.join(packages)} (Debian: perl)",
             )
             return
         if "sock_diag" in missing:
-            yield Finding(
+            yield self.warning(
                 role,
-                self.name,
-                "warning",
                 "the kernel does not report its sockets: figures of connections will be missing",
                 "`modprobe inet_diag tcp_diag`, or a kernel with CONFIG_INET_DIAG",
             )
         if "schedstat" in missing:
-            yield Finding(
+            yield self.warning(
                 role,
-                self.name,
-                "warning",
                 "no /proc/PID/schedstat: the CPU time of threads and of the sampler is unknown",
                 "use a kernel with CONFIG_SCHED_INFO",
             )
         if not {"sock_diag", "schedstat"} & {*missing}:
-            yield Finding(role, self.name, "note", "has Perl and its modules")
+            yield self.note(role, "has Perl and its modules")

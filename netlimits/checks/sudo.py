@@ -1,8 +1,7 @@
 """The rights of a login that is not root: every command of the plan that needs root.
 
-These are the changes of every configuration, from the present state and from what other
-configurations leave, and the commands that restore them in the end. `sudo -l COMMAND` asks without
-running anything.
+These are the changes of every configuration and the commands that restore them. `sudo -l COMMAND`
+asks without running anything.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator
 
-from netlimits.checks._base import Finding, Site
+from netlimits.checks._base import Answers, Check, Finding, Site
 from netlimits.errors import SettingError
 from netlimits.evidence import trace
 from netlimits.experiment import pacing
@@ -21,12 +20,9 @@ MOST = 200
 """Maximum number of commands to ask about; later ones differ little."""
 
 WIDTH = 160
-"""Characters of a command that a finding shows."""
 
 
-class Sudo:
-    """Runs `sudo -n -l -- COMMAND` for each of them."""
-
+class Sudo(Check):
     name = "sudo"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
@@ -37,9 +33,7 @@ class Sudo:
             Command(("sudo", "-n", "-l", "--", *argv), deadline=10) for argv in list(argvs)[:MOST]
         )
 
-    def findings(
-        self, site: Site, role: str, completed: tuple[Completed, ...]
-    ) -> Iterator[Finding]:
+    def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:
         refused: dict[str, list[Completed]] = {}
         for answer in completed:
             if answer.status != 0:
@@ -48,10 +42,8 @@ class Sudo:
             first = answers[0]
             why = first.complaint or "refused"
             more = f" (and {len(answers) - 1} more such)" if len(answers) > 1 else ""
-            yield Finding(
+            yield self.error(
                 role,
-                self.name,
-                "error",
                 f"the login is not root and may not run `sudo -n {_cut(first.command.argv[4:])}`"
                 f"{more}: {why}",
                 f"allow {program} without a password as SECURITY.md's sudoers does, or log in as "
@@ -62,7 +54,7 @@ class Sudo:
             permission = (
                 "the login is root" if root else f"all {len(completed)} commands are allowed"
             )
-            yield Finding(role, self.name, "note", permission)
+            yield self.note(role, permission)
 
 
 def _cut(argv: tuple[str, ...]) -> str:

@@ -1,13 +1,9 @@
 """Escape texts in CSV cells so that no spreadsheet executes them as formulas.
 
-Excel and LibreOffice take a cell for a formula if it begins with `=`, `+`, `-`, `@`, a tab or a
-carriage return. As OWASP recommends, such a text gets a leading single quote.
-
-A spreadsheet with a decimal comma splits cells at semicolons and ignores the double quotes of
-RFC 4180, since they do not begin a cell there. So a single quote is also inserted wherever a cell
-could begin inside a text: after `;`, `|`, a tab or a line break.
-
-Single quotes that already stand there are doubled, so that `text` restores every text exactly.
+A cell that begins with `=`, `+`, `-`, `@`, a tab or a carriage return is a formula: it gets a
+leading single quote (OWASP). A spreadsheet with a decimal comma splits cells at semicolons,
+whatever the quotes of RFC 4180, so one is also inserted after `;`, `|`, a tab or a line break.
+Single quotes that already stand there are doubled.
 """
 
 from __future__ import annotations

@@ -21,7 +21,6 @@ CATEGORIES: Mapping[str, str] = {
     "program": "the program itself",
     "other": "other",
 }
-"""Category -> what the CPU did, in the order of tables and charts."""
 
 IDLE = "idle"
 """Samples of an idle CPU: no part of a service demand."""

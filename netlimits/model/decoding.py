@@ -1,13 +1,8 @@
 """Parse and validate JSON that hosts, other users' folders or failing disks may have corrupted.
 
-Validation happens where the JSON is read, so that no other module meets a missing key or a text in
-place of a number. msgspec validates exact types: `true` is no number and `1.0` no integer. Texts
-with a rule of their own, such as `InterfaceName`, are subclasses of str with an entry in `_RULES`.
-
-`parsed` falls back to the standard library for what msgspec rejects: NaN, Infinity, 1e999 and
-single surrogates. json.dumps writes them, so journals and notes contain them. Archives are parsed
-before they are validated. msgspec could decode straight into types in 0.4 times the time, but it
-would skip keys that the types do not name, and accept bytes there that are not UTF-8.
+msgspec validates exact types: `true` is no number and `1.0` no integer. `parsed` falls back to the
+standard library for what it rejects but json.dumps writes: NaN, Infinity and single surrogates.
+Archives are parsed before they are validated: msgspec alone would skip keys that types do not name.
 """
 
 from __future__ import annotations
@@ -134,7 +129,6 @@ _RULES: Mapping[type[str], Callable[[str], bool]] = {
 
 
 def _by_rule(kind: type[Any], value: Any) -> Any:
-    """Convert a text to a type of _RULES. Raises ValueError."""
     if not isinstance(value, str) or not _RULES[kind](value):
         raise ValueError(f"is no {kind.__name__.lower()}")
     return kind(value)

@@ -24,20 +24,11 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
 """Cause in words -> the kernel's reasons. Other `TCP_*` are TCP's own."""
 
 
-NO_LOSS = frozenset(
-    {
-        *(
-            "QUEUE_PURGE",
-            "SOCKET_CLOSE",
-            "TCP_RESET",
-            "TCP_CLOSE",
-            "TCP_FLAGS",
-            "TCP_ABORT_ON_DATA",
-        ),
-        *("TCP_OLD_DATA", "TCP_OLD_SEQUENCE", "TCP_OLD_ACK", "TCP_TOO_OLD_ACK", "TCP_OFOMERGE"),
-        *("UNIX_DISCONNECT", "UNIX_SKIP_OOB"),
-    }
-)
+NO_LOSS = {
+    *("QUEUE_PURGE", "SOCKET_CLOSE", "TCP_RESET", "TCP_CLOSE", "TCP_FLAGS", "TCP_ABORT_ON_DATA"),
+    *("TCP_OLD_DATA", "TCP_OLD_SEQUENCE", "TCP_OLD_ACK", "TCP_TOO_OLD_ACK", "TCP_OFOMERGE"),
+    *("UNIX_DISCONNECT", "UNIX_SKIP_OOB"),
+}
 """Reasons for which no data is lost: a socket that ends, data that came twice or was merged."""
 
 TOGETHER = "of all network namespaces together"

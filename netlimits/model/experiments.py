@@ -114,7 +114,6 @@ class Experiment:
     mesh: Mesh | None = None
 
     def ends_of(self, values: Values) -> Ends:
-        """Return the roles of the client and of the servers in a configuration."""
         if self.mesh:
             sender, receiver = (str(values[end]) for end in (Mesh.SENDER, Mesh.RECEIVER))
             return {"local": (sender,), "remote": (receiver,)}
@@ -122,16 +121,13 @@ class Experiment:
 
     @property
     def searched(self) -> str:
-        """The name of the load that the experiment searches, "" if it searches none."""
         return str(self.around.get("search", {}).get("of", ""))
 
     @property
     def derived(self) -> frozenset[str]:
-        """The names of derived values, on all sides of a duet."""
         return frozenset(name for side in self.sides.values() or [self] for name in side.derive)
 
     def side_of(self, values: Values) -> Experiment:
-        """Return the experiment of the side that a configuration belongs to, else this one."""
         return self.sides[str(values[SIDE])] if self.sides else self
 
     @property

@@ -1,8 +1,7 @@
 """Read and atomically write private files in a folder that may hold malicious links.
 
-A results folder may come from another user, who can have put links, pipes and devices into it.
-`Folder` follows no symbolic link below itself and opens regular files only. A file is replaced by
-writing a new temporary file beside it and renaming that, so nothing is written through a link.
+Another user can have put links, pipes and devices into a results folder. `Folder` follows no
+symbolic link below itself, opens regular files only, and replaces a file by renaming a new one.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ DATA_LIMIT = 2**34
 """Largest file in bytes that is checksummed: those of ten million runs are smaller."""
 
 _LIMITS = {".json": 64 * 2**20, ".yaml": 64 * 2**20}
-"""Smaller limits by suffix, for files that are read into memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +71,6 @@ class Folder:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     def names(self, name: str) -> list[str]:
-        """List a subfolder."""
         with self._within(f"{name}/.") as (folder, _):
             return os.listdir(folder)  # noqa: PTH208  a descriptor, which no Path is
 
@@ -107,7 +104,6 @@ class Folder:
                     os.unlink(temporary, dir_fd=folder)
 
     def write(self, name: str, data: bytes | str) -> None:
-        """Write a file atomically."""
         with self.atomic(name) as file:
             file.write(data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data)
 
@@ -123,10 +119,7 @@ class Folder:
 
     @contextmanager
     def _within(self, name: str) -> Iterator[tuple[int, str]]:
-        """Yield a descriptor of the folder that holds `name`, and the last part of the name.
-
-        No link is followed below `path`; the user's own path to the folder may contain links.
-        """
+        """Yield a descriptor of the folder of `name`, and its last part; no link is followed."""
         *steps, last = PurePosixPath(name).parts if not name.endswith("/.") else (*name.split("/"),)
         if (not steps and not last) or ".." in (*steps, last) or name.startswith("/"):
             raise OSError(errno.EINVAL, "is no name in a folder", name)
@@ -149,7 +142,6 @@ class Folder:
 
 
 def _refuse_strange(about: os.stat_result, name: str) -> None:
-    """Raise OSError unless it is a regular file."""
     if stat.S_ISLNK(about.st_mode):
         raise OSError(errno.ELOOP, "is a link, and nothing is opened through one here", name)
     if not stat.S_ISREG(about.st_mode):

@@ -1,16 +1,10 @@
-"""Read a file that a user names in an option or a configuration, without ever waiting for it.
-
-The name may lead to a pipe that nobody writes to, an endless device, or a kernel file that blocks
-(/proc/kmsg).
-"""
+"""Read a file that a user names, without waiting for a pipe, a device or a kernel file."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 QUICK = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -18,10 +12,7 @@ QUICK = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 def read_all(path: Path, limit: int) -> bytes:
-    """Return all bytes of a file, b"" for an empty one and for /dev/null.
-
-    Raises OSError as `read_at_most` does, and for a file of more than `limit` bytes.
-    """
+    """Return all bytes of a file, b"" for /dev/null. Raises OSError for more than `limit`."""
     if str(path) == os.devnull:
         return b""
     try:
@@ -36,35 +27,19 @@ def read_all(path: Path, limit: int) -> bytes:
 
 
 def read_at_most(path: Path, limit: int) -> bytes:
-    """Return at most `limit + 1` bytes of a file. Links are followed.
+    """Return at most `limit + 1` bytes. Raises OSError for what is no file, or empty (/proc)."""
+    _refuse(path.stat(), path)  # opening a pipe or device could already have an effect
+    number = os.open(path, os.O_RDONLY | QUICK)
+    with os.fdopen(number, "rb") as file:
+        about = os.fstat(number)
+        _refuse(about, path)
+        return file.read(min(limit + 1, about.st_size))
 
-    Raises OSError for a folder, a pipe, a device and an empty file, which kernel files seem to be.
-    """
-    with _as_named(path) as number:
-        size = _size(number, path)
-        with os.fdopen(number, "rb", closefd=False) as file:
-            return file.read(min(limit + 1, size))
 
-
-def _size(number: int, path: Path) -> int:
-    about = os.fstat(number)
+def _refuse(about: os.stat_result, path: Path) -> None:
     if stat.S_ISDIR(about.st_mode):
         raise OSError(errno.EISDIR, "is a folder", str(path))
     if not stat.S_ISREG(about.st_mode):
         raise OSError(errno.EINVAL, "is no regular file", str(path))
     if about.st_size == 0:
         raise OSError(errno.ENODATA, "is empty", str(path))
-    return about.st_size
-
-
-@contextmanager
-def _as_named(path: Path) -> Iterator[int]:
-    """Open a file or folder; opening a pipe or device could already have an effect."""
-    if not path.is_file() and not path.is_dir():
-        path.stat()  # raises where there is none
-        raise OSError(errno.EINVAL, "is no regular file", str(path))
-    number = os.open(path, os.O_RDONLY | QUICK)
-    try:
-        yield number
-    finally:
-        os.close(number)

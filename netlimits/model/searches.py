@@ -1,7 +1,4 @@
-"""A search for the highest load that a path carries within bounds, and its trials.
-
-Each trial is a run at one load. A load is decided by the majority of `Search.trials` trials.
-"""
+"""A search for the highest load that a path carries within bounds, and its trials."""
 
 from __future__ import annotations
 
@@ -18,9 +15,6 @@ OF, LOAD, TRIALS, MISSED, WHY = (
 )
 """Columns of a trial: the factor that is searched, its value, the trials that decide a load, by
 how many percent the worst bound was missed (0 if the load held), and which bound that was."""
-
-UNMEASURED = ("failed", "timeout", "invalid")
-"""Outcomes of a trial without figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +66,8 @@ class Bounds:
 def counted(attempts: Iterable[tuple[float, str, float | None, str]]) -> Iterator[SearchTrial]:
     """Yield the trials that count, from the (load, status, missed share, reason) of all runs.
 
-    A run without figures is done again at the same load. If it fails twice in a row, the load did
-    not hold: an overloaded path may cut off the tool's own control connection.
+    A run without figures is done again. If it fails twice in a row, the load did not hold: an
+    overloaded path may cut off the tool's own control connection.
     """
     failed: float | None = None
     for load, status, missed, why in attempts:

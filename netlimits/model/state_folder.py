@@ -4,10 +4,6 @@ WHERE = (
     'while read -r d _ uid _; do [ "$d" != Uid: ] || break; done </proc/self/status; '
     'if [ "$uid" = 0 ]; then d=/run/netlimits; else d="$HOME/.local/state/netlimits"; fi; '
 )
-"""The part of a shell script that sets $d to the folder. Root's folder is lost at a reboot.
-
-It reads the user id ($uid) from /proc to save a process.
-"""
+"""The part of a script that sets $d to the folder, and $uid. Root's is lost at a reboot."""
 
 FOLDER = "umask 077; " + WHERE
-"""The beginning of a script that writes there."""

@@ -1,8 +1,4 @@
-"""Read all network sysctls of a host in one command, and compare two readings.
-
-Writing one sysctl may change others: `base_reachable_time` and `base_reachable_time_ms` are two
-views of one number, and `net.ipv6.conf.all.X` may write every interface.
-"""
+"""Read all network sysctls of a host in one command, and compare two readings."""
 
 from __future__ import annotations
 
@@ -49,10 +45,8 @@ my $tree = sub {
 """
 """A Perl equivalent: `$tree->("/proc/sys/net")` appends to `@lines` what READ prints.
 
-The optional second argument filters names: it gets a folder and the names in it. Print all lines in
-one call: printing one at a time takes a running Perl longer than reading all sysctls. Each
-read is of a whole sysctl, for which the kernel clears a buffer of the size that is asked for.
-POSIX's calls take a third of the time of `open` and `sysread`.
+The second argument filters names: it gets a folder and the names in it. POSIX's calls take a third
+of the time of `open` and `sysread`; the kernel clears a buffer of the size that is asked for.
 """
 
 PASSING = re.compile(
@@ -64,15 +58,11 @@ PASSING = re.compile(
 
 
 def read() -> Command:
-    """Return the command whose output `values` parses."""
     return Command(READ, deadline=10)
 
 
 def values(printed: str) -> dict[str, str]:
-    """Parse the output of `read` into name -> value, ignoring other lines.
-
-    Names are written as `sysctl` writes them: a dot in an interface's name becomes a slash.
-    """
+    """Parse it into name -> value; a dot in an interface's name becomes a slash, as in `sysctl`."""
     return {
         match["path"].translate(_DOTS): match["value"]
         for match in map(_LINE.match, printed.splitlines())
@@ -84,10 +74,7 @@ _DOTS = str.maketrans("/.", "./")
 
 
 def moved(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Return name -> (value before, value after) of each changed sysctl.
-
-    Names in only one of the readings are ignored: an interface or a module came or went.
-    """
+    """Return name -> (before, after) of each sysctl that both readings have and that differs."""
     return {
         name: (value, after[name])
         for name, value in before.items()

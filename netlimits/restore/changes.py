@@ -25,7 +25,7 @@ from netlimits.hosts.shell import command_name
 from netlimits.model import Command
 from netlimits.restore import notes, states
 from netlimits.restore.originals import Changed, Original, UndoLog, restore_order, typed
-from netlimits.settings import MADE_ANEW, State, carrier, check_found
+from netlimits.settings import MADE_ANEW, State, carrier
 from netlimits.settings import setting as setting_of
 
 
@@ -80,7 +80,7 @@ class Changes:
         if commands:
             seen = self._seen.get(place, state)
             if place not in self._originals:  # else this campaign has changed it already
-                _named(role, lambda: check_found(name, interface, seen))
+                _named(role, lambda: setting.check_found(interface, seen))
             self._remember(Original(role, interface, name, seen))
             changed, state = self._begin_change(role, interface, name, commands, wanted)()
             if unmet := setting.unmet(state, wanted):

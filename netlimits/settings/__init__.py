@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from netlimits.model import Machine, SettingUse
-from netlimits.settings._base import Checked, Paired, Setting, State
+from netlimits.settings._base import Setting, State
 from netlimits.settings.coalesce import Coalesce
 from netlimits.settings.cpus import CStates, Governor, Load
 from netlimits.settings.gso import Gso
@@ -35,7 +35,6 @@ __all__ = [
     "TRIED",
     "Setting",
     "State",
-    "check_found",
     "options_of",
     "setting",
 ]
@@ -90,19 +89,6 @@ def setting(name: str) -> Setting:
     return {s.name: s for s in SETTINGS}[name]
 
 
-def check_found(name: str, interface: str, state: State) -> None:
-    """Raise SettingError if the original state, before any change, could not be restored."""
-    kind = setting(name)
-    if isinstance(kind, Checked):
-        kind.check_found(interface, state)
-
-
 def options_of(use: SettingUse, role: str, machines: Mapping[str, Machine]) -> Any:
-    """Return a setting's options for one of its roles: a tunnel's ends differ.
-
-    Raises SettingError if they do not fit the hosts.
-    """
-    kind = setting(use.name)
-    if isinstance(kind, Paired):
-        return kind.between(use.options, role, use.roles, machines)
-    return use.options
+    """Return a setting's options for one of its roles. Raises SettingError as `between`."""
+    return setting(use.name).between(use.options, role, use.roles, machines)

@@ -7,8 +7,9 @@ the result of `read` as JSON-able data, complete enough to restore the interface
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
+from netlimits.errors import SettingError
 from netlimits.model import Command, Completed, Machine
 
 State = Mapping[str, Any]
@@ -20,7 +21,7 @@ only what it is asked about (sysctls) finds further parts later, which are added
 
 
 class Setting(Protocol):
-    """A kind of thing that can be changed on a host: one file, one line in SETTINGS.
+    """A kind of thing that can be changed on a host: a subclass in one file, one line in SETTINGS.
 
     Attributes:
         name: The key in an experiment's `settings:`.
@@ -78,8 +79,7 @@ class Setting(Protocol):
             interface: The data interface.
             original: The state before the first change.
             state: The present state. If it is empty, nobody has read it: the commands then lead
-                back
-                from any state.
+                back from any state.
         """
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
@@ -93,23 +93,33 @@ class Setting(Protocol):
         TypeError, ValueError, AttributeError or ArithmeticError.
         """
 
-
-@runtime_checkable
-class Checked(Protocol):
-    """A setting some of whose states could not be restored."""
-
     def check_found(self, interface: str, state: State) -> None:
         """Raise SettingError for an original state that could not be restored exactly."""
-
-
-@runtime_checkable
-class Paired(Protocol):
-    """A setting that its roles share, such as the two ends of a tunnel."""
+        return
 
     def between(
         self, options: Any, role: str, roles: Sequence[str], machines: Mapping[str, Machine]
-    ) -> Mapping[str, Any]:
-        """Return the options for one of its roles, completed by what the hosts file says of all.
+    ) -> Any:
+        """Return the options for one of its roles: a tunnel's ends differ.
 
         Raises SettingError if they do not fit the hosts.
         """
+        return options
+
+    def error(self, problem: str, completed: Completed | None = None) -> SettingError:
+        """Return an error of this setting, on the host of a command."""
+        return SettingError(problem, setting=self.name, host=completed.host if completed else "")
+
+    def unreadable(self, completed: Completed, problem: str = "cannot be read") -> SettingError:
+        """Return the error for a command whose output shows no state."""
+        reason = completed.complaint or f"exit status {completed.status}"
+        return self.error(f"{problem}: {reason}", completed)
+
+    def shows_none(self, completed: Completed) -> SettingError:
+        """Return the error for what the interface lacks, with the last line of `ethtool`."""
+        lines = (completed.stderr.strip() or completed.stdout.strip()).splitlines()
+        reason = lines[-1] if lines else f"exit status {completed.status}"
+        problem = f"`{' '.join(completed.command.argv)}` shows none: {reason}"
+        return self.error(
+            f"{problem}; leave `{self.name}` out for this host's interface", completed
+        )

@@ -1,12 +1,9 @@
 """Read and restore the routes of one interface, without a change to any other route.
 
 `ip route change` and `replace` change the first route of a destination, TOS and metric, whatever
-its device is; `add` is refused if another device has such a route (all seen on kernel 6.18,
-`tests/settings`). So a route is changed only if it is the first of its kind. A missing one is
-prepended (IPv4) or appended (IPv6, which can only append).
-
-The text of `ip` is parsed, since its JSON lacks `lock`. `ip` accepts what it shows, except
-`rto_min lock 5ms`, whose lock it adds by itself.
+its device is; `add` fails if another device has one (kernel 6.18). So a route is changed only if
+it is the first of its kind, and a missing one is prepended (IPv4) or appended (IPv6). The text of
+`ip` is parsed, since its JSON lacks `lock`.
 """
 
 from __future__ import annotations
@@ -28,10 +25,7 @@ SHOW = r"""routes() {
         (key in own) || index($0 " ", " dev " dev " ")'
 }
 """
-"""A shell function: `routes -4 TABLE INTERFACE` prints the routes of the interface.
-
-It also prints those of others to the same destinations, in the kernel's order, one per line.
-"""
+"""`routes -4 TABLE INTERFACE` prints its routes, and others' to the same destinations, in order."""
 
 METRICS = (
     "mtu", "window", "rtt", "rttvar", "ssthresh", "cwnd", "advmss", "reordering", "hoplimit",
@@ -87,12 +81,9 @@ exit $failed"""
 def read(lines: Iterable[str], interface: str) -> State:
     """Return an interface's routes among the lines that `SHOW` printed.
 
-    Returns:
-        {"routes": {a route's own words: its metrics}, such as
-        {"10.0.0.0/8 via …": {"quickack": "1"}}; words of IPv6 start with `inet6`, and a route that
-        netlimits cannot restore has {"?": why}; "behind": {route: device} of those after another
-        one of the same destination, TOS and metric, which packets use; "before": {route: device} of
-        those that come first of several}.
+    "routes" has a route's own words and its metrics: {"10.0.0.0/8 via …": {"quickack": "1"}}, or
+    {"?": why} if it cannot be restored. "behind" has the device of the route ahead of one that
+    packets do not use, "before" that of the route which comes second.
     """
     routes: dict[str, dict[str, str]] = {}
     first: dict[tuple[str, ...], tuple[str, str]] = {}
@@ -105,7 +96,7 @@ def read(lines: Iterable[str], interface: str) -> State:
         key, device = _key(words), _device(words)
         ahead = first.get(key)
         if _leads_over(words, interface):
-            route, metrics = _parsed(words, interface)
+            route, metrics = _parsed(words)
             if route not in routes:
                 routes[route] = metrics
                 if ahead:
@@ -149,7 +140,7 @@ def _place(words: list[str]) -> tuple[str, str, str, str, str]:
     )
 
 
-def _parsed(words: list[str], interface: str) -> tuple[str, dict[str, str]]:
+def _parsed(words: list[str]) -> tuple[str, dict[str, str]]:
     """Return a route's own words without its device, and its metrics: {"mtu": "lock 8000"}."""
     if "nexthop" not in words:
         at = words.index("dev")
@@ -177,7 +168,6 @@ def _parsed(words: list[str], interface: str) -> tuple[str, dict[str, str]]:
 
 
 def command(interface: str, route: str, metrics: Mapping[str, str], verb: str) -> Command:
-    """Return `ip route VERB` for a route and its metrics."""
     family, words = _family(route)
     tail = () if verb == "del" else _metric_words(metrics)
     return Command(("ip", family, "route", verb, *words, *tail, "dev", interface), sudo=True)
@@ -195,12 +185,10 @@ def _metric_words(metrics: Mapping[str, str]) -> Iterator[str]:
 
 
 def restorable(routes: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Yield the routes that netlimits can restore, with their metrics."""
     return ((route, metrics) for route, metrics in routes.items() if "?" not in metrics)
 
 
 def undo(interface: str, original: State, now: State) -> Iterator[Command]:
-    """Yield the commands that restore routes that are missing, moved or have other metrics."""
     for route, metrics in restorable(original["routes"]):
         add, moved = _add(original, route), _has_moved(original, now, route)
         if route not in now["routes"]:
@@ -216,10 +204,7 @@ def undo(interface: str, original: State, now: State) -> Iterator[Command]:
 def undo_unseen(
     interface: str, original: State, routes: Sequence[str], now: State | None = None
 ) -> Iterator[Command]:
-    """Yield the command that restores such routes from any state.
-
-    If known, the present state `now` only decides the commands to type by hand.
-    """
+    """Yield the command that restores routes from any state; `now` decides what to type."""
     arguments: list[str] = []
     by_hand = []
     for route in routes:
@@ -233,11 +218,7 @@ def undo_unseen(
 
 
 def _arguments(route: str, metrics: Mapping[str, str], add: str) -> tuple[str, ...]:
-    """Return a route's arguments for `_RESTORE`.
-
-    They are the family, the verb for a missing route, and `ip`'s words to find it, the route's own,
-    and its metrics.
-    """
+    """Return a route's arguments for `_RESTORE`: family, verb, how to find it, words, metrics."""
     family, words = _family(route)
     table, to, metric, tos, source = _place(words)
     find = f"table {table} exact {to} metric {metric}"
@@ -285,7 +266,6 @@ _ELSEWHERE = {"dev", "oif", "nexthop", "encap", "nhid"}
 
 
 def faults(state: Any) -> Iterator[str]:
-    """Yield what is no route of the interface, or no metric, in a recorded state."""
     for words, metrics in state["routes"].items():
         if "?" in metrics:  # never restored
             continue

@@ -1,20 +1,79 @@
-"""Settings that are values by name: which differ, and which are numbers."""
+"""Settings that are values by name, each of which can be written on its own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+from netlimits.model import Command
+from netlimits.settings._base import Setting, State
 
 Values = Mapping[str, Any]
 
 
+class NamedValues(Setting):
+    """A setting of named values. A subclass reads and writes them, and knows which are legal.
+
+    `vanishing` is True if a value may vanish with another change, such as that of a queue: it then
+    need not come back.
+    """
+
+    vanishing = False
+
+    def values(self, state: State) -> Values:
+        return state
+
+    def wish(self, state: State, wanted: Any) -> Values:
+        return wanted  # type: ignore[no-any-return]
+
+    def write(self, interface: str, values: Values) -> tuple[Command, ...]:
+        raise NotImplementedError
+
+    def missing(self, wanted: Values, now: Values) -> Values:
+        return differing(wanted, now)
+
+    def lacks(self, interface: str, state: State, name: str) -> str:
+        """Return what is wrong with a value that the state does not have."""
+        return f"{interface} has no {name}; it has {', '.join(self.values(state)) or 'none'}"
+
+    def legal(self, name: str, value: Any) -> bool:
+        """Return True if a recorded value may be restored: a switch or a number, by the schema."""
+        shape = self.schema["properties"].get(name)
+        return bool(shape) and (value in shape["enum"] if "enum" in shape else is_number(value))
+
+    def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
+        wish = self.wish(state, wanted)
+        if state and (strange := [name for name in wish if name not in self.values(state)]):
+            raise self.error(self.lacks(interface, state, strange[0]))
+        return self.write(interface, self.missing(wish, self.values(state)))
+
+    def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
+        return unmet(self.wish(state, wanted), self.values(state))
+
+    def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
+        kept = self._kept(original, state)
+        return self.write(interface, self.missing(kept, self.values(state)))
+
+    def differences(self, original: State, state: State) -> tuple[str, ...]:
+        return differences(self._kept(original, state), self.values(state))
+
+    def faults(self, state: State) -> Iterator[str]:
+        for name, value in self.values(state).items():
+            if not self.legal(name, value):
+                yield f"{name[:40]} cannot be {str(value)[:40]!r}"
+
+    def _kept(self, original: State, state: State) -> Values:
+        values = self.values(original)
+        if not self.vanishing or not state:
+            return values
+        return {name: value for name, value in values.items() if name in state}
+
+
 def differing(wanted: Values, now: Values) -> dict[str, Any]:
-    """Return the values in `wanted` that differ now."""
     return {name: value for name, value in wanted.items() if now.get(name) != value}
 
 
 def unmet(wanted: Values, now: Values) -> tuple[str, ...]:
-    """Return the unmet values in words."""
     return tuple(
         f"{name} is {now.get(name, 'not there')}, not {value}"
         for name, value in differing(wanted, now).items()

@@ -1,7 +1,6 @@
-"""Wait for the data interface's carrier after a change that may have taken its link down.
+"""Wait for a carrier: drivers restart a NIC to change its rings, features or MTU.
 
-Drivers restart a NIC to change its rings, channels, coalescing, features or MTU. The link then
-negotiates for seconds, and connections meanwhile fail with "no route to host".
+The link then negotiates for seconds, and connections fail with "no route to host".
 """
 
 from __future__ import annotations
@@ -9,10 +8,8 @@ from __future__ import annotations
 from netlimits.model import Command
 
 RESTARTS = frozenset({"channels", "coalesce", "link", "mtu", "offload", "pause", "ring"})
-"""The settings for which drivers restart the NIC."""
 
 SECONDS = 15.0
-"""1000BASE-T and faster negotiate for seconds."""
 
 _WAIT = """n=0
 while read -r carrier <"/sys/class/net/$1/carrier" && [ "$carrier" = 0 ]; do

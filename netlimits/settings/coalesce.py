@@ -1,22 +1,19 @@
 """Interrupt coalescing of the NIC, through `ethtool -c` and `-C`.
 
-The text is parsed, since `ethtool --json -c` came with 6.2. While `adaptive-rx` is on the driver
-changes `rx-usecs` by itself: so switches are written first, and a number that was adaptive at first
-need not be restored exactly.
+While `adaptive-rx` is on the driver changes `rx-usecs` by itself: switches are written first, and
+a number that was adaptive need not be restored exactly.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
-from netlimits.settings import _values
 from netlimits.settings._base import State
-from netlimits.settings._quantities import shows_none
-from netlimits.settings._values import is_number
+from netlimits.settings._schema import SWITCH, options, whole
+from netlimits.settings._values import NamedValues, Values
 
 _PAIR = re.compile(r"^(?P<kind>Adaptive|CQE mode) RX: (?P<rx>\S+)\s+TX: (?P<tx>\S+)\s*$")
 _LINE = re.compile(r"^(?P<name>[a-z][a-z-]+):\s*(?P<value>[0-9]+|n/a)\s*$")
@@ -36,25 +33,15 @@ _NUMBERS = (
 _NAMES = ("adaptive-rx", "adaptive-tx", "cqe-mode-rx", "cqe-mode-tx", *_NUMBERS)
 
 
-class Coalesce:
+class Coalesce(NamedValues):
     """`coalesce: {adaptive-rx: off, rx-usecs: 0}`."""
 
     name = "coalesce"
-    schema: Mapping[str, Any] = {
-        "type": "object",
-        "title": "Interrupt coalescing of the data interface",
-        "description": "As in ethtool -C.",
-        "minProperties": 1,
-        "properties": {
-            name: (
-                {"type": "integer", "minimum": 0, "maximum": 2**32 - 1}
-                if name in _NUMBERS
-                else {"enum": ["on", "off"]}
-            )
-            for name in _NAMES
-        },
-        "additionalProperties": False,
-    }
+    schema: Mapping[str, Any] = options(
+        {name: (whole(0, 2**32 - 1) if name in _NUMBERS else SWITCH) for name in _NAMES},
+        title="Interrupt coalescing of the data interface",
+        description="As in ethtool -C.",
+    )
 
     def read(self, interface: str, about: Any) -> Command:
         return Command(("ethtool", "-c", interface))
@@ -69,20 +56,12 @@ class Coalesce:
             elif match := _LINE.match(line):
                 shown[_SHOWN_AS.get(match["name"], match["name"])] = match["value"]
         if completed.status != 0 or not shown:
-            raise shows_none(completed, self.name)
+            raise self.shows_none(completed)
         return {
             name: int(shown[name]) if shown[name].isdigit() else shown[name]
             for name in _NAMES
             if shown.get(name, "n/a") != "n/a"
         }
-
-    def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        for name in wanted if state else ():
-            if name not in state:
-                raise SettingError(
-                    f"{interface} has no {name}; it has {', '.join(state)}", setting=self.name
-                )
-        return _write(interface, _values.differing(wanted, state))
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
         """Return other values: drivers round silently, or keep adapting a number."""
@@ -92,40 +71,26 @@ class Coalesce:
             if state.get(name) != value
         )
 
-    def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        return _write(interface, _values.differing(original, state))
-
     def differences(self, original: State, state: State) -> tuple[str, ...]:
         """Return what differs, except the numbers that the driver adapts by itself."""
         kept = {name: value for name, value in original.items() if not _adapts(name, original)}
-        return _values.differences(kept, state)
+        return super().differences(kept, state)
 
-    def faults(self, state: State) -> Iterator[str]:
-        properties = self.schema["properties"]
-        for name, value in state.items():
-            switch = "enum" in properties.get(name, {})
-            if name not in properties or not (
-                value in ("on", "off") if switch else is_number(value)
-            ):
-                yield f"{name[:40]} cannot be {str(value)[:40]!r}"
+    def write(self, interface: str, values: Values) -> tuple[Command, ...]:
+        """Return at most two commands: some drivers refuse a number while its switch is on."""
+        switches = {n: v for n, v in values.items() if n not in _NUMBERS}
+        numbers = {n: v for n, v in values.items() if n in _NUMBERS}
+        return tuple(
+            Command(("ethtool", "-C", interface, *words), sudo=True)
+            for part in (switches, numbers)
+            if (words := [word for name, value in part.items() for word in (name, str(value))])
+        )
 
 
 def _adapts(name: str, state: State) -> bool:
-    """Return True if the driver changes this number by itself."""
     return name in _NUMBERS and state.get(f"adaptive-{name[:2]}") == "on"
 
 
 def _why(name: str, state: State) -> str:
     way = f"adaptive-{name[:2]}"
     return f": {way} is on; ask for `{way}: off` too" if _adapts(name, state) else ""
-
-
-def _write(interface: str, wanted: Mapping[str, Any]) -> tuple[Command, ...]:
-    """Return at most two commands: some drivers refuse a number while its switch is on."""
-    switches = {n: v for n, v in wanted.items() if n not in _NUMBERS}
-    numbers = {n: v for n, v in wanted.items() if n in _NUMBERS}
-    return tuple(
-        Command(("ethtool", "-C", interface, *words), sudo=True)
-        for part in (switches, numbers)
-        if (words := [word for name, value in part.items() for word in (name, str(value))])
-    )

@@ -1,8 +1,6 @@
-"""A policer for what arrives at the data interface: packets above the rate are dropped.
+"""A policer for what arrives at the data interface, at its ingress qdisc.
 
-It stands at the interface's ingress qdisc, through `tc`. A host that has an ingress or clsact qdisc
-already is refused: its filters would count first. Segments that GRO put together count as one
-packet, so a burst below 64 KiB drops them all.
+Segments that GRO put together count as one packet: a burst below 64 KiB drops them all.
 """
 
 from __future__ import annotations
@@ -11,9 +9,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypedDict
 
-from netlimits.errors import SettingError
 from netlimits.model import Command, Completed, decoding
-from netlimits.settings._base import State
+from netlimits.settings._base import Setting, State
+from netlimits.settings._schema import options
 from netlimits.units import tc
 
 _READ = 'tc -j qdisc show dev "$1" || exit 1; echo; tc filter show dev "$1" ingress'
@@ -25,26 +23,22 @@ _LARGEST = "512kb"
 
 
 class _Kind(TypedDict):
-    """The key of a qdisc in `tc -j` that is read."""
-
     kind: str
 
 
-class Ingress:
+class Ingress(Setting):
     """`ingress: {rate: 100mbit, burst: 256kb}`."""
 
     name = "ingress"
-    schema: Mapping[str, Any] = {
-        "type": "object",
-        "title": "Policer for what arrives at the data interface",
-        "description": "Drops what is above the rate, as tc-police(8).",
-        "required": ["rate", "burst"],
-        "properties": {
+    schema: Mapping[str, Any] = options(
+        {
             "rate": tc.RATE,
             "burst": {**tc.SIZE, "description": "Bytes that may arrive at once: 128kb or more."},
         },
-        "additionalProperties": False,
-    }
+        required=("rate", "burst"),
+        title="Policer for what arrives at the data interface",
+        description="Drops what is above the rate, as tc-police(8).",
+    )
 
     def read(self, interface: str, about: Any) -> Command:
         return Command(("sh", "-c", _READ, "sh", interface))
@@ -62,28 +56,19 @@ class Ingress:
                 "burst": tc.size(police["burst"]) if police else 0,
             }
         except ValueError:
-            reason = completed.complaint or f"exit status {completed.status}"
-            raise SettingError(
-                f"`tc qdisc show` cannot be read: {reason}",
-                setting=self.name,
-                host=completed.host,
-            ) from None
+            raise self.unreadable(completed, "`tc qdisc show` cannot be read") from None
 
     def check_found(self, interface: str, state: State) -> None:
         if state["qdiscs"]:
-            raise SettingError(
+            raise self.error(
                 f"{interface} has a {state['qdiscs'][0]} qdisc already; remove it (`tc qdisc del "
-                f"dev {interface} {state['qdiscs'][0]}`), or leave `ingress` out for this host",
-                setting=self.name,
+                f"dev {interface} {state['qdiscs'][0]}`), or leave `ingress` out for this host"
             )
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
         rate, burst = tc.rate(wanted["rate"]), tc.size(wanted["burst"])
         if not 8000 <= rate < 2**40 or not 1 <= burst < 2**32:
-            raise SettingError(
-                f"{wanted['rate']} with a burst of {wanted['burst']} is out of range",
-                setting=self.name,
-            )
+            raise self.error(f"{wanted['rate']} with a burst of {wanted['burst']} is out of range")
         if state and not self.unmet(state, wanted):
             return ()
         add = ("tc", "qdisc", "add", "dev", interface, "handle", "ffff:", "ingress")

@@ -1,11 +1,7 @@
 """Speed, duplex and autonegotiation of the NIC's link, through `ethtool` and `ethtool -s`.
 
-If the link negotiates, a speed is set by advertising only its modes: 2.5GBASE-T and faster copper
-cannot be forced, and drivers refuse to try. The advertised modes are restored. A change takes the
-link down for seconds, so each one waits until it is up again.
-
-A virtual NIC has no modes: virtio accepts any number without effect, veth refuses. Both are refused
-here, by name, unless the experiment accepts the link as it is.
+If the link negotiates, only the speed's modes are advertised: 2.5GBASE-T and faster copper cannot
+be forced. A virtual NIC has no modes: virtio takes any number without effect, veth refuses.
 """
 
 from __future__ import annotations
@@ -17,8 +13,8 @@ from typing import Any
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.settings import carrier
-from netlimits.settings._base import State
-from netlimits.settings._quantities import shows_none
+from netlimits.settings._base import Setting, State
+from netlimits.settings._schema import if_fixed, options, switch, whole
 from netlimits.settings._values import is_number
 
 _FIELD = re.compile(r"^\t(?P<name>[A-Z][A-Za-z -]*): +(?P<value>.*?)\s*$")
@@ -27,48 +23,32 @@ MODE = re.compile(r"(?P<speed>[0-9]+)base[A-Za-z0-9]*/(?P<duplex>Half|Full)")
 _WORD = re.compile(rf"[0-9]{{1,10}}|half|full|on|off|speed|duplex|autoneg|advertise|{MODE.pattern}")
 
 
-class Link:
+class Link(Setting):
     """`link: {speed: 2500, duplex: full, autoneg: on}`."""
 
     name = "link"
-    schema: Mapping[str, Any] = {
-        "type": "object",
-        "title": "Speed, duplex and autonegotiation of the data interface's link",
-        "description": "As in ethtool -s. Virtual interfaces have none to set.",
-        "minProperties": 1,
-        "properties": {
-            "speed": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 2**31 - 1,
-                "description": "Mbit/s, such as 2500; one that the NIC supports.",
-            },
+    schema: Mapping[str, Any] = options(
+        {
+            "speed": whole(1, 2**31 - 1, "Mbit/s, such as 2500; one that the NIC supports."),
             "duplex": {"enum": ["half", "full"]},
-            "autoneg": {
-                "enum": ["on", "off"],
-                "description": "On: the speed's modes alone are advertised; off: it is forced, "
-                "which 2.5GBASE-T and faster copper do not know. Left out, it stays as it is.",
-            },
-            "if_fixed": {
-                "enum": ["error", "accept"],
-                "default": "error",
-                "description": "What to do where the interface has no modes to choose from.",
-            },
+            "autoneg": switch(
+                "On: the speed's modes alone are advertised; off: it is forced, "
+                "which 2.5GBASE-T and faster copper do not know. Left out, it stays as it is."
+            ),
+            "if_fixed": if_fixed("What to do where the interface has no modes to choose from."),
         },
-        "additionalProperties": False,
-    }
+        title="Speed, duplex and autonegotiation of the data interface's link",
+        description="As in ethtool -s. Virtual interfaces have none to set.",
+    )
 
     def read(self, interface: str, about: Any) -> Command:
         return Command(("ethtool", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return `speed` (Mbit/s), `duplex`, `autoneg`, and the modes `supported` and `advertised`.
-
-        `speed` is None and `duplex` "" while there is no carrier.
-        """
+        """Return the state; `speed` (Mbit/s) is None and `duplex` "" while there is no carrier."""
         fields = _fields(completed.stdout)
         if completed.status not in (0, 75) or "Supported link modes" not in fields:
-            raise shows_none(completed, self.name)
+            raise self.shows_none(completed)
         speed = re.fullmatch(r"([0-9]{1,10})Mb/s", fields.get("Speed", ""))
         duplex = fields.get("Duplex", "").lower()
         return {
@@ -86,14 +66,13 @@ class Link:
         if not self.unmet(state, wanted):
             return ()
         if not state["supported"]:
-            raise SettingError(_virtual_problem(interface, state), setting=self.name)
+            raise self.error(_virtual_problem(interface, state))
         autoneg = wanted.get("autoneg", state["autoneg"])
         fitting = [m for m in state["supported"] if _fits(m, wanted)]
         if not fitting:
-            raise SettingError(
+            raise self.error(
                 f"{interface} supports {_shown(state['supported'])}, and none is {_words(wanted)}; "
-                "ask for one of them",
-                setting=self.name,
+                "ask for one of them"
             )
         if autoneg == "on":
             return _advertise(interface, state["supported"], fitting)
@@ -115,7 +94,6 @@ class Link:
         return tuple(problems)
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """Return the commands that restore the advertised modes, or the forced speed, and wait."""
         if (state and not self.differences(original, state)) or not original["supported"]:
             return ()
         if original["autoneg"] == "on":
@@ -157,12 +135,10 @@ def _fields(text: str) -> dict[str, str]:
 
 
 def _modes(text: str) -> list[str]:
-    """Return the link modes in a field, such as `2500baseT/Full`."""
     return [word for word in text.split() if MODE.fullmatch(word)]
 
 
 def _fits(mode: str, wanted: Mapping[str, Any]) -> bool:
-    """Return True if a link mode has the wanted speed and duplex."""
     match = MODE.fullmatch(mode)
     return match is not None and (
         wanted.get("speed", int(match["speed"])) == int(match["speed"])

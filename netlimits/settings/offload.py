@@ -1,12 +1,8 @@
 """Offloads of an interface, through `ethtool -k` and `ethtool -K`.
 
-`ethtool` shows features as a tree: a group (`tcp-segmentation-offload`) and its leaves
-(`tx-tcp-segmentation`, …). An experiment names groups or leaves, by long or short name. The leaves
-are restored, each to the value that was originally *requested*, since a feature can be
-`off [requested on]` while another one blocks it and return by itself.
-
-`ethtool -K` exits 0 when only a part took, and features change each other (`sg off` drops tso): so
-the exit status is never trusted, and the state is read again.
+Features are a tree of groups and leaves. Leaves are restored, each to the value that was
+*requested*: it can be `off [requested on]` while another feature blocks it, and return by itself.
+`ethtool -K` exits 0 when only a part took, so the state is read again.
 """
 
 from __future__ import annotations
@@ -15,9 +11,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from netlimits.errors import SettingError, nearest
+from netlimits.errors import nearest
 from netlimits.model import Command, Completed, decoding
-from netlimits.settings._base import State
+from netlimits.settings._base import Setting, State
+from netlimits.settings._schema import SWITCH, if_fixed, options
 
 SHORT_NAMES = {
     "rx": "rx-checksumming",
@@ -90,22 +87,17 @@ for (grep /: /, split /\n/, $text) {
 $Offload::layout{$interface} = \@layout if $now && $shown->(\@layout, $now) eq $text;
 $status;
 """
-"""Print what `ethtool -k` prints, from the driver, once ethtool's own text has shown the layout.
-
-A layout is kept only if the driver's answers in it give exactly ethtool's text.
-"""
+"""Print what `ethtool -k` does, from the driver, in a layout that once gave exactly its text."""
 
 _FEATURE = re.compile(
     r"^(?P<indent>\t?)(?P<name>[A-Za-z0-9_.-]+): (?P<value>on|off)"
     r"(?P<fixed> \[fixed\])?(?: \[requested (?P<requested>on|off)\])?\s*$"
 )
 
-_SWITCH = {"enum": ["on", "off"]}
-
 _WRITTEN = re.compile(r"(on|off)( \[fixed\])?( \[requested (on|off)\])?")
 
 
-class Offload:
+class Offload(Setting):
     """`offload: {tso: on, lro: {want: off, if_fixed: accept}}`."""
 
     name = "offload"
@@ -118,20 +110,14 @@ class Offload:
         "propertyNames": {"pattern": r"^[A-Za-z0-9][A-Za-z0-9_.-]*$(?!\n)"},
         "additionalProperties": {
             "anyOf": [
-                _SWITCH,
-                {
-                    "type": "object",
-                    "properties": {
-                        "want": _SWITCH,
-                        "if_fixed": {
-                            "enum": ["error", "accept"],
-                            "default": "error",
-                            "description": "What to do on a host that has it [fixed] otherwise.",
-                        },
+                SWITCH,
+                options(
+                    {
+                        "want": SWITCH,
+                        "if_fixed": if_fixed("What to do on a host that has it [fixed] otherwise."),
                     },
-                    "required": ["want"],
-                    "additionalProperties": False,
-                },
+                    required=("want",),
+                ),
             ]
         },
     }
@@ -140,10 +126,7 @@ class Offload:
         return Command(("ethtool", "-k", interface), perl=_PERL)
 
     def state(self, completed: Completed) -> State:
-        """Return each feature's text (`on`, `off [fixed]`, `off [requested on]`) and the groups.
-
-        Shape: {"features": {name: text}, "groups": {group: [leaf, …]}}, in ethtool's order.
-        """
+        """Return {"features": {name: `off [requested on]`}, "groups": {group: [leaf, …]}}."""
         features: dict[str, str] = {}
         groups: dict[str, list[str]] = {}
         parent = ""
@@ -158,16 +141,10 @@ class Offload:
             else:
                 groups.setdefault(parent, []).append(name)
         if completed.status != 0 or not features:
-            raise SettingError(
-                f"`{' '.join(completed.command.argv)}` shows no features: {_last_line(completed)}; "
-                "leave `offload` out for this host",
-                setting=self.name,
-                host=completed.host,
-            )
+            raise self.shows_none(completed)
         return {"features": features, "groups": groups}
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """Return one `ethtool -K` with every feature that differs."""
         pairs: list[str] = []
         for feature, (want, accept_fixed) in _wishes(wanted).items():
             if not state:
@@ -176,13 +153,12 @@ class Offload:
                 continue
             elif _is_fixed(state, self._known(state, feature)):
                 if not accept_fixed:
-                    raise SettingError(_fixed_problem(interface, feature, want), setting=self.name)
+                    raise self.error(_fixed_problem(interface, feature, want))
             else:
                 pairs += [feature, want]
         return _switch(interface, pairs)
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """Return what differs, except features that may stay [fixed]."""
         problems = []
         for feature, (want, accept_fixed) in _wishes(wanted).items():
             name = self._known(state, feature)
@@ -194,7 +170,6 @@ class Offload:
         return tuple(problems)
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """Return one `ethtool -K` that requests, leaf by leaf, what was requested originally."""
         now = _requested(state) if state else {}
         pairs = [
             word
@@ -205,7 +180,6 @@ class Offload:
         return _switch(interface, pairs)
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Return every leaf that differs, by requested and by effective value."""
         now = state["features"]
         return tuple(
             f"{leaf} is {now.get(leaf, 'gone')}, was {original['features'][leaf]}"
@@ -219,7 +193,7 @@ class Offload:
             return name
         near = nearest(feature, [*SHORT_NAMES, *state["features"]])
         hint = f"; did you mean {near}?" if near else "; `ethtool -k` lists them"
-        raise SettingError(f"there is no feature {feature!r}{hint}", setting=self.name)
+        raise self.error(f"there is no feature {feature!r}{hint}")
 
     def faults(self, state: State) -> Iterator[str]:
         pattern = re.compile(self.schema["propertyNames"]["pattern"])
@@ -243,10 +217,9 @@ def _wishes(wanted: Mapping[str, Any]) -> dict[str, tuple[str, bool]]:
 
 
 def _is(state: State, name: str, want: str) -> bool:
-    """Return True if a feature is off (no leaf is on), or on (some leaf is, and none is blocked).
+    """Return True if a feature is off (no leaf is on), or on (some leaf is, none is blocked).
 
-    ethtool's own heading is not enough: it shows on while any leaf is, and a leaf that newer
-    kernels added (`tx-tcp-accecn-segmentation`) stays on when `tx off` blocks all the others.
+    ethtool's heading says on while any leaf is: `tx-tcp-accecn-segmentation` is, after `tx off`.
     """
     texts = _texts(state, name)
     if want == "off":
@@ -292,8 +265,3 @@ def _fixed_problem(interface: str, feature: str, want: str) -> str:
         f"{feature} is [fixed] {other} on {interface} and cannot be turned {want}; write "
         f"`{feature}: {{want: {want}, if_fixed: accept}}` to run with it as it is, or leave it out"
     )
-
-
-def _last_line(completed: Completed) -> str:
-    lines = (completed.stderr.strip() or completed.stdout.strip()).splitlines()
-    return lines[-1] if lines else f"exit status {completed.status}"

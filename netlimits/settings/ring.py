@@ -1,7 +1,4 @@
-"""Sizes of the NIC's rings, through `ethtool -g` and `-G`.
-
-Most drivers take the link down for a moment when they change.
-"""
+"""Sizes of the NIC's rings, through `ethtool -g` and `-G`."""
 
 from __future__ import annotations
 
@@ -10,9 +7,8 @@ from netlimits.settings._quantities import Quantities
 RING = Quantities(
     name="ring",
     show="-g",
-    write="-G",
+    writes="-G",
     names={"rx": "RX", "rx-mini": "RX Mini", "rx-jumbo": "RX Jumbo", "tx": "TX"},
     title="Ring sizes of the data interface",
     least=1,
 )
-"""`ring: {rx: 4096, tx: 4096}`."""

@@ -1,8 +1,7 @@
 """Metrics of routes over an interface, through `ip route`: quickack, initcwnd and others.
 
-Only metrics of existing routes are changed: the words of the route itself are repeated as shown. A
-route that comes after another interface's with the same destination and metric is refused: the
-kernel would change that one (see `_routes`).
+Only metrics of existing routes are changed. A route that comes after another interface's of its
+kind is refused: the kernel would change that one (see `_routes`).
 """
 
 from __future__ import annotations
@@ -14,7 +13,8 @@ from typing import Any
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.settings import _routes
-from netlimits.settings._base import State
+from netlimits.settings._base import Setting, State
+from netlimits.settings._schema import options, whole
 
 _SCRIPT = (
     f'{_routes.SHOW}routes -4 main "$1" || exit 1; '
@@ -22,19 +22,15 @@ _SCRIPT = (
 )
 _LOCKED = {"cwnd"}  # without a lock the kernel ignores it
 
-_COUNT = {"type": "integer", "minimum": 1, "maximum": 65535}
+_COUNT = whole(1, 65535)
 
 
-class Route:
+class Route(Setting):
     """`route: {to: 192.0.2.0/24, quickack: 1, initcwnd: 20}`."""
 
     name = "route"
-    schema: Mapping[str, Any] = {
-        "type": "object",
-        "title": "Metrics of routes over the data interface",
-        "description": "Of the interface's own networks, or of the one route named by `to`.",
-        "minProperties": 1,
-        "properties": {
+    schema: Mapping[str, Any] = options(
+        {
             "to": {
                 "type": "string",
                 "pattern": r"^(default|[0-9A-Fa-f:.]+(/[0-9]{1,3})?)$(?!\n)",
@@ -53,26 +49,21 @@ class Route:
                 "description": "Least retransmission timeout, such as 5ms.",
             },
         },
-        "additionalProperties": False,
-    }
+        title="Metrics of routes over the data interface",
+        description="Of the interface's own networks, or of the one route named by `to`.",
+    )
 
     def read(self, interface: str, about: Any) -> Command:
-        """Return `ip route show table main`, both families, as far as it concerns the interface."""
         return Command(("sh", "-c", _SCRIPT, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return the interface's routes with their metrics; see `_routes.read`."""
         if completed.status != 0:
-            reason = completed.stderr.strip() or f"exit status {completed.status}"
-            raise SettingError(
-                f"`ip route show` fails: {reason}", setting=self.name, host=completed.host
-            )
+            raise self.unreadable(completed, "`ip route show` fails")
         interface = completed.command.argv[-1]
         state = _routes.read(completed.stdout.splitlines(), interface)
         return {"routes": state["routes"], "behind": state["behind"]}
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """Return one `ip route change` for each route that differs."""
         if not state:
             to = wanted.get("to", "NETWORK")
             return (_routes.command(interface, f"{to} …", _merged({}, wanted), "change"),)
@@ -83,11 +74,10 @@ class Route:
         ]
         for route, _ in changed:
             if ahead := state["behind"].get(route):
-                raise SettingError(
+                raise self.error(
                     f"the route to {_routes.shown(route)} over {interface} comes after that of "
                     f"{ahead} with the same metric: packets take that one, and a change would "
-                    "replace it; give one of them another metric, or name another route with `to:`",
-                    setting=self.name,
+                    "replace it; give one of them another metric, or name another route with `to:`"
                 )
         return tuple(
             _routes.command(interface, route, metrics, "change") for route, metrics in changed
@@ -103,17 +93,15 @@ class Route:
             chosen = [route for route in state["routes"] if _target(route) == target]
         if not chosen:
             routes = ", ".join(_routes.shown(route) for route in state["routes"]) or "none"
-            raise SettingError(
+            raise self.error(
                 f"no route {'of its own network' if to is None else f'to {to}'} over {interface}; "
-                f"there are: {routes}; name one of them with `to:`",
-                setting=self.name,
+                f"there are: {routes}; name one of them with `to:`"
             )
         for route in chosen:
             if strange := state["routes"][route].get("?"):
-                raise SettingError(
+                raise self.error(
                     f"the route to {_routes.shown(route)} could not be restored as it is "
-                    f"({strange}); name another one with `to:`",
-                    setting=self.name,
+                    f"({strange}); name another one with `to:`"
                 )
         return chosen
 
@@ -172,7 +160,6 @@ def _target(route: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
 
 
 def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    """Parse a network. Raises SettingError."""
     try:
         return ipaddress.ip_network("0.0.0.0/0" if text == "default" else text, strict=False)
     except ValueError as error:

@@ -1,12 +1,8 @@
 """A switch: the experimenter's own command changes something, and another one prints its position.
 
-It is for what no other setting covers: a kernel module, a service, a firmware's mode. `verify`
-prints the host's position as one line; `command` has for each position the command that leads
-there. So the original position is known before any change, and with it the command that restores
-it; a position that no command leads to is refused. No exit status is trusted: systemctl ends with 3
-if it prints `inactive`.
-
-The commands are words, run as the login; if they need root they contain `sudo -n` themselves.
+`verify` prints the host's position as one line; `command` has for each position the command that
+leads there, so the way back is known before any change. No exit status is trusted: systemctl ends
+with 3 if it prints `inactive`. The words run as the login; for root they contain `sudo -n`.
 """
 
 from __future__ import annotations
@@ -19,7 +15,8 @@ from typing import Any, TypedDict
 
 from netlimits.errors import SettingError, one_line
 from netlimits.model import Command, Completed, decoding
-from netlimits.settings._base import State
+from netlimits.settings._base import Setting, State
+from netlimits.settings._schema import options
 
 LONGEST = 60.0
 """Seconds that a command may take; other changes wait for it (restore.guard.scripts)."""
@@ -40,9 +37,7 @@ while [ $# -gt 0 ]; do
     shift "$n"
 done
 """
-"""Arguments for each switch: its JSON, the number of words of `verify`, and these. `eval` sees only
-references to these words.
-"""
+"""Arguments of each: its JSON, a number of words, and these, which `eval` sees by reference."""
 
 _RUN = 'exec "$@" </dev/null 9<&-'
 """Descriptor 9 is the lock under which hosts are changed: no process may keep it."""
@@ -56,23 +51,16 @@ _WORDS: Mapping[str, Any] = {
 
 
 class _Words(TypedDict):
-    """The words of a switch, which `read` passes and prints."""
-
     verify: list[str]
     command: dict[str, list[str]]
 
 
-class Switch:
+class Switch(Setting):
     """`switch: {verify: [WORDS], command: {old: [WORDS], new: [WORDS]}, to: new}`."""
 
     name = "switch"
-    schema: Mapping[str, Any] = {
-        "type": "object",
-        "title": "A switch of one's own: a module, a service",
-        "description": "By commands of yours, which run as the login; where they need root they "
-        "begin with sudo and -n. What they change besides the position is not restored.",
-        "required": ["verify", "command", "to"],
-        "properties": {
+    schema: Mapping[str, Any] = options(
+        {
             "verify": {
                 **_WORDS,
                 "description": "The command that prints the position the host is in, as one line. "
@@ -95,11 +83,13 @@ class Switch:
                 "description": "The position to bring the host to.",
             },
         },
-        "additionalProperties": False,
-    }
+        required=("verify", "command", "to"),
+        title="A switch of one's own: a module, a service",
+        description="By commands of yours, which run as the login; where they need root they "
+        "begin with sudo and -n. What they change besides the position is not restored.",
+    )
 
     def read(self, interface: str, about: Any) -> Command:
-        """Return the command that prints the positions of the wanted or the original switches."""
         parts = [_part(about)] if "to" in about else [dict(part) for part in about.values()]
         words: list[str] = []
         for part in parts:
@@ -119,30 +109,26 @@ class Switch:
             verify = shlex.join(part["verify"])
             if not is_in:
                 why = completed.stderr and completed.complaint
-                raise SettingError(
+                raise self.error(
                     f"`{verify}` prints no position{f': {why}' if why else ''}; run it there by "
                     "hand: it has to print one line",
-                    setting=self.name,
-                    host=completed.host,
+                    completed,
                 )
             state[verify] = {"position": is_in, **part}
         if not state:
-            why = completed.complaint or f"exit status {completed.status}"
-            raise SettingError(f"cannot be read: {why}", setting=self.name, host=completed.host)
+            raise self.unreadable(completed)
         return state
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
         part, to = _part(wanted), str(wanted["to"])
         if to not in part["command"]:
-            raise SettingError(
-                f"no command leads to {to}; `command` has {' and '.join(part['command'])}",
-                setting=self.name,
+            raise self.error(
+                f"no command leads to {to}; `command` has {' and '.join(part['command'])}"
             )
         verify = shlex.join(part["verify"])
         if state and (is_in := _position(state, verify)) not in part["command"]:
-            raise SettingError(
-                f"`{verify}` says {is_in}, and no command leads back there; add that to `command`",
-                setting=self.name,
+            raise self.error(
+                f"`{verify}` says {is_in}, and no command leads back there; add that to `command`"
             )
         if state and _position(state, verify) == to:
             return ()

@@ -1,12 +1,9 @@
 """Network sysctls, through `sysctl`.
 
-A sysctl belongs to the machine or to its network namespace, not to the data interface. Only names
-under `net.` can be set, except the few that also change addresses or other sysctls, since these
-could not be restored. The kernel rounds and refuses values silently, so every value is read back.
-
-Which sysctls change others differs between kernels. So a name that is not known to be `ALONE` is
-written by a script that reads all network sysctls before and after: if another one changed, the
-script undoes both and reports it. It runs on the host, so a killed controller loses nothing.
+Only names under `net.` that change nothing else can be set, since only these can be restored. The
+kernel rounds and refuses values silently, so every value is read back. A name that is not known to
+be `ALONE` is written by a script that reads all network sysctls before and after; if another one
+changed, it undoes both on the host and reports it.
 """
 
 from __future__ import annotations
@@ -17,7 +14,8 @@ from typing import Any
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed, sysctl_tree
-from netlimits.settings._base import State
+from netlimits.settings._base import Setting, State
+from netlimits.settings._schema import if_fixed, options
 
 _LINE = re.compile(r"^(?P<name>net\.[^\s=]+) = ?(?P<value>.*)$")
 
@@ -33,7 +31,6 @@ _OF_EVERY_INTERFACE = re.compile(
     r"^net\.(ipv4\.conf|ipv[46]\.neigh)\.default\."
     r"|^net\.ipv6\.conf\.all\.(ignore_routes_with_linkdown|force_forwarding)$"
 )
-"""Names whose writing changes the same sysctl of interfaces."""
 
 _ROUNDED = {
     "unres_qlen": "unres_qlen_bytes",
@@ -50,10 +47,7 @@ ALONE = re.compile(r"^net\.(core\.[a-z_]+|ipv4\.(tcp|udp|icmp|igmp|ip)_[a-z_0-9]
 """Names that change no other: each was written, and the others read, on kernels 6.1 and 6.18."""
 
 _MOVED = {"net.ipv4.tcp_congestion_control": "net.ipv4.tcp_allowed_congestion_control"}
-"""Name -> another one that the kernel may change with it, and that is restored with it.
-
-A congestion control that becomes the default is allowed to everybody. Its module stays loaded.
-"""
+"""Name -> another one that the kernel may change with it: the default is allowed to everybody."""
 
 _WRITE_WRITABLE = r"""root=; [ "$(id -u)" = 0 ] || root="sudo -n --"
 case $(ls -l "/proc/sys/$(echo "${2%%=*}" | tr . /)") in -rw*) $root sysctl -w "$2" ;; esac"""
@@ -102,7 +96,7 @@ _VALUE: list[Mapping[str, Any]] = [
 ]
 
 
-class Sysctl:
+class Sysctl(Setting):
     """`sysctl: {net.ipv4.tcp_congestion_control: cubic, net.core.rmem_max: 8388608}`."""
 
     name = "sysctl"
@@ -119,20 +113,16 @@ class Sysctl:
         "additionalProperties": {
             "anyOf": [
                 *_VALUE,
-                {
-                    "type": "object",
-                    "required": ["want"],
-                    "properties": {
+                options(
+                    {
                         "want": {"anyOf": _VALUE},
-                        "if_fixed": {
-                            "enum": ["error", "accept"],
-                            "default": "error",
-                            "description": "What to do where there is no such sysctl or it cannot "
-                            "be written, as in a network namespace.",
-                        },
+                        "if_fixed": if_fixed(
+                            "What to do where there is no such sysctl or it cannot "
+                            "be written, as in a network namespace."
+                        ),
                     },
-                    "additionalProperties": False,
-                },
+                    required=("want",),
+                ),
             ]
         },
     }
@@ -145,10 +135,7 @@ class Sysctl:
         return Command(("sysctl", *(("-e",) if may_miss else ()), *moved, *about))
 
     def state(self, completed: Completed) -> State:
-        """Return {name: value}, unchanged, of every name; None for one that may be missing.
-
-        Includes those that change with one of them.
-        """
+        """Return {name: value} with those that change with one; None if it may be missing."""
         values = {
             match["name"]: match["value"]
             for match in map(_LINE.match, completed.stdout.splitlines())
@@ -165,39 +152,34 @@ class Sysctl:
         if missing:
             printed = completed.stderr and completed.complaint
             if completed.status in (126, 127):
-                raise SettingError(printed, setting=self.name, host=completed.host)
-            raise SettingError(
+                raise self.error(printed, completed)
+            raise self.error(
                 f"there is no {', '.join(missing)} (no such sysctl in this kernel, its module is "
                 "not loaded, or not in this network namespace), or it cannot be read; see "
                 f"`sysctl {missing[0]}` there" + (f" ({printed[:200]})" if printed else ""),
-                setting=self.name,
-                host=completed.host,
+                completed,
             )
         return values
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """Return one `sysctl -w` with every name that differs; missing ones are left out."""
         if state and (gone := [n for n in wanted if state[n] is None and not _accepts(wanted[n])]):
-            raise SettingError(
+            raise self.error(
                 f"there is no {', '.join(gone)} in this kernel; leave it out, or write "
-                "`{want: VALUE, if_fixed: accept}`",
-                setting=self.name,
+                "`{want: VALUE, if_fixed: accept}`"
             )
         for name in wanted:
             if MOVES_MORE.search(name):
-                raise SettingError(
+                raise self.error(
                     f"{name} changes more than itself (addresses, routes, other sysctls), which "
-                    "could not be restored; set it on the host before the campaign",
-                    setting=self.name,
+                    "could not be restored; set it on the host before the campaign"
                 )
             if why := _moves_others(name, interface):
-                raise SettingError(why, setting=self.name)
+                raise self.error(why)
         values = {n: v for n, v in _wanted(wanted).items() if not state or state[n] is not None}
         commands = _write({n: v for n, v in values.items() if not _same(state.get(n), v)})
         return tuple(map(_watched, commands))
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """Return each name that has another value, except those that may stay as they are."""
         return tuple(
             f"{name} is {_shown(state[name])}, not {_shown(value)}"
             for name, value in _wanted(wanted).items()
@@ -212,10 +194,7 @@ class Sysctl:
         return (*_write(values), *map(_write_writable, moved))
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Return each name whose value differs from the original.
-
-        A name that changes with another cannot be written in a namespace, so it does not count.
-        """
+        """Return other values, but not of names that change with another: no namespace has them."""
         return tuple(
             f"{name} is {_shown(state.get(name, 'gone'))}, was {_shown(value)}"
             for name, value in original.items()
@@ -267,7 +246,6 @@ def _accepts(value: Any) -> bool:
 
 
 def _wanted(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return name -> value."""
     return {n: v["want"] if isinstance(v, Mapping) else v for n, v in wanted.items()}
 
 

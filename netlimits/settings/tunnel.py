@@ -1,11 +1,8 @@
 """A tunnel between the data interfaces of two hosts: VXLAN, Geneve, GRE or WireGuard.
 
-The tool's server listens at the tunnel's own address, so that the data goes through it; what is
-counted is still the data interface. Both ends follow from the experiment and the hosts' addresses:
-`between` completes the options of one end. WireGuard's keys do too, so it protects nothing here: it
-shows what encryption costs. The tunnel gets the MTU of the data interface less its headers.
-
-An interface `nltun0` that is there already is refused. Whatever happens it is removed.
+The tool's server listens at the tunnel's address. Both ends follow from the experiment and the
+hosts' addresses (`between`). WireGuard's keys do too: it protects nothing, but shows what
+encryption costs. An interface `nltun0` that is there already is refused.
 """
 
 from __future__ import annotations
@@ -19,27 +16,23 @@ from typing import Any, NotRequired, TypedDict
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed, Machine, decoding
-from netlimits.settings._base import State
+from netlimits.settings._base import Setting, State
+from netlimits.settings._schema import options, whole
 
 INTERFACE = "nltun0"
-"""The tunnel's interface on both hosts."""
 
 NETWORK = "198.19.255.0/30"
 """The default network of the tunnel: of the addresses for benchmarks (RFC 2544)."""
 
 KINDS = ("vxlan", "geneve", "gre", "wireguard")
-"""Kinds, by the names that `netlimits.analysis.goodput` has for their headers."""
 
 HEADERS: Mapping[str, int] = {"vxlan": 30, "geneve": 30, "gre": 4, "wireguard": 40}
 """Bytes that a packet gains beside the outer IP header: vxlan's hold an Ethernet header too."""
 
-_KEY = 4
-"""Bytes of a GRE key."""
-
 _PORTS = {"vxlan": 4789, "geneve": 6081, "wireguard": 51820}
 _MODULES = {"vxlan": "vxlan", "geneve": "geneve", "gre": "ip_gre", "wireguard": "wireguard"}
 _UNKNOWN = "ADDRESS"
-_ID = 4242
+_ID = 4242  # VNI of vxlan and geneve
 
 _REDIRECTS = "net.ipv4.conf.all.send_redirects"
 """A sysctl that the kernel sets to 0 when a WireGuard interface goes up, and leaves so."""
@@ -64,10 +57,7 @@ peer=$(printf '%s\n' "$peer" | wg pubkey)
 printf '%s\n' "$own" | $root wg set nltun0 private-key /dev/stdin listen-port "$1" \
     peer "$peer" endpoint "$2" allowed-ips "$3" || $root ip link del dev nltun0
 """
-"""Give WireGuard its own key and the peer's, which come on two lines of the input.
-
-Only root can read them back, so an interface without them is removed, which the reading shows.
-"""
+"""Give WireGuard its own and the peer's key (two lines of input), or remove the interface."""
 
 
 _REMOVE = r"""root=; [ "$(id -u)" = 0 ] || root="sudo -n --"
@@ -75,59 +65,31 @@ _REMOVE = r"""root=; [ "$(id -u)" = 0 ] || root="sudo -n --"
 
 
 class _Info(TypedDict):
-    """The keys of a link's kind in `ip -d -j`."""
-
     info_kind: NotRequired[str]
     info_data: NotRequired[Any]
 
 
 class _Inner(TypedDict):
-    """The keys of an address in `ip -j addr`."""
-
     local: str
     prefixlen: int
 
 
 class _Shown(TypedDict):
-    """The keys of the tunnel in `ip -d -j addr show`."""
-
     mtu: int
     flags: list[str]
     linkinfo: NotRequired[_Info]
     addr_info: list[_Inner]
 
 
-class Tunnel:
+class Tunnel(Setting):
     """`tunnel: {kind: vxlan}`, with both roles."""
 
     name = "tunnel"
-    schema: Mapping[str, Any] = {
-        "type": "object",
-        "title": "A tunnel between two roles, through which the tool measures",
-        "description": "Give it two roles. Its keys follow from the addresses: it protects "
-        "nothing.",
-        "required": ["kind"],
-        "properties": {
+    schema: Mapping[str, Any] = options(
+        {
             "kind": {"enum": list(KINDS), "description": "What it is; WireGuard needs `wg` there."},
-            "id": {
-                "type": "integer",
-                "minimum": 0,
-                "maximum": 2**24 - 1,
-                "description": "The network's number (VNI) of vxlan and geneve, 4242 if left out; "
-                "gre's key.",
-            },
-            "port": {
-                "type": "integer",
-                "minimum": 1024,
-                "maximum": 65535,
-                "description": "Its UDP port; left out: its customary one.",
-            },
-            "mtu": {
-                "type": "integer",
-                "minimum": 1280,
-                "maximum": 65535,
-                "description": "Its MTU; left out: the data interface's less its headers.",
-            },
+            "port": whole(1024, 65535, "Its UDP port; left out: its customary one."),
+            "mtu": whole(1280, 65535, "Its MTU; left out: the data interface's less its headers."),
             "network": {
                 "type": "string",
                 "pattern": r"^[0-9a-fA-F:.]{2,39}/[0-9]{1,3}$(?!\n)",
@@ -135,26 +97,21 @@ class Tunnel:
                 "default": NETWORK,
             },
         },
-        "additionalProperties": False,
-    }
+        required=("kind",),
+        title="A tunnel between two roles, through which the tool measures",
+        description="Give it two roles. Its keys follow from the addresses: it protects nothing.",
+    )
 
     def between(
         self, options: Any, role: str, roles: Sequence[str], machines: Mapping[str, Machine]
     ) -> Mapping[str, Any]:
-        """Return the options of one end, with the addresses of both.
-
-        Raises:
-            SettingError: There are not two roles, or their addresses are of two families.
-        """
+        """Return the options of one end, with the addresses of both."""
         if len(roles) != 2:
-            raise SettingError(
-                f"a tunnel has two ends, not {len(roles)}; give it two roles", setting=self.name
-            )
+            raise self.error(f"a tunnel has two ends, not {len(roles)}; give it two roles")
         outer = {r: machines[r].address or _UNKNOWN for r in roles}
         if len({":" in address for address in outer.values() if address != _UNKNOWN}) > 1:
-            raise SettingError(
-                "the hosts' addresses are of two families; give both of one in the hosts file",
-                setting=self.name,
+            raise self.error(
+                "the hosts' addresses are of two families; give both of one in the hosts file"
             )
         inside = inner(options, roles)
         (peer,) = [other for other in roles if other != role]
@@ -170,26 +127,18 @@ class Tunnel:
         return Command(("sh", "-c", _READ, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return the state: "tunnel" has its parts, {} if none is there.
-
-        Shape: {"mtu", "has": modules and programs, "tunnel", "redirects": "1" if known}.
-        """
+        """Return {"mtu", "has": modules and programs, "tunnel": {} if there is none, …}."""
         mtu = re.search(r"^mtu ([0-9]+)$", completed.stdout, re.MULTILINE)
         if not mtu:
-            reason = completed.complaint or f"exit status {completed.status}"
-            raise SettingError(
-                f"cannot be read: {reason}", setting=self.name, host=completed.host
-            )  # fmt: skip
+            raise self.unreadable(completed)
         last = completed.stdout.rpartition("\n[")[2]
         tunnel: dict[str, Any] = {}
         if "\n[" in completed.stdout:
             try:
                 tunnel = _parts(decoding.typed(f"[{last}", list[_Shown])[0])
             except (ValueError, LookupError, TypeError, AttributeError):
-                raise SettingError(
-                    f"`ip -d -j addr show dev {INTERFACE}` cannot be parsed",
-                    setting=self.name,
-                    host=completed.host,
+                raise self.error(
+                    f"`ip -d -j addr show dev {INTERFACE}` cannot be parsed", completed
                 ) from None
         has = re.findall(r"^has (\S+)$", completed.stdout, re.MULTILINE)
         redirects = re.findall("^redirects ([01])$", completed.stdout, re.MULTILINE)
@@ -202,28 +151,23 @@ class Tunnel:
 
     def check_found(self, interface: str, state: State) -> None:
         if state["tunnel"]:
-            raise SettingError(
-                f"there is an interface {INTERFACE} already; remove it (`ip link del {INTERFACE}`)",
-                setting=self.name,
+            raise self.error(
+                f"there is an interface {INTERFACE} already; remove it (`ip link del {INTERFACE}`)"
             )
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """Return the commands that create it; an end of another tunnel is removed first."""
         kind = wanted["kind"]
         if state:
             lacks = [m for m in (_MODULES[kind],) if m not in state["has"]]
             if kind == "wireguard" and "wg" not in state["has"]:
                 lacks.append("wg (Debian and Ubuntu: wireguard-tools)")
             if lacks:
-                raise SettingError(
+                raise self.error(
                     f"the host has no {' and no '.join(lacks)}; install it, or leave the tunnel "
-                    f"of kind {kind} out",
-                    setting=self.name,
+                    f"of kind {kind} out"
                 )
         if "port" in wanted and kind not in _PORTS:
-            raise SettingError(f"{kind} has no port; leave it out", setting=self.name)
-        if "id" in wanted and kind == "wireguard":
-            raise SettingError("wireguard has no id; leave it out", setting=self.name)
+            raise self.error(f"{kind} has no port; leave it out")
         if state and state["tunnel"] and not self.unmet(state, wanted):
             return ()
         end = {**_placeholders(wanted), **wanted}
@@ -242,7 +186,6 @@ class Tunnel:
         )
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """Return what differs; addresses only if `wanted` is one end's (`between`)."""
         tunnel = state["tunnel"]
         if not tunnel:
             return ("there is no tunnel",)
@@ -253,7 +196,7 @@ class Tunnel:
             **({"address": wanted["address"]} if "address" in wanted else {}),
         }
         if kind in ("vxlan", "geneve"):
-            expected |= {"id": wanted.get("id", _ID), "port": wanted.get("port", _PORTS[kind])}
+            expected |= {"id": _ID, "port": wanted.get("port", _PORTS[kind])}
         if kind != "wireguard" and wanted.get("remote", _UNKNOWN) != _UNKNOWN:
             expected["remote"] = wanted["remote"]
         return tuple(
@@ -293,29 +236,22 @@ def inner(options: Mapping[str, Any], roles: Sequence[str]) -> dict[str, str]:
 
 
 def overhead(options: Mapping[str, Any], ipv6: bool | None = None) -> int:
-    """Return the bytes by which a packet grows: outer IP and what is in front of the inner one.
-
-    `ipv6` is the family of the data interfaces; None: that of the options' own addresses.
-    """
+    """Return the bytes by which a packet grows; the outer family is the addresses' by default."""
     outer = ":" in options.get("local", "") if ipv6 is None else ipv6
-    kind = options["kind"]
-    key = _KEY if kind == "gre" and "id" in options else 0
-    return (40 if outer else 20) + HEADERS[kind] + key
+    return (40 if outer else 20) + HEADERS[options["kind"]]
 
 
 def _added(interface: str, end: Mapping[str, Any]) -> tuple[str, ...]:
     kind, port = end["kind"], str(end.get("port", _PORTS.get(end["kind"], "")))
     add = ("ip", "link", "add", INTERFACE, "type")
-    number = str(end.get("id", _ID))
     ends = ("local", end["local"], "remote", end["remote"])
     if kind == "vxlan":
-        return (*add, kind, "id", number, *ends, "dstport", port, "dev", interface)
+        return (*add, kind, "id", str(_ID), *ends, "dstport", port, "dev", interface)
     if kind == "geneve":
-        return (*add, kind, "id", number, "remote", end["remote"], "dstport", port)
+        return (*add, kind, "id", str(_ID), "remote", end["remote"], "dstport", port)
     if kind == "gre":
-        key = ("key", str(end["id"])) if "id" in end else ()
         family, hops = ("ip6gre", "hoplimit") if ":" in end["local"] else ("gre", "ttl")
-        return (*add, family, *ends, hops, "64", *key)
+        return (*add, family, *ends, hops, "64")
     return (*add, kind)
 
 
@@ -354,7 +290,6 @@ def _remove() -> tuple[Command, ...]:
 
 
 def _parts(shown: _Shown) -> dict[str, Any]:
-    """Return what `ip` shows of a tunnel, under the names of the options."""
     info = shown.get("linkinfo", {})
     data: Mapping[str, Any] = info.get("info_data") or {}
     parts: dict[str, Any] = {"kind": info.get("info_kind", ""), "mtu": shown["mtu"]}

@@ -183,18 +183,13 @@ def test_sudo_for_the_change_but_not_for_the_way_back(check):
 FIXED = SMALL.replace("send_size: 1024", "send_size: 1024, data_port: 12866")
 
 
-def blocked(port: int) -> tuple[str, str, str]:
-    """The server's answers from a TCP port vanish, as behind a firewall that drops."""
-    rule = f"pref 5 ipproto tcp sport {port} blackhole"
-    return "receiver", f"ip rule add {rule}", f"ip rule del {rule}"
-
-
-@pytest.mark.parametrize(("port", "kind"), [(12865, "control"), (12866, "data")])
-def test_a_port_behind_a_firewall(check, port, kind):
-    with check.fault(*blocked(port)):
+def test_a_port_behind_a_firewall(check):
+    """The server's answers from the control port vanish, as behind a firewall that drops."""
+    rule = "pref 5 ipproto tcp sport 12865 blackhole"
+    with check.fault("receiver", f"ip rule add {rule}", f"ip rule del {rule}"):
         errors = severe(check(FIXED, status=1))
-    assert f"TCP {kind} port {port} of {check.lab.data('receiver')}" in errors["receiver", "ports"]
-    assert f"port {port} pass on receiver" in errors["receiver", "ports"]
+    assert f"TCP control port 12865 of {check.lab.data('receiver')}" in errors["receiver", "ports"]
+    assert "port 12865 pass on receiver" in errors["receiver", "ports"]
 
 
 def test_output_that_cannot_be_read_is_no_firewalls_doing(check):
@@ -212,7 +207,8 @@ def test_a_data_port_that_is_another_each_time_can_be_fixed(check):
     rule = "pref 5 ipproto tcp sport 20000-65534 blackhole"
     with check.fault("receiver", f"ip rule add {rule}", f"ip rule del {rule}"):
         errors = severe(check(status=1))
-        assert "data_port" in errors["receiver", "ports"]
+        pattern = rf"TCP data port \d+ of {check.lab.data('receiver')} .*fix it with `data_port`"
+        assert re.search(pattern, errors["receiver", "ports"])
         assert severe(check(FIXED)) == {}, "a fixed port gets through"
 
 
@@ -306,15 +302,13 @@ def test_settings_that_cannot_be_had(check):
     )
 
 
-def test_a_tool_that_may_be_missing_is_skipped_and_one_that_may_not_is_an_error(check):
+def test_a_tool_that_may_not_be_missing_is_an_error(check):
     text = (
         "experiment: small\nfactors: {tool: [netperf, nttcp], size: [1024, 8192]}\n"
         "measure:\n  netperf: {seconds: 1, send_size: '${size}'}\n"
         "  nttcp: {count: 100, send_size: '${size}', if_missing: skip}\n"
         "repeat: {replicates: 1, order: listed, seed: 3}\n"
     )
-    warned = severe(check(text), "warning")
-    assert "every run with nttcp is skipped" in warned["", "tools"]
     errors = severe(check(text.replace("if_missing: skip", "if_missing: fail"), status=1))
     assert "nttcp" in errors["sender", "tools"]
     assert "there is no nttcp" in errors["receiver", "tools"]

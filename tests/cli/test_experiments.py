@@ -41,7 +41,9 @@ def test_a_file_here_takes_precedence(tmp_path, monkeypatch):
 
 
 def test_an_unknown_name_is_told_with_the_nearest():
-    with pytest.raises(InputError, match=r"quickstrt: there is no such file .* did you mean quickstart\?"):
+    with pytest.raises(
+        InputError, match=r"quickstrt: there is no such file .* did you mean quickstart\?"
+    ):
         call("run", "quickstrt", "--local")
 
 

@@ -48,7 +48,7 @@ def test_json_is_read_as_the_standard_library_reads_it():
 
 
 @pytest.mark.long
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from netlimits.checks._base import Finding, Site
-from netlimits.model import Command, Completed
+from netlimits.checks._base import Answers, Check, Finding, Site
+from netlimits.model import Command
 
 
-class Weather:
+class Weather(Check):
     """Asks a barometer."""
 
     name = "weather"
@@ -17,9 +17,7 @@ class Weather:
         """Return the command that reads the barometer."""
         return (Command(("barometer",)),)
 
-    def findings(
-        self, site: Site, role: str, completed: tuple[Completed, ...]
-    ) -> Iterator[Finding]:
+    def findings(self, site: Site, role: str, completed: Answers) -> Iterator[Finding]:
         """A warning of a storm."""
         if completed[0].stdout.strip() != "fair":
-            yield Finding(role, self.name, "warning", "there is a storm", "wait for it to pass")
+            yield self.warning(role, "there is a storm", "wait for it to pass")

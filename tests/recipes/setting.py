@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
-from netlimits.settings import _values
 from netlimits.settings._base import State
+from netlimits.settings._values import NamedValues, Values
 
 
-class Toggle:
+class Toggle(NamedValues):
     """`toggle: on`."""
 
     name = "toggle"
@@ -24,28 +23,19 @@ class Toggle:
     def state(self, completed: Completed) -> State:
         """{"switch": "on"}"""
         if completed.stdout.strip() not in self.schema["enum"]:
-            raise SettingError("it shows no switch", setting=self.name, host=completed.host)
+            raise self.unreadable(completed)
         return {"switch": completed.stdout.strip()}
 
-    def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
+    def wish(self, state: State, wanted: Any) -> Values:
+        """Return the switch in the wanted position."""
+        return {"switch": wanted}
+
+    def write(self, interface: str, values: Values) -> tuple[Command, ...]:
         """Return the command that sets the switch; none if it is set already."""
-        if state.get("switch") == wanted:
-            return ()
-        return (Command(("toggle", "set", interface, wanted), sudo=True),)
+        return tuple(
+            Command(("toggle", "set", interface, value), sudo=True) for value in values.values()
+        )
 
-    def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        """Return what was not applied."""
-        return _values.unmet({"switch": wanted}, state)
-
-    def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """Return the commands that restore the original state."""
-        return self.change(interface, state, original["switch"])
-
-    def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Return how the state differs from the original."""
-        return _values.differences(original, state)
-
-    def faults(self, state: State) -> Iterator[str]:
-        """Yield why a stored state may not be restored."""
-        if state["switch"] not in self.schema["enum"]:
-            yield f"the switch cannot be {state['switch'][:40]!r}"
+    def legal(self, name: str, value: Any) -> bool:
+        """Return True if a stored value may be restored."""
+        return value in self.schema["enum"]

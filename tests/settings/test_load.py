@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -230,13 +229,11 @@ def test_a_method_that_is_none_is_told_and_nothing_stays(on):
 
 
 @pytest.mark.lab
+@pytest.mark.parametrize("on", ["root"], indirect=True)
 def test_it_ends_by_itself(on):
-    on.reach(workers_per_cpu=1, cpu_load=2, hours=20 / 3600)
+    on.reach(workers_per_cpu=1, cpu_load=2, hours=6 / 3600)
     leader = on.leader
-    limit = time.monotonic() + 300
-    while programs(leader) and time.monotonic() < limit:
-        time.sleep(0.1)
-    assert programs(leader) == []
+    wait(lambda: programs(leader) == [], "it has ended")
     assert on.state()["running"] == 0
     on.changes.restore()
     assert on.sh("ls -A") == "", "its file too"

@@ -25,7 +25,7 @@ settings:
     offload: {rx-gro-hw: off}
     qdisc: {kind: netem, delay: 50ms, loss: 3}
 measure:
-  netperf: {seconds: 4, send_size: 1024, mss: 1024}
+  netperf: {seconds: 2, send_size: 1024, mss: 1024}
 repeat: {replicates: 2, order: listed}
 """
 

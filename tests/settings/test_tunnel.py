@@ -50,9 +50,9 @@ def test_what_is_written():
         "ip addr add 198.19.255.1/30 dev nltun0",
         "ip link set dev nltun0 mtu 1450 up",
     ]
-    assert lines({"kind": "gre", "id": 7})[::2] == [
-        "ip link add nltun0 type gre local 198.51.100.1 remote 198.51.100.2 ttl 64 key 7",
-        "ip link set dev nltun0 mtu 1472 up",
+    assert lines({"kind": "gre"})[::2] == [
+        "ip link add nltun0 type gre local 198.51.100.1 remote 198.51.100.2 ttl 64",
+        "ip link set dev nltun0 mtu 1476 up",
     ]
     assert lines({"kind": "gre"}, among=V6)[::2] == [
         "ip link add nltun0 type ip6gre local 2001:db8::1 remote 2001:db8::2 hoplimit 64",
@@ -90,9 +90,11 @@ def test_what_ip_shows_is_compared():
     state = pairs.state(TUNNEL, "vxlan")
     assert TUNNEL.unmet(state, end({"kind": "vxlan"})) == ()
     assert TUNNEL.unmet(state, {"kind": "vxlan"}) == (), "without the hosts' addresses"
-    assert TUNNEL.unmet(state, end({"kind": "vxlan", "id": 9})) == ("its id is 4242, not 9",)
+    assert TUNNEL.unmet(state, end({"kind": "vxlan", "port": 9999})) == (
+        "its port is 4789, not 9999",
+    )
     assert TUNNEL.unmet(state, {"kind": "gre"})[0] == "its kind is vxlan, not gre"
-    assert TUNNEL.change("data0", state, {"kind": "vxlan", "id": 9})[0].argv[:3] == (
+    assert TUNNEL.change("data0", state, {"kind": "vxlan", "port": 9999})[0].argv[:3] == (
         "ip", "link", "del",
     )  # fmt: skip
     assert TUNNEL.unmet(pairs.state(TUNNEL, "wireguard"), {"kind": "wireguard"}) == ()
@@ -111,7 +113,6 @@ def test_what_ip_shows_is_compared():
         ({"kind": "vxlan"}, {"among": machines("198.51.100.1", "2001:db8::2")}, "two families"),
         ({"kind": "vxlan", "network": "198.19.0.0/32"}, {}, "no network with two addresses"),
         ({"kind": "gre", "port": 4000}, {}, "gre has no port"),
-        ({"kind": "wireguard", "id": 1}, {}, "wireguard has no id"),
     ],
 )
 def test_what_is_refused(options, more, why):
@@ -130,4 +131,4 @@ def test_the_bytes_that_a_packet_gains():
     assert [overhead({"kind": kind}) for kind in ("vxlan", "geneve", "gre", "wireguard")] == [
         50, 50, 24, 60,
     ]  # fmt: skip
-    assert overhead({"kind": "gre", "id": 3}, ipv6=True) == 48
+    assert overhead({"kind": "gre"}, ipv6=True) == 44

@@ -29,13 +29,13 @@ SWITCH = {
 }
 
 WISHES: dict[str, list[object]] = {
-    "switch": [{**SWITCH, "to": "1"}, {**SWITCH, "to": 0}],
+    "switch": [{**SWITCH, "to": 0}],
     "sysctl": [{"net.ipv4.tcp_sack": 0, "net.ipv4.tcp_rmem": "4096 131072 6291456"}],
     "channels": [{"tx": 2}, {"rx": 3, "tx": 1}],
-    "mtu": [68, 576, 1279, 1280, 1400],
-    "offload": [{"tso": "off", "gro": "on"}, {"sg": "off"}, {"tx": "off", "rx": "off"}],
+    "mtu": [68, 1279, 1280],
+    "offload": [{"sg": "off", "gro": "on"}, {"tx": "off", "rx": "off"}],
     "napi": [{"gro_flush_timeout": 20000, "defer_hard_irqs": 2}],
-    "xps": [{"cpus": 1}, {"spread": "cpus"}],
+    "xps": [{"spread": "cpus"}],
     "rfs": [{"per_queue": 100}],
     "gso": [{"max": 100_000, "gro_max": 100_000}, {"max": 30_000}],
     "tunnel": [
@@ -47,9 +47,8 @@ WISHES: dict[str, list[object]] = {
             "peer": "198.19.255.2/30",
         }
     ],
-    "rps": [{"cpus": 1}, {"cpus": "0-1"}, {"cpus": "off"}],
+    "rps": [{"cpus": 1}, {"cpus": "off"}],
     "qdisc": [
-        {"kind": "tbf", "rate": "1gbit", "burst": "64kb", "latency": "10ms"},
         {"kind": "pfifo", "limit": 10},
         {"kind": "htb", "rate": "1gbit", "burst": "100kb"},
         {
@@ -182,6 +181,6 @@ def test_each_setting_alone(bench, tmp_path, ground):
 def test_settings_together(bench, tmp_path, ground):
     dice = random.Random(ground)
     prepare(bench, ground)
-    for _ in range(2):
+    for _ in range(2 if ground == "plain" else 1):
         names = dice.sample([*WISHES], dice.randint(2, len(WISHES)))
         undone_both_ways(bench, [(n, dice.choice(WISHES[n])) for n in names], tmp_path)

@@ -1,8 +1,7 @@
 """Survey the hosts before anything is changed, and find what would make runs fail or mislead.
 
-`look` finds everything that can be seen by reading and by one short trial of each tool, on all
-hosts at the same time, and returns it as findings: for `netlimits check`. `survey` does the same
-for a campaign: it raises if a finding is an error. Nothing in this module changes a host.
+`look` returns what reading and one short trial of each tool show, on all hosts at the same time;
+`survey` raises if a finding is an error. Nothing in this module changes a host.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from netlimits.model import Command, Machine, decoding
 from netlimits.tools import Features
 
 FEW = 8
-"""Maximum number of hosts whose clocks are read one after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +54,7 @@ class Survey:
 
     @property
     def shared_kernel(self) -> bool:
-        """True if two roles of one run are one machine, so that CPU figures count twice.
-
-        Runs of a duet have the roles of one of its `sides`.
-        """
+        """True if two roles of one run are one machine, so that CPU figures count twice."""
         sides = self.sides or (tuple(self.facts),)
         return any(facts.one_kernel({r: self.facts[r] for r in side}) for side in sides)
 
@@ -77,7 +72,6 @@ def survey(
 
 
 def refuse(findings: Iterable[Finding]) -> None:
-    """Raise CheckError if there are errors among the findings."""
     if errors := [finding for finding in findings if finding.severity == "error"]:
         raise CheckError(errors)
 
@@ -95,33 +89,23 @@ def look(
     Args:
         plan: The plan of the campaign.
         machines: Role -> machine, of the hosts file.
-        hosts: The hosts that answered; the findings of one do not hide another's.
-        skipped: The tools that a resumed campaign skips. Otherwise every missing tool that may be
-            skipped is.
-        try_tools: False if another campaign is measuring there: no tool is tried.
+        hosts: The hosts that answered.
+        skipped: The tools that a resumed campaign skips; else every one that is missing and may be.
+        try_tools: False if another campaign is measuring there.
     """
     if plan.experiment.sides:
         return _both_sides(plan, machines, hosts, skipped, try_tools)
-    findings: list[Finding] = []
-    placed: dict[str, Machine] = {}
     prompt = {role: PromptHost(host) for role, host in hosts.items()}
-    for role, placement in _each(lambda role: _placed(prompt[role], machines[role]), hosts).items():
-        if isinstance(placement, Finding):
-            findings.append(placement)
-        else:
-            placed[role] = placement
-    read = _each(lambda role: facts.read(prompt[role], placed[role].interface or ""), placed)
-    host_facts = {
-        role: reading for role, reading in read.items() if not isinstance(reading, Finding)
-    }
-    findings += [reading for reading in read.values() if isinstance(reading, Finding)]
+    placed, findings = _each(lambda role: _placed(prompt[role], machines[role]), hosts)
+    host_facts, failures = _each(
+        lambda role: facts.read(prompt[role], placed[role].interface or ""), placed
+    )
+    findings += failures
     known_machines = {role: machine for role, machine in placed.items() if role in host_facts}
     features, left_out, tool_findings = tools.inventory(plan.experiment, prompt, skipped)
     findings += tool_findings
     requirements = tuple(plan.leaving_out(left_out).setups())
-    site = Site(
-        plan.experiment, known_machines, host_facts, features, requirements, skipped=left_out
-    )
+    site = Site(plan.experiment, known_machines, host_facts, features, requirements)
     findings += [*tools.refused(site), *repetitions.findings(plan)]
     site = replace(site, clocks=_clocks(known_machines, prompt))
     findings += _everywhere(known_machines, lambda role: _on_host(site, prompt[role], role))
@@ -164,7 +148,6 @@ def _both_sides(
 
 
 def _features(plan: Plan, surveys: Sequence[Survey]) -> dict[str, Features]:
-    """Return the features of each side's tools, by program if a side names one."""
     features: dict[str, Features] = {}
     for side, side_survey in zip(plan.experiment.sides.values(), surveys, strict=True):
         for name, build in side_survey.features.items():
@@ -174,11 +157,7 @@ def _features(plan: Plan, surveys: Sequence[Survey]) -> dict[str, Features]:
 
 
 def foreseen(plan: Plan, machines: Mapping[str, Machine] | None = None) -> tuple[Finding, ...]:
-    """Return the findings that need no host: parts of the plan that contradict each other.
-
-    These are streams that a tool cannot run together, packets that do not fit into the MTU that
-    the plan itself sets, and configurations that differ only in their names.
-    """
+    """Return the findings that need no host: parts of the plan that contradict each other."""
     sides = plan.experiment.sides
     if sides:
         bound = machines or {role: Machine(role) for role in plan.experiment.roles}
@@ -197,7 +176,6 @@ def foreseen(plan: Plan, machines: Mapping[str, Machine] | None = None) -> tuple
 
 
 def _bare(plan: Plan, machines: Mapping[str, Machine] | None) -> Site:
-    """Return what is known without a host."""
     experiment = plan.experiment
     bound = machines or {role: Machine(role) for role in experiment.roles}
     names = dict.fromkeys(
@@ -206,8 +184,8 @@ def _bare(plan: Plan, machines: Mapping[str, Machine] | None) -> Site:
     return Site(experiment, bound, {}, names, tuple(plan.setups()))
 
 
-def _each(act: Callable[[str], Any], roles: Iterable[str]) -> dict[str, Any]:
-    """Return `act(role)` for each role, all at the same time; a Finding if it raises."""
+def _each(act: Callable[[str], Any], roles: Iterable[str]) -> tuple[dict[str, Any], list[Finding]]:
+    """Return `act(role)` for each role, all at the same time, and a finding if it raises."""
 
     def guarded(role: str) -> Any:
         try:
@@ -216,19 +194,21 @@ def _each(act: Callable[[str], Any], roles: Iterable[str]) -> dict[str, Any]:
             return Finding(role, "host", "error", str(error).removeprefix(f"{role}: "))
 
     roles = list(roles)
-    return dict(zip(roles, at_once(guarded, roles), strict=True))
+    outcomes = dict(zip(roles, at_once(guarded, roles), strict=True))
+    findings = [each for each in outcomes.values() if isinstance(each, Finding)]
+    return {r: each for r, each in outcomes.items() if not isinstance(each, Finding)}, findings
 
 
 def _everywhere(
     roles: Iterable[str], inspect: Callable[[str], Iterable[Finding]]
 ) -> Iterator[Finding]:
-    """Yield the findings of all roles, inspected at the same time."""
-    for outcome in _each(lambda role: list(inspect(role)), roles).values():
-        yield from [outcome] if isinstance(outcome, Finding) else outcome
+    by_role, findings = _each(lambda role: list(inspect(role)), roles)
+    yield from findings
+    for several in by_role.values():
+        yield from several
 
 
 def _on_host(site: Site, host: PromptHost, role: str) -> Iterator[Finding]:
-    """Yield the findings of the plan's settings and of every check on a host."""
     states: settings.States = {}
     yield from settings.findings(site, host, role, states)
     yield from _checked(replace(site, states=states), host, role, checks.CHECKS)
@@ -243,9 +223,9 @@ def _checked(
 
 
 def _clocks(machines: Mapping[str, Machine], hosts: Mapping[str, PromptHost]) -> dict[str, Offset]:
-    """Return how far each host's clock is ahead of ours, one host after the other.
+    """Return how far each host's clock is ahead of ours.
 
-    With many hosts several are read at a time, which makes each offset a little less precise.
+    Of many hosts several are read at a time, which makes each offset a little less precise.
     """
     several = MOST if len(machines) > FEW else 1
     offsets = dict(
@@ -268,7 +248,6 @@ def _placed(host: PromptHost, machine: Machine) -> Machine:
 
 
 def _at(links: Mapping[str, IpLink], machine: Machine) -> Machine:
-    """Return the machine with interface and address from `ip -j addr show`."""
     interface = machine.interface
     if interface is None and machine.address is not None:
         given = ipaddress.ip_address(machine.address)

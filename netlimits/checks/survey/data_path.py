@@ -1,8 +1,7 @@
 """The data interface and address of two hosts, from the routes between them.
 
-Each address of the receiver is a candidate. One that the sender reaches on a link of its own comes
-before one behind a gateway, a faster link before a slower one, and a network of its own for data
-before the one that the logins use.
+An address on a link of the sender's own comes before one behind a gateway, a faster link before a
+slower one, and a network for data before the one that the logins use.
 """
 
 from __future__ import annotations
@@ -62,15 +61,9 @@ def network(completed: Completed) -> Network:
 def placed(
     machines: Mapping[str, Machine], hosts: Mapping[str, Host], interface: str = ""
 ) -> dict[str, Machine]:
-    """Return the two machines with data interface and address; what they have stays.
+    """Return the sender and the receiver with data interface and address; what they have stays.
 
-    Args:
-        machines: The sender and the receiver, in this order.
-        hosts: Their hosts, connected.
-        interface: The sender's data interface, if the user named it.
-
-    Raises:
-        HostError: They are the same host, or no route leads from the sender to the receiver.
+    Raises HostError if they are one host, or no route leads from the sender to the receiver.
     """
     (sender, _), (receiver, _) = ends = tuple(machines.items())
     networks = {role: network(hosts[role].run(LOOK)) for role in machines}
@@ -112,7 +105,6 @@ def _interfaces(machines: Mapping[str, Machine]) -> set[str | None]:
 def _best(
     host: Host, own: Network, addresses: Sequence[str], interface: str, login: str
 ) -> tuple[str, IpRoute] | None:
-    """Return the best of the addresses that the host has a route to, with the route."""
     routes = [
         (address, route)
         for address, route in zip(addresses, _routes(host, addresses), strict=True)

@@ -17,7 +17,6 @@ NAME = "login"
 
 
 def finding(role: str, error: HostError) -> Finding:
-    """Return the finding for a failed login."""
     return _base.error(role, NAME, str(error))
 
 

@@ -1,8 +1,6 @@
 """A host whose commands must end within the time of one command.
 
-The checks before a campaign run dozens of commands that a host answers at once. If one hangs (a
-driver, a mount, a name service), others that need the same thing hang as well, so the first is an
-error.
+If one hangs (a driver, a mount), others that need the same thing hang as well.
 """
 
 from __future__ import annotations

@@ -17,19 +17,12 @@ from netlimits.model import SIDE, Values
 
 NAME = "plan"
 LARGE = 10_000
-"""Maximum number of configurations to search for repetitions."""
 
 
 def findings(plan: Plan) -> Iterator[Finding]:
-    """Yield a warning for each set of factors in which alone such configurations differ.
-
-    Also for each tool of the file that no configuration measures with.
-    """
+    """Yield a warning for configurations that are alike, and for tools that none measures with."""
     for tool in plan.experiment.unchosen:
-        yield Finding(
-            "",
-            NAME,
-            "warning",
+        yield _warning(
             f"measure.{tool}: no value of the factor `tool` chooses it",
             f"it is left out; add {tool} to the factor to measure with it",
         )
@@ -48,10 +41,7 @@ def findings(plan: Plan) -> Iterator[Finding]:
             alike[_differing(group)].append(group)
     for names, several in alike.items():
         if names == (SIDE,) and plan.experiment.sides:
-            yield Finding(
-                "",
-                NAME,
-                "warning",
+            yield _warning(
                 f"both sides are the same in {len(several)} of their configurations",
                 "only chance can differ there, which is what an A/A comparison is for",
             )
@@ -63,10 +53,7 @@ def findings(plan: Plan) -> Iterator[Finding]:
             if name not in names and name not in plan.experiment.derive
         )
         where = f" where {first}{', and elsewhere' if len(several) > 1 else ''}" if first else ""
-        yield Finding(
-            "",
-            NAME,
-            "warning",
+        yield _warning(
             f"only {len(several)} of {count} configurations differ: nothing that they set or "
             f"measure uses {' and '.join(names)}{where}",
             "their rows are repetitions of each other; exclude all but one of each",
@@ -74,5 +61,8 @@ def findings(plan: Plan) -> Iterator[Finding]:
 
 
 def _differing(group: list[Values]) -> tuple[str, ...]:
-    """Return the factors whose values differ between the configurations."""
     return tuple(name for name in group[0] if len({repr(v[name]) for v in group}) > 1)
+
+
+def _warning(problem: str, advice: str) -> Finding:
+    return Finding("", NAME, "warning", problem, advice)

@@ -9,13 +9,12 @@ from netlimits.checks import _base
 from netlimits.checks._base import Finding, Site
 from netlimits.checks.survey.prompt import PromptHost
 from netlimits.errors import SettingError
-from netlimits.model import Command, SettingUse
-from netlimits.settings import TRIED, State, check_found, options_of, setting
+from netlimits.model import Command
+from netlimits.settings import TRIED, State, options_of, setting
 
 States = dict[tuple[str, Command], State]
 
 SETTINGS_READ = "settings"
-"""What the note of settings that were read calls its check."""
 
 ONE_BY_ONE = ("sysctl", "channels", "ring", "coalesce", "napi", "offload", "pause", "gso")
 """Settings whose values are independent, so that each can be tried on its own."""
@@ -46,23 +45,15 @@ def findings(site: Site, host: PromptHost, role: str, states: States) -> Iterato
 
 def never(site: Site, role: str) -> Iterator[Finding]:
     """Yield an error for each setting of a role that no host accepts, whatever its state."""
-    problems = dict.fromkeys(
-        f"{site.experiment.path}:{use.line}: {refusal}"
-        for use in site.uses(role)
-        for refusal in _never(use, role, site)
-    )
-    uses = {f"{site.experiment.path}:{use.line}: ": use.name for use in site.uses(role)}
-    for problem in problems:
-        name = next(name for place, name in uses.items() if problem.startswith(place))
+    problems: dict[str, str] = {}
+    for use in site.uses(role):
+        try:
+            options = options_of(use, role, site.machines)
+            setting(use.name).change(site.interface(role), {}, options)
+        except SettingError as error:
+            problems[f"{site.experiment.path}:{use.line}: {error.problem}"] = use.name
+    for problem, name in problems.items():
         yield _base.error(role, name, problem)
-
-
-def _never(use: SettingUse, role: str, site: Site) -> Iterator[str]:
-    try:
-        options = options_of(use, role, site.machines)
-        setting(use.name).change(site.interface(role), {}, options)
-    except SettingError as error:
-        yield error.problem
 
 
 def _refusals(
@@ -75,7 +66,7 @@ def _refusals(
         if (role, read) not in states:
             states[role, read] = kind.state(host.run(read))
         if kind.change(interface, states[role, read], options):
-            check_found(name, interface, states[role, read])
+            kind.check_found(interface, states[role, read])
     except SettingError as error:
         single = [{key: value} for key, value in options.items()] if name in ONE_BY_ONE else []
         each = [

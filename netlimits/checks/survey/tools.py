@@ -39,8 +39,7 @@ def inventory(
 ) -> tuple[dict[str, Features], dict[str, str], list[Finding]]:
     """Return each tool's features, the reasons for skipped tools, and findings about tools.
 
-    A tool that is missing and may be skipped is, unless `skipped` lists the skipped ones. There
-    are no findings about the tools of a client's host that did not answer.
+    A tool that is missing and may be skipped is, unless `skipped` lists the skipped ones.
     """
     left_out = dict(skipped or {})
     names = [name for name in _tools_of(experiment) if name not in left_out]
@@ -136,7 +135,6 @@ def refused(site: Site) -> Iterator[Finding]:
 
 
 def _refusals(site: Site, requirement: Setup) -> Iterator[DocumentError]:
-    """Yield the errors of a setup's options, each at its key in the file."""
     where = resolution.source(site.experiment)
     block, options = f"measure.{requirement.tool}", requirement.options
     try:

@@ -1,9 +1,7 @@
 """Try each tool once between the hosts, as short as possible: control and data ports, both ways.
 
-The tool itself shows best what a firewall lets pass. A connection that is dropped on the way shows
-in the client's sockets (SYN-SENT) with the port that is closed. TCP sends full segments and UDP the
-largest datagrams of the plan, with Don't Fragment set as Linux does: if a large packet is lost and
-a small one is not, the cause is the path's MTU.
+The tool itself shows best what a firewall lets pass; the port that is closed shows in the client's
+sockets (SYN-SENT). If a large packet is lost and a small one is not, the cause is the path's MTU.
 """
 
 from __future__ import annotations
@@ -45,7 +43,6 @@ AT_ONCE = 3
 
 _CONNECTING = f"while sleep {WAIT}; do ss -Htn state syn-sent; done"
 CONNECTING = Command(("sh", "-c", _CONNECTING))
-"""Print the connections in progress, again and again until it is stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +73,6 @@ class Trial:
 
 
 def trials(site: Site) -> list[Trial]:
-    """Return each tool, protocol, port and server of the plan once, at its largest size."""
     by_key: dict[Any, Trial] = {}
     for requirement in site.requirements:
         for role in site.experiment.ends["remote"]:
@@ -128,7 +124,6 @@ def findings(site: Site, hosts: Mapping[str, Host]) -> list[Finding]:
 
 
 def _address(site: Site, trial: Trial, role: str) -> str:
-    """Return a role's data address in the family of a trial."""
     return site.machines[role].over(trial.family).address or ""
 
 
@@ -167,18 +162,15 @@ def _finding(site: Site, hosts: Mapping[str, Host], servers: Servers, trial: Tri
             if _tried(site, hosts, servers, trial)[1]:  # again: the first may have met a busy host
                 return _vanished(site, trial, what)
             return Finding(trial.role, NAME, "note", f"{what} reaches {address}, at a second try")
-    except (ConnectionLost, SessionRefused) as error:
-        problem = str(error).removeprefix(f"{error.host}: ")
-        return Finding(error.host or trial.role, NAME, "error", problem)
-    except CommandFailed as error:
-        command = " ".join(error.completed.command.argv)
-        problem = str(error).removeprefix(f"{error.host}: ")
-        advice = f"run `{command}` there by hand, and find out why it fails"
-        return Finding(error.host or trial.role, NAME, "error", problem, advice)
     except HostError as error:
         advice = (
             f"free port {trial.port} there, or name another: `port` under `measure.{trial.tool}`"
         )
+        if isinstance(error, ConnectionLost | SessionRefused):
+            advice = ""
+        elif isinstance(error, CommandFailed):
+            command = " ".join(error.completed.command.argv)
+            advice = f"run `{command}` there by hand, and find out why it fails"
         problem = str(error).removeprefix(f"{error.host}: ")
         return Finding(error.host or trial.role, NAME, "error", problem, advice)
     ports = trial.options.get("data_port")
@@ -191,7 +183,6 @@ def _finding(site: Site, hosts: Mapping[str, Host], servers: Servers, trial: Tri
 
 
 def _unread(site: Site, trial: Trial, why: OutputError) -> Finding:
-    """Return the finding for a tool that reached its server and printed unreadable output."""
     program = trial.options.get("program", trial.tool)
     advice = "" if ";" in str(why) else f"; run {program} there by hand: is it a script?"
     return _base.error(_client(site), tools.NAME, f"{why}{advice}")

@@ -1,9 +1,7 @@
 """How deeply idle CPUs may sleep: a latency that /dev/cpu_dma_latency is held open with.
 
-The kernel uses no idle state (C-state) that takes longer to leave, on any CPU, as long as a process
-holds the file open: `tee`, which waits for input that a `sleep` of ours never writes. It ends by
-itself after `hours` if everything else fails. A file beside the notes (restore.notes) holds the
-process, as for `load`. If the login is root, the kernel's own value is read too.
+It holds as long as a process has the file open: `tee`, which waits for a `sleep` of ours, and ends
+after `hours` if everything else fails. A file beside the notes holds the process, as for `load`.
 """
 
 from __future__ import annotations
@@ -13,10 +11,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.model.state_folder import FOLDER
-from netlimits.settings._base import State
+from netlimits.settings._base import Setting, State
+from netlimits.settings._schema import DEFAULT_HOURS, hours, options, whole
 from netlimits.settings._values import is_number
 
 _OURS = (
@@ -85,48 +83,34 @@ exit $s"""
 """End ours if it runs; then hold the file with $1 µs for at most $2 s. Descriptor 9 is the lock."""
 
 _HELD = re.compile(r"^held ([0-9]+) (-?[0-9]+)$", re.MULTILINE)
-DEFAULT_HOURS = 12
 
 
-class CStates:
+class CStates(Setting):
     """`c_states: {latency_us: 0}`."""
 
     name = "c_states"
-    schema: Mapping[str, Any] = {
-        "type": "object",
-        "title": "How deeply idle CPUs may sleep",
-        "description": "Holds /dev/cpu_dma_latency open.",
-        "required": ["latency_us"],
-        "properties": {
-            "latency_us": {
-                "type": "integer",
-                "minimum": 0,
-                "maximum": 2_000_000_000,
-                "description": "Microseconds that a CPU may take to wake up; 0: it never sleeps.",
-            },
-            "hours": {
-                "type": "number",
-                "exclusiveMinimum": 0,
-                "maximum": 168,
-                "default": DEFAULT_HOURS,
-                "description": "It ends by itself after so long, should everything be lost. It is "
-                "begun anew before a run when half of it is over.",
-            },
+    schema: Mapping[str, Any] = options(
+        {
+            "latency_us": whole(
+                0, 2_000_000_000, "Microseconds that a CPU may take to wake up; 0: it never sleeps."
+            ),
+            "hours": hours(
+                "It ends by itself after so long, should everything be lost. It is "
+                "begun anew before a run when half of it is over."
+            ),
         },
-        "additionalProperties": False,
-    }
+        required=("latency_us",),
+        title="How deeply idle CPUs may sleep",
+        description="Holds /dev/cpu_dma_latency open.",
+    )
 
     def read(self, interface: str, about: Any) -> Command:
-        """Return the command that prints the device, the idle driver, and what ours holds."""
         return Command(("sh", "-c", _READ))
 
     def state(self, completed: Completed) -> State:
         """Return {"device", "driver", "missing", "latency_us": None without ours, …}."""
         if completed.status != 0:
-            reason = completed.complaint or f"exit status {completed.status}"
-            raise SettingError(
-                f"cannot be read: {reason}", setting=self.name, host=completed.host
-            )  # fmt: skip
+            raise self.unreadable(completed)
         text = completed.stdout
         held = _HELD.search(text)
         driver = re.search(r"^driver (\S+)$", text, re.MULTILINE)
@@ -144,16 +128,14 @@ class CStates:
         seconds = math.ceil(wanted.get("hours", DEFAULT_HOURS) * 3600)
         if state and (not state["device"] or state["driver"] == "none"):
             lacks = "idle states" if state["device"] else "/dev/cpu_dma_latency"
-            raise SettingError(
+            raise self.error(
                 f"the host has no {lacks} to choose (a guest mostly has none); leave `c_states` "
-                "out for it",
-                setting=self.name,
+                "out for it"
             )
         if state and state["missing"]:
-            raise SettingError(
+            raise self.error(
                 f"no {', '.join(state['missing'])} there; install it (Debian and Ubuntu: "
-                "util-linux, procps)",
-                setting=self.name,
+                "util-linux, procps)"
             )
         if state and not self.unmet(state, wanted) and state["seconds_left"] >= seconds / 2:
             return ()

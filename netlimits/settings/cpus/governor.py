@@ -6,13 +6,12 @@ A guest mostly has none: its CPUs' frequency is the host's.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
-from netlimits.settings import _values
 from netlimits.settings._base import State
+from netlimits.settings._values import NamedValues, Values
 
 _READ = r"""cd /sys/devices/system/cpu || exit 0
 grep -Hs . cpu[0-9]*/cpufreq/scaling_governor cpu[0-9]*/cpufreq/scaling_available_governors
@@ -23,10 +22,11 @@ _ALL = re.compile(r"^cpu[0-9]+/cpufreq/scaling_available_governors:(.+)$", re.MU
 _NAME = r"^[a-z][a-z_]{0,19}$(?!\n)"
 
 
-class Governor:
+class Governor(NamedValues):
     """`governor: performance`."""
 
     name = "governor"
+    vanishing = True  # a CPU may be offline
     schema: Mapping[str, Any] = {
         "type": "string",
         "title": "Frequency governor of all CPUs",
@@ -41,53 +41,36 @@ class Governor:
         """Return {"available": "performance powersave", "cpu0": "powersave", …}."""
         cpus = dict(_LINE.findall(completed.stdout))
         if not cpus:
-            raise SettingError(
+            raise self.error(
                 "the host has no cpufreq governors (a guest mostly has none); leave `governor` out "
                 "for it",
-                setting=self.name,
-                host=completed.host,
+                completed,
             )
         sets = [set(names.split()) for names in _ALL.findall(completed.stdout)]
         return {"available": " ".join(sorted(set.intersection(*sets) if sets else ())), **cpus}
 
+    def values(self, state: State) -> Values:
+        return {name: value for name, value in state.items() if name != "available"}
+
+    def wish(self, state: State, wanted: Any) -> Values:
+        return dict.fromkeys(self.values(state), wanted)
+
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """Return one `tee` for each CPU that has another governor."""
         if state and wanted not in state["available"].split():
-            raise SettingError(
-                f"there is no governor {wanted}; there are {state['available'] or 'none'}",
-                setting=self.name,
+            raise self.error(
+                f"there is no governor {wanted}; there are {state['available'] or 'none'}"
             )
-        return _write(_values.differing(dict.fromkeys(_cpus(state), wanted), state))
+        return super().change(interface, state, wanted)
 
-    def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        return _values.unmet(dict.fromkeys(_cpus(state), wanted), state)
-
-    def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        present = {
-            cpu: value for cpu, value in _cpus(original).items() if not state or cpu in state
-        }
-        return _write(_values.differing(present, state))
-
-    def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Return what differs; a CPU that is offline does not count."""
-        return _values.differences({c: v for c, v in _cpus(original).items() if c in state}, state)
-
-    def faults(self, state: State) -> Iterator[str]:
-        for cpu, value in _cpus(state).items():
-            if not re.fullmatch("cpu[0-9]{1,4}", cpu) or not re.search(_NAME, value):
-                yield f"{cpu[:40]} cannot be {str(value)[:40]!r}"
-
-
-def _cpus(state: State) -> dict[str, Any]:
-    return {name: value for name, value in state.items() if name != "available"}
-
-
-def _write(values: Mapping[str, str]) -> tuple[Command, ...]:
-    return tuple(
-        Command(
-            ("tee", f"/sys/devices/system/cpu/{cpu}/cpufreq/scaling_governor"),
-            sudo=True,
-            stdin=f"{value}\n",
+    def write(self, interface: str, values: Values) -> tuple[Command, ...]:
+        return tuple(
+            Command(
+                ("tee", f"/sys/devices/system/cpu/{cpu}/cpufreq/scaling_governor"),
+                sudo=True,
+                stdin=f"{value}\n",
+            )
+            for cpu, value in values.items()
         )
-        for cpu, value in values.items()
-    )
+
+    def legal(self, name: str, value: Any) -> bool:
+        return bool(re.fullmatch("cpu[0-9]{1,4}", name) and re.search(_NAME, value))

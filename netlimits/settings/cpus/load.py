@@ -1,14 +1,8 @@
 """Background load of the host's CPUs: stress-ng, with a number of workers for each CPU.
 
-stress-ng runs in a session of its own, so that it outlives the command that starts it, and ends by
-itself after `hours` if everything else fails. A file beside the notes (restore.notes) holds its
-process; the file's name holds the network namespace, since hosts of a lab share one machine. A
-process counts as ours only with the process id, the start time and the command line of that file,
-since ids are reused, and only its process group is ever killed. It needs no root. The state reports
-the workers that really run, not those asked for.
-
-If kernel.sched_autogroup_enabled is 1 (many distributions), the scheduler shares each CPU between
-sessions first: all workers of a CPU together then weigh as much as the measuring program.
+It outlives the command that starts it, and ends after `hours` if everything else fails. A file
+beside the notes, named after the network namespace, holds its process. A process is ours only with
+the id, start time and command line of that file; only its process group is ever killed.
 """
 
 from __future__ import annotations
@@ -18,10 +12,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.model.state_folder import FOLDER
-from netlimits.settings._base import State
+from netlimits.settings._base import Setting, State
+from netlimits.settings._schema import DEFAULT_HOURS, hours, options, whole
 from netlimits.settings._values import is_number
 
 _OURS = (
@@ -88,39 +82,23 @@ fi
 rmdir "$d" 2>/dev/null
 [ "$1" -eq 0 ]"""
 )
-"""End ours if it runs; then start $1 workers a CPU at $2 % by method $3, for at most $4 s.
-
-Their descriptor 9 is closed: it is the lock under which a campaign changes its hosts.
-"""
+"""End ours; then start $1 workers a CPU at $2 % by method $3, for $4 s. Descriptor 9 is a lock."""
 
 _LINE = re.compile(r"^load (\d+) (\d+) (\S+) (-?\d+) (\d+)$", re.MULTILINE)
 
-DEFAULT_HOURS = 12
 
-
-class Load:
+class Load(Setting):
     """`load: {workers_per_cpu: 2}`."""
 
     name = "load"
-    schema: Mapping[str, Any] = {
-        "type": "object",
-        "title": "Background load of the host's CPUs",
-        "description": "By stress-ng, which must be installed there. It needs no root.",
-        "required": ["workers_per_cpu"],
-        "properties": {
-            "workers_per_cpu": {
-                "type": "integer",
-                "minimum": 0,
-                "maximum": 64,
-                "description": "Busy processes for each online CPU; 0 is no load of ours.",
-            },
-            "cpu_load": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 100,
-                "default": 100,
-                "description": "Percent of the time that each is busy (stress-ng --cpu-load).",
-            },
+    schema: Mapping[str, Any] = options(
+        {
+            "workers_per_cpu": whole(
+                0, 64, "Busy processes for each online CPU; 0 is no load of ours."
+            ),
+            "cpu_load": whole(
+                1, 100, "Percent of the time that each is busy (stress-ng --cpu-load).", default=100
+            ),
             "method": {
                 "type": "string",
                 "pattern": r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,39}$(?!\n)",
@@ -128,31 +106,25 @@ class Load:
                 "description": "What each computes (stress-ng --cpu-method): all of them in turn, "
                 "or one, say sqrt or matrixprod.",
             },
-            "hours": {
-                "type": "number",
-                "exclusiveMinimum": 0,
-                "maximum": 168,
-                "default": DEFAULT_HOURS,
-                "description": "stress-ng ends by itself after so long, should everything be lost. "
+            "hours": hours(
+                "stress-ng ends by itself after so long, should everything be lost. "
                 "It is started anew before a run when half of it is over, so one run may take "
-                "up to half of it.",
-            },
+                "up to half of it."
+            ),
         },
-        "additionalProperties": False,
-    }
+        required=("workers_per_cpu",),
+        title="Background load of the host's CPUs",
+        description="By stress-ng, which must be installed there. It needs no root.",
+    )
 
     def read(self, interface: str, about: Any) -> Command:
-        """Return the command that prints online CPUs, missing programs, and our load."""
         return Command(("sh", "-c", _READ))
 
     def state(self, completed: Completed) -> State:
         """Return our load: workers asked for a CPU, and how many are `running` in all."""
         cpus = re.search(r"^cpus ([1-9]\d*)$", completed.stdout, re.MULTILINE)
         if completed.status != 0 or not cpus:
-            reason = completed.complaint or f"exit status {completed.status}"
-            raise SettingError(
-                f"cannot be read: {reason}", setting=self.name, host=completed.host
-            )  # fmt: skip
+            raise self.unreadable(completed)
         each, share, method, left, running = "0", "0", "", "0", "0"
         if load := _LINE.search(completed.stdout):
             each, share, method, left, running = load.groups()
@@ -173,10 +145,9 @@ class Load:
         if not wanted["workers_per_cpu"]:
             return _set(0) if not state or self.unmet(state, wanted) else ()
         if state and state["missing"]:
-            raise SettingError(
+            raise self.error(
                 f"no {', '.join(state['missing'])} there; install it (Debian and Ubuntu: "
-                "stress-ng, util-linux, procps)",
-                setting=self.name,
+                "stress-ng, util-linux, procps)"
             )
         if state and not self.unmet(state, wanted) and state["seconds_left"] >= seconds / 2:
             return ()
@@ -210,7 +181,7 @@ class Load:
             if not re.search(properties["method"]["pattern"], state["method"]):
                 yield f"{state['method'][:40]!r} is no method"
             left = state["seconds_left"]
-            if left > 0 and not is_number(left, properties["hours"]["maximum"] * 3600 + 1):
+            if left > 0 and not is_number(left, 168 * 3600 + 1):
                 yield f"{left!r} is no number of seconds left"
 
 

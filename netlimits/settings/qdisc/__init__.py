@@ -1,16 +1,12 @@
 """The root qdisc of an interface, through `tc`.
 
-The original qdisc is restored with its parameters, or nothing is changed. A qdisc that the kernel
-attached by itself (handle 0:) returns when ours is deleted. One that somebody configured is added
-again, with its size table (stab), if `tc` shows all of it (`RETURNABLE`). Other users' classes,
-filters and inner qdiscs are not restored, and make the setting refuse (`check_found`); ours
-(`children`) go with the root. clsact and
-ingress are beside the root and stay. The classes of a flow queue are its flows: they come and go
-with the traffic, and are not read.
+The original is restored with its parameters, or nothing is changed. One that the kernel attached
+(handle 0:) returns when ours is deleted. A configured one is added again if `tc` shows all of it
+(`RETURNABLE`). Other users' classes, filters and inner qdiscs make the setting refuse; clsact and
+ingress stay. The classes of a flow queue are its flows, and are not read.
 
-Ours is always created anew, since `tc qdisc replace` keeps parameters that the new line omits: an
-fq keeps its last `maxrate`. `-r` shows tbf's limit and burst exactly (without it they are rounded
-to µs), `-d` its mpu and the stab; classes have no JSON in iproute2 6.1.
+Ours is always created anew, since `tc qdisc replace` keeps parameters that the new line omits.
+`-r` shows tbf's limit and burst exactly, `-d` its mpu and the stab.
 """
 
 from __future__ import annotations
@@ -21,7 +17,8 @@ from typing import Any, NotRequired, TypedDict
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed, decoding
-from netlimits.settings._base import State
+from netlimits.settings._base import Setting, State
+from netlimits.settings._schema import options
 from netlimits.settings.qdisc import children
 from netlimits.settings.qdisc.children import CHILD, CLASSES, KIND, OURS, Tree
 from netlimits.settings.qdisc.kinds import KINDS, SHAPES, SHOWN, parameters, returns
@@ -58,44 +55,36 @@ _HANDLE = re.compile(r"[0-9a-f]{1,8}:")
 
 
 class _Shown(TypedDict):
-    """A qdisc in `tc -j`."""
-
     kind: str
     handle: str
     root: NotRequired[bool]
     options: NotRequired[Any]
 
 
-class Qdisc:
+class Qdisc(Setting):
     """`qdisc: {kind: tbf, rate: 1gbit, burst: 128kb, latency: 50ms}`."""
 
     name = "qdisc"
-    schema: Mapping[str, Any] = {
-        "type": "object",
-        "title": "Root qdisc of the data interface",
-        "description": "Kind and parameters, as in tc(8).",
-        "required": ["kind"],
-        "properties": {
+    schema: Mapping[str, Any] = options(
+        {
             "kind": KIND,
             **SHAPES,
             "child": CHILD,
             "classes": CLASSES,
         },
-        "additionalProperties": False,
-    }
+        required=("kind",),
+        title="Root qdisc of the data interface",
+        description="Kind and parameters, as in tc(8).",
+    )
 
     def read(self, interface: str, about: Any) -> Command:
-        """Return the command that prints qdiscs, the defaults, classes and filters."""
         return Command(("sh", "-c", _SCRIPT, "sh", interface))
 
     def state(self, completed: Completed) -> State:
         """Return the root, its inner qdiscs, and what depends on it.
 
-        Returns:
-            {"kind", "handle", "options": as tc shows them, "inner": ["kind handle", …],
-            "within": their options, "beside": other settings of the root (stab),
-            "default": the kernel's default kind or "", "mtu" and "queue": the interface's or 0,
-            "classes": […], "filters": […], "nanoseconds": True if tc has them}.
+        "within" are the options of the "inner" ones, "beside" the root's other settings (stab),
+        "mtu" and "queue" the interface's, and "nanoseconds" whether tc has them.
         """
         try:
             first, *lines = completed.stdout.splitlines()
@@ -125,11 +114,7 @@ class Qdisc:
             reason = completed.complaint or f"exit status {completed.status}"
             if completed.stdout.startswith("[{"):
                 reason = f"its output cannot be parsed: {completed.stdout.splitlines()[0][:200]}"
-            raise SettingError(
-                f"`tc qdisc show` shows no root qdisc: {reason}",
-                setting=self.name,
-                host=completed.host,
-            ) from None
+            raise self.error(f"`tc qdisc show` shows no root qdisc: {reason}", completed) from None
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
         """Return commands that replace the qdisc, also if tc does not show all of an equal one."""
@@ -141,10 +126,9 @@ class Qdisc:
 
     def check_found(self, interface: str, state: State) -> None:
         if why := _cannot_return(state):
-            raise SettingError(
+            raise self.error(
                 f"the {state['kind']} qdisc on {interface} could not be restored: {why}; remove "
-                "it yourself, or leave `qdisc` out for this host",
-                setting=self.name,
+                "it yourself, or leave `qdisc` out for this host"
             )
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
@@ -161,7 +145,6 @@ class Qdisc:
         return (*of_root, *children.unmet(state, whole))
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """Delete ours, and add a configured original again under its handle."""
         if state and not self.differences(original, state):
             return ()
         if original["handle"] == "0:":
@@ -172,10 +155,9 @@ class Qdisc:
         return (*_clear(interface, state), add)
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Compare kind, handle, parameters, inner qdiscs with theirs, classes and filters.
+        """Compare everything; inner qdiscs as a set, since channels decide their number.
 
-        Inner qdiscs are compared as a set: their number depends on the number of channels. What the
-        kernel gives a default qdisc by the present MTU is no difference: it always returns so.
+        A default qdisc's parameters by the present MTU are no difference: it always returns so.
         """
         wrong = [
             f"{part} is {state[part]}, was {original[part]}"
@@ -201,7 +183,6 @@ class Qdisc:
         return tuple(others)
 
     def faults(self, state: State) -> Iterator[str]:
-        """Yield qdiscs that could not be restored, and words that are no parameters."""
         kind, handle = state["kind"], state["handle"]
         if not re.fullmatch("[a-z][a-z0-9_]*", kind) or not _HANDLE.fullmatch(handle):
             yield f"{kind[:40]!r} {handle[:40]!r} is no qdisc"
@@ -277,13 +258,11 @@ def _words(line: str) -> str:
 
 
 def _other(now: Mapping[str, Any], was: Mapping[str, Any]) -> str:
-    """Return the options of an inner qdisc that differ."""
     names = [name for name in {**was, **now} if was.get(name) != now.get(name)]
     return ", ".join(f"{name} {now.get(name)}, had {was.get(name)}" for name in names)
 
 
 def _wish(wanted: Mapping[str, Any]) -> Tree:
-    """Return the qdiscs that are wanted. Raises SettingError for a wrong combination."""
     try:
         return children.tree(wanted)
     except ValueError as error:
@@ -322,8 +301,7 @@ def _clear(interface: str, state: State) -> tuple[Command, ...]:
 def _anew(interface: str, state: State) -> tuple[Command, ...]:
     """Return the commands that create the kernel's default, also if there is one.
 
-    It takes its parameters from the interface when it is created: fq_codel's quantum from the MTU.
-    So a default from before the MTU was restored differs, until another qdisc replaces it.
+    Its quantum is by the MTU at its creation: one from before the MTU was restored differs.
     """
     between = Command(("tc", "qdisc", "replace", "dev", interface, "root", "pfifo"), sudo=True)
     clear = _clear(interface, state)

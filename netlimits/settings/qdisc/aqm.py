@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from netlimits.settings._schema import whole
 from netlimits.settings.qdisc.shown import (
     ANY,
     COUNT,
@@ -23,10 +25,6 @@ from netlimits.settings.qdisc.shown import (
 from netlimits.units import tc
 
 _SWITCH = one_of("on", "off")
-
-
-def _no_rule(values: dict[str, Any]) -> None:
-    """Allow every combination of parameters."""
 
 
 # -- fq_codel -------------------------------------------------------------------------------
@@ -61,19 +59,30 @@ _FQ_CODEL: Mapping[str, Parameter] = {
 }  # fmt: skip
 
 
+_TIMES = ("target", "interval", "ce_threshold")
+
+
 def _fq_codel(values: Mapping[str, Any]) -> Iterator[str]:
     for name in ("limit", "flows", "quantum", "drop_batch"):
-        if values[name] != ANY:
+        if values[name] not in (ANY, None):
             yield from (name, str(values[name]))
-    for name in ("target", "interval", "ce_threshold"):
+    for name in _TIMES:
         if values[name] is not None:
             yield from (name, f"{values[name]}us")
     yield from ("memory_limit", f"{values['memory_limit']}b")
     yield "ecn" if values["ecn"] == "on" else "noecn"
 
 
-FQ_CODEL = Shown(_FQ_CODEL, _fq_codel, _no_rule, tuple(_FQ_CODEL))
-"""The options of fq_codel."""
+def _codel_times(options: Options, nanoseconds: bool) -> dict[str, int]:
+    """Return the µs that tc shows as found: the kernel rounds down to 1.024 µs."""
+    return {
+        name: math.ceil(math.ceil(options[name] * 1000 / 1024) * 1024 / 1000)
+        for name in _TIMES
+        if name in options
+    }
+
+
+FQ_CODEL = Shown(_FQ_CODEL, _fq_codel, tuple(_FQ_CODEL), exactly=_codel_times)
 
 # -- cake -----------------------------------------------------------------------------------
 
@@ -86,7 +95,6 @@ RTTS: Mapping[str, int] = {
     "oceanic": 300_000,
     "satellite": 1_000_000,
 }
-"""tc's words for round-trip times, in µs."""
 
 DIFFSERV = ("diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence")
 FLOWMODES = ("flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost",
@@ -118,10 +126,6 @@ def _ack_filter_shown(options: Options) -> Any:
     return next((ours for ours, tcs in ACK_FILTERS.items() if tcs == shown), str(shown))
 
 
-def _autorate_shown(options: Options) -> str:
-    return "on" if "autorate" in options else "off"
-
-
 def _fwmark_shown(options: Options) -> int:
     return int(str(options.get("fwmark", "0")), 0)
 
@@ -135,10 +139,6 @@ _CAKE: Mapping[str, Parameter] = {
         {**tc.RATE, "description": "The rate that it shapes to, or unlimited.",
          "anyOf": [*tc.RATE["anyOf"], {"enum": ["unlimited"]}]},
         _bandwidth, _bandwidth_shown, _UNLIMITED,
-    ),
-    "autorate": Parameter(
-        about(_SWITCH, "Find the rate by what comes in (autorate-ingress)."),
-        str, _autorate_shown, "off",
     ),
     "rtt": Parameter(
         {**TIME, "description": f"The path's round-trip time, or {', '.join(RTTS)}.",
@@ -161,9 +161,8 @@ _CAKE: Mapping[str, Parameter] = {
         str, _ack_filter_shown, "off",
     ),
     "overhead": Parameter(
-        {"type": "integer", "minimum": -64, "maximum": 256,
-         "description": "Bytes that each packet counts beyond its IP packet; left out: the "
-         "frame as the kernel has it (raw)."},
+        whole(-64, 256, "Bytes that each packet counts beyond its IP packet; left out: the "
+         "frame as the kernel has it (raw)."),
         count, _overhead_shown, None,
     ),
     "atm": Parameter(
@@ -184,15 +183,11 @@ def _settle(values: dict[str, Any]) -> None:
     """Complete the options: with a framing, tc's words imply a stated overhead."""
     if "overhead" not in values and {"atm", "mpu"} & values.keys():
         values["overhead"] = 0
-    if values.get("autorate") == "on" and "bandwidth" not in values:
-        raise ValueError("autorate needs bandwidth to begin with")
 
 
 def _cake(values: Mapping[str, Any]) -> Iterator[str]:
     rate = values["bandwidth"]
     yield from ("bandwidth", f"{rate:.0f}bit") if rate else ("unlimited",)
-    if values["autorate"] == "on":
-        yield "autorate-ingress"
     yield from ("rtt", f"{values['rtt']}us")
     yield from (values["diffserv"], values["flowmode"])
     for name in ("nat", "wash"):
@@ -217,16 +212,9 @@ def _cake(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 _CAKE_SHOWN = (
-    *("bandwidth", "autorate", "diffserv", "flowmode", "nat", "wash", "ingress", "ack-filter"),
+    *("bandwidth", "diffserv", "flowmode", "nat", "wash", "ingress", "ack-filter"),
     *("split_gso", "rtt", "raw", "atm", "overhead", "mpu", "memlimit", "fwmark"),
 )
 
 
-def _cake_exactly(options: Options, nanoseconds: bool) -> Mapping[str, Any]:
-    if "autorate" in options:
-        raise ValueError("autorate-ingress changes its bandwidth; tc shows only the current one")
-    return {}
-
-
-CAKE = Shown(_CAKE, _cake, _settle, _CAKE_SHOWN, exactly=_cake_exactly)
-"""The options of cake."""
+CAKE = Shown(_CAKE, _cake, _CAKE_SHOWN, _settle)

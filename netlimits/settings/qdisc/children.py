@@ -1,8 +1,7 @@
 """Qdiscs within a qdisc: the child of a shaper, htb's classes, and the filters that choose one.
 
-Ours have fixed numbers: the root is `6e6c:`, its descendants follow in the order of the experiment.
-So the state shows which is which. htb without `classes` is one class for all packets; with them,
-that class has the others below it, which may borrow from it up to their `ceil`.
+Ours have fixed numbers: the root is `6e6c:`, its descendants follow in order. htb without `classes`
+is one class for all packets; with them, that class has the others below it.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from netlimits.model import Command
+from netlimits.settings._schema import options, whole
 from netlimits.settings.qdisc.kinds import KINDS, SHAPES, SHOWN
 from netlimits.units import tc
 
@@ -23,14 +23,11 @@ ROOT = 0x6E6C
 OURS = f"{ROOT:x}:"
 
 WITH_CHILD = ("tbf", "netem", "htb")
-"""Kinds whose packets can wait in a child."""
 
 _ROOTS = ("mq", "noqueue", "htb")
-"""Kinds that cannot be within another one."""
 
 KIND: Mapping[str, Any] = {"enum": list(KINDS), "description": "The qdisc."}
 _FIRST_CLASS = 0x10
-"""The number of htb's first class below the one for all packets."""
 
 _FLOW = re.compile(r" \*?flowid (\S+)")
 """The class in tc's line of a filter; the asterisk says that the kernel has bound it."""
@@ -38,42 +35,27 @@ _FLOW = re.compile(r" \*?flowid (\S+)")
 QUANTUM = ("quantum", "60000")
 """It shares between classes; a fixed one avoids a warning of the kernel."""
 
-_MATCH: Mapping[str, Any] = {
-    "type": "object",
-    "description": "Packets of this class; a class without it takes all others.",
-    "minProperties": 1,
-    "properties": {
-        "port": {
-            "type": "integer",
-            "minimum": 1,
-            "maximum": 65535,
-            "description": "Their destination port.",
-        },
-        "dscp": {
-            "type": "integer",
-            "minimum": 0,
-            "maximum": 63,
-            "description": "Their DSCP: 46 is EF.",
-        },
+_MATCH: Mapping[str, Any] = options(
+    {
+        "port": whole(1, 65535, "Their destination port."),
+        "dscp": whole(0, 63, "Their DSCP: 46 is EF."),
     },
-    "additionalProperties": False,
-}
+    description="Packets of this class; a class without it takes all others.",
+)
 
 
 def _child(depth: int) -> dict[str, Any]:
     """Return the schema of a child, with children of its own to that depth."""
     deeper = {"child": _child(depth - 1)} if depth > 1 else {}
-    return {
-        "type": "object",
-        "description": "The qdisc in which packets of tbf, netem or an htb class wait.",
-        "required": ["kind"],
-        "properties": {
+    return options(
+        {
             "kind": KIND,
             **SHAPES,
             **deeper,
         },
-        "additionalProperties": False,
-    }
+        required=("kind",),
+        description="The qdisc in which packets of tbf, netem or an htb class wait.",
+    )
 
 
 CHILD = _child(2)
@@ -82,22 +64,15 @@ CLASSES: Mapping[str, Any] = {
     "description": "htb's classes, which share its rate; the first that matches takes a packet.",
     "minItems": 1,
     "maxItems": 16,
-    "items": {
-        "type": "object",
-        "required": ["rate", "burst"],
-        "properties": {
+    "items": options(
+        {
             **{name: SHAPES[name] for name in ("rate", "ceil", "burst", "cburst")},
-            "prio": {
-                "type": "integer",
-                "minimum": 0,
-                "maximum": 7,
-                "description": "Classes of a lower number borrow first.",
-            },
+            "prio": whole(0, 7, "Classes of a lower number borrow first."),
             "match": _MATCH,
             "child": _child(1),
         },
-        "additionalProperties": False,
-    },
+        required=("rate", "burst"),
+    ),
 }
 _OWN = ("kind", "child", "classes")
 _OF_CLASS = ("prio", "match", "child")
@@ -138,7 +113,6 @@ class Tree:
 
 
 def tree(wanted: Mapping[str, Any]) -> Tree:
-    """Return what `wanted` asks for. Raises ValueError for a wrong combination."""
     whole = Tree()
     _grow(whole, wanted, "root")
     return whole
@@ -190,7 +164,6 @@ def _wish(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def add(interface: str, whole: Tree) -> tuple[Command, ...]:
-    """Return the commands that create a tree where there is none."""
     return tuple(
         Command(("tc", *words[:2], "dev", interface, *words[2:]), sudo=True)
         for words in _added(whole)
@@ -211,15 +184,14 @@ def _added(whole: Tree) -> Iterator[tuple[str, ...]]:
         words = (*KINDS["htb"].words(each.values), *prio, *QUANTUM)
         yield ("class", "add", "parent", each.parent, "classid", each.number, "htb", *words)
     for node in others:
-        words = KINDS[node.kind].words(node.values)
-        yield ("qdisc", "add", "parent", node.parent, "handle", node.handle, node.kind, *words)
+        place = ("parent", node.parent, "handle", node.handle)
+        yield ("qdisc", "add", *place, node.kind, *KINDS[node.kind].words(node.values))
     for priority, (flow, (protocol, keys, _)) in enumerate(_filters(whole), 1):
         yield ("filter", "add", "parent", root.handle, "protocol", protocol, "prio", str(priority),
                "u32", *keys, "flowid", flow)  # fmt: skip
 
 
 def unmet(state: Mapping[str, Any], whole: Tree) -> Iterator[str]:
-    """Yield what of the descendants of the root does not hold in a state."""
     present = dict(zip(state["inner"], state["within"], strict=True))
     ours = {name: options for name, options in present.items() if not name.endswith(" 0:")}
     wanted = {f"{node.kind} {node.handle}": node for node in whole.nodes[1:]}
@@ -271,7 +243,6 @@ def _filters(whole: Tree) -> Iterator[tuple[str, tuple[str, tuple[str, ...], str
 
 
 def _shown_filters(lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield (class, keys) of each filter that tc shows."""
     for line in lines:
         if flow := _FLOW.search(line):
             keys = [f"match {part.strip()}" for part in line.split(" match ")[1:]]

@@ -1,15 +1,13 @@
 """Kinds of qdisc: the parameters an experiment may give, and those that `tc` shows and accepts.
 
-Both are tables. `KINDS` has the options: every parameter is either required or has a default here,
-so that a run's qdisc never depends on the one before it. `RETURNABLE` has what can be restored:
-kinds all of whose parameters `tc -r -d -j` of iproute2 6.1 shows. tbf's peak rate is not among them
-(its JSON omits it), nor are classes.
+In `KINDS` every parameter is required or has a default, so that a qdisc never depends on the one
+before it. `RETURNABLE` has what can be restored: what `tc -r -d -j` of iproute2 6.1 shows.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -63,7 +61,6 @@ class Kind:
         return number
 
     def words(self, values: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the words of a `tc` command, with units."""
         return tuple(
             word
             for name, value in values.items()
@@ -72,18 +69,13 @@ class Kind:
         )
 
     def values(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what `tc` shows, in the units of `wish`."""
         values = {n: options[n] for n in self.units if isinstance(options.get(n), int | float)}
         if "burst_raw" in options:
             values["burst"] = burst(options)
         return {n: v * 8 if self.units[n] == "rate" else v for n, v in values.items()}
 
     def same(self, name: str, now: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-        """Return True if a parameter is as wanted, up to what tc and the kernel round.
-
-        Sizes that are counted in time differ by up to a tick of the kernel's clock or a microsecond
-        of tc's; rates in text (`rounded`, for htb) have four digits.
-        """
+        """Return True if equal, up to a tick, a µs of tc, and the four digits of htb's rates."""
         is_, should = now.get(name), wanted[name]
         if is_ is None or should is None:
             return is_ is should
@@ -125,7 +117,6 @@ KINDS: Mapping[str, Kind | Shown] = {
     "mq": Kind(),
     **SHOWN,
 }
-"""The options of each kind. htb is one class for all packets."""
 
 SHAPES: Mapping[str, Mapping[str, Any]] = {
     "rate": tc.RATE,
@@ -148,14 +139,12 @@ SHAPES = {
     **{name: part.shape for kind in SHOWN.values() for name, part in kind.units.items()},
     **SHAPES,
 }
-"""JSON Schema of each parameter, whatever the kind."""
 
 
 def burst(options: Mapping[str, Any]) -> int:
-    """Return the bytes that restore tbf's burst exactly to the tick; `tc` itself rounds it to a µs.
+    """Return the bytes that restore tbf's burst to the tick; `tc` itself rounds it to a µs.
 
-    If a tick is several bytes, the first may fall to the previous tick, so this is the second. The
-    kernel has added the overhead.
+    If a tick is several bytes, the first may fall to the previous tick: this is the second.
     """
     rate, ticks = int(options["rate"]), int(options["burst_raw"], 16)
     whole = math.ceil(ticks * TICK * rate - 1e-6) + (TICK * rate >= 2)
@@ -165,20 +154,11 @@ def burst(options: Mapping[str, Any]) -> int:
 
 
 def _ticks(rate: int, size: int) -> int:
-    """Return the ticks of a size at a rate in bytes/s, computed as by the kernel.
-
-    It keeps 10⁹ / rate as a number of 32 bits and a shift (psched_ratecfg_precompute).
-    """
+    """Return the ticks of a size at a rate in bytes/s (psched_ratecfg_precompute)."""
     shift = 0
     while not ((10**9 << shift) // rate >> 31 & 1 or (10**9 << shift) >> 63):
         shift += 1
     return (size * ((10**9 << shift) // rate) >> shift) // 64
-
-
-def _codel_time(microseconds: int) -> int:
-    """Return the µs that tc shows as `microseconds`: the kernel rounds down to 1.024 µs."""
-    units = math.ceil(microseconds * 1000 / 1024)
-    return math.ceil(units * 1024 / 1000)
 
 
 Word = Callable[[Any, Mapping[str, Any]], tuple[str, ...]]
@@ -224,17 +204,6 @@ RETURNABLE: Mapping[str, Mapping[str, Word]] = {
         "horizon_cap": lambda *_: ("horizon_cap",),
         "horizon_drop": lambda *_: ("horizon_drop",),
     },
-    "fq_codel": {
-        "limit": _as("limit"),
-        "flows": _as("flows"),
-        "quantum": _as("quantum"),
-        "target": lambda value, _: ("target", f"{_codel_time(value)}us"),
-        "interval": lambda value, _: ("interval", f"{_codel_time(value)}us"),
-        "ce_threshold": lambda value, _: ("ce_threshold", f"{_codel_time(value)}us"),
-        "memory_limit": _as("memory_limit"),
-        "ecn": _nothing,
-        "drop_batch": _as("drop_batch"),
-    },
     "pfifo": {"limit": _as("limit")},
     "bfifo": {"limit": _as("limit")},
     "pfifo_fast": {"bands": _nothing, "priomap": _nothing, "multiqueue": _nothing},
@@ -244,13 +213,10 @@ RETURNABLE: Mapping[str, Mapping[str, Word]] = {
 """Kind -> option in tc's JSON -> the words that restore it."""
 
 
-_AS_SHOWN = ("netem", "cake")
-
-
 def returns(state: Mapping[str, Any]) -> str:
     """Return which parameters of a qdisc could not be restored, or ""."""
     kind, options = state["kind"], state["options"]
-    if kind in _AS_SHOWN:
+    if kind in SHOWN:
         return SHOWN[kind].unreturnable(options, state["nanoseconds"])
     if kind not in RETURNABLE:
         return "it has classes or state that netlimits does not read"
@@ -269,14 +235,10 @@ def returns(state: Mapping[str, Any]) -> str:
 
 def parameters(state: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the words after the kind that create the same qdisc again."""
-    return tuple(_parameters(state["kind"], state["options"], state["nanoseconds"]))
-
-
-def _parameters(kind: str, options: Mapping[str, Any], nanoseconds: bool) -> Iterator[str]:
-    if kind in _AS_SHOWN:
-        yield from SHOWN[kind].found_words(options, nanoseconds)
-    for option, words in RETURNABLE.get(kind, {}).items():
-        if option in options:
-            yield from words(options[option], options)
-    if kind == "fq_codel":
-        yield "ecn" if options.get("ecn") else "noecn"
+    kind, options = state["kind"], state["options"]
+    if kind in SHOWN:
+        return tuple(SHOWN[kind].found_words(options, state["nanoseconds"]))
+    known = RETURNABLE.get(kind, {}).items()
+    return tuple(
+        word for name, words in known if name in options for word in words(options[name], options)
+    )

@@ -1,7 +1,7 @@
-"""netem: delay, jitter, loss, duplicates, corruption, reordering, a rate, slots (tc-netem(8)).
+"""netem: delay, jitter, loss, duplicates, corruption, reordering, a rate (tc-netem(8)).
 
-`tc` does not show the distribution of a jitter or a slot: it is written and cannot be read back, so
-another user's netem with jitter cannot be restored.
+`tc` does not show the distribution of a jitter: it cannot be read back, so another user's netem
+with jitter cannot be restored.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from netlimits.settings._schema import whole
 from netlimits.settings.qdisc.shown import (
     COUNT,
     PERCENT,
@@ -94,8 +95,7 @@ PARAMETERS: Mapping[str, Parameter] = {
     ),
     "rate": Parameter(tc.RATE, tc.rate, at("rate", "rate", scale=8), 0),
     "packet_overhead": Parameter(
-        {"type": "integer", "minimum": -65535, "maximum": 65535,
-         "description": "Bytes that each packet counts beyond its own, for the rate."},
+        whole(-65535, 65535, "Bytes that each packet counts beyond its own, for the rate."),
         count, at("rate", "packetoverhead"),
     ),
     "cell_size": Parameter(
@@ -103,42 +103,17 @@ PARAMETERS: Mapping[str, Parameter] = {
         count, at("rate", "cellsize"),
     ),
     "cell_overhead": Parameter(
-        {"type": "integer", "minimum": -65535, "maximum": 65535,
-         "description": "Bytes that each cell counts beyond its own."},
+        whole(-65535, 65535, "Bytes that each cell counts beyond its own."),
         count, at("rate", "celloverhead"),
-    ),
-    "slot_min": Parameter(
-        about(TIME, "Least time between slots in which packets are let go."),
-        time, at("slot", "min-delay", scale=1e6), 0, _NEAR,
-    ),
-    "slot_max": Parameter(
-        about(TIME, "Greatest time between slots; left out: slot_min."),
-        time, at("slot", "max-delay", scale=1e6), 0, _NEAR,
-    ),
-    "slot_distribution": Parameter(
-        about(one_of(*DISTRIBUTIONS), "Of the time between slots; tc does not show it back."),
-        _WORD, None, "",
-    ),
-    "slot_delay": Parameter(
-        about(TIME, "Mean time between slots, of a distribution."),
-        time, at("slot", "distribution", scale=1e6), 0, _NEAR,
-    ),
-    "slot_jitter": Parameter(
-        about(TIME, "How far it spreads."), time, at("slot", "jitter", scale=1e6), 0, _NEAR
-    ),
-    "slot_packets": Parameter(
-        about(COUNT, "The most packets of a slot; 0: any."), count, at("slot", "packets")
-    ),
-    "slot_bytes": Parameter(
-        about(COUNT, "The most bytes of a slot; 0: any."), count, at("slot", "bytes")
     ),
 }  # fmt: skip
 
+_LOSSES = ("loss", "loss_state", "loss_gemodel")
 _NEEDS = {
     "delay_correlation": ("jitter",),
     "distribution": ("jitter",),
     "loss_correlation": ("loss",),
-    "ecn": ("loss", "loss_state", "loss_gemodel"),
+    "ecn": _LOSSES,
     "duplicate_correlation": ("duplicate",),
     "corrupt_correlation": ("corrupt",),
     "reorder_correlation": ("reorder",),
@@ -146,16 +121,9 @@ _NEEDS = {
     "packet_overhead": ("rate",),
     "cell_size": ("rate",),
     "cell_overhead": ("cell_size",),
-    "slot_max": ("slot_min",),
-    "slot_distribution": ("slot_delay",),
-    "slot_delay": ("slot_distribution",),
-    "slot_jitter": ("slot_distribution",),
-    "slot_packets": ("slot_min", "slot_distribution"),
-    "slot_bytes": ("slot_min", "slot_distribution"),
 }
 """Parameter -> one of these must be set too; if that is off, the parameter is too."""
 
-_EXCLUDE = (("loss", "loss_state", "loss_gemodel"), ("slot_min", "slot_distribution"))
 _OFF = (0, "off", "", None)
 
 
@@ -170,15 +138,10 @@ def _settle(values: dict[str, Any]) -> None:
     given = {name for name, value in values.items() if value not in _OFF}
     if "reorder" in given and "delay" not in given:
         raise ValueError("reorder needs delay: what is not delayed cannot be overtaken")
-    for names in _EXCLUDE:
-        if len(both := [name for name in names if name in given]) > 1:
-            raise ValueError(f"{' and '.join(both)} exclude each other")
+    if len(both := [name for name in _LOSSES if name in given]) > 1:
+        raise ValueError(f"{' and '.join(both)} exclude each other")
     if "reorder" in given:
         values["gap"] = values.get("gap") or 1
-    if "slot_min" in given:
-        values["slot_max"] = values.get("slot_max") or values["slot_min"]
-        if values["slot_max"] < values["slot_min"]:
-            raise ValueError("slot_max is less than slot_min")
     if values.get("loss_state"):
         p13, *rest = values["loss_state"]
         values["loss_state"] = (p13, *rest, *(100 - p13, 0.0, 100.0, 0.0)[len(rest) :])
@@ -187,7 +150,7 @@ def _settle(values: dict[str, Any]) -> None:
         values["loss_gemodel"] = (p, *rest, *(100 - p, 100.0, 0.0)[len(rest) :])
 
 
-def _compose(values: Mapping[str, Any]) -> Iterator[str]:
+def _words(values: Mapping[str, Any]) -> Iterator[str]:
     yield from ("limit", str(values["limit"]))
     if values["delay"] or values["jitter"]:
         yield from ("delay", _span(values["delay"]))
@@ -215,7 +178,6 @@ def _compose(values: Mapping[str, Any]) -> Iterator[str]:
         yield from (
             str(values[f"{of}"]) for of in ("packet_overhead", "cell_size", "cell_overhead")
         )
-    yield from _slot(values)
     if "seed" in values:
         yield from ("seed", str(values["seed"]))
 
@@ -230,21 +192,8 @@ def _after(correlation: float) -> Iterator[str]:
         yield written(correlation)
 
 
-def _slot(values: Mapping[str, Any]) -> Iterator[str]:
-    if values["slot_min"]:
-        yield from ("slot", _span(values["slot_min"]), _span(values["slot_max"]))
-    elif values["slot_delay"]:
-        yield from ("slot", "distribution", values["slot_distribution"] or "normal")
-        yield from (f"{values['slot_delay']}us", f"{values['slot_jitter']}us")
-    else:
-        return
-    for what in ("packets", "bytes"):
-        if values[f"slot_{what}"]:
-            yield from (what, str(values[f"slot_{what}"]))
-
-
 def _lost(options: Options) -> str:
-    if options.get("delay", {}).get("jitter") or "distribution" in options.get("slot", {}):
+    if options.get("delay", {}).get("jitter"):
         return "tc does not show the distribution of its jitter"
     return ""
 
@@ -256,13 +205,12 @@ _TICK_NS = 64
 def _exactly(options: Options, nanoseconds: bool) -> dict[str, Any]:
     """Return times with which tc shows the same as for the original. Raises ValueError for none.
 
-    A slot is in ns, shown with six digits. So is a delay since tc 6.9. Before, tc writes whole µs,
-    which it rounds down to a tick, and shows the tick rounded down to whole µs: a delay of 500us is
-    shown as 499 µs.
+    A delay is in ns since tc 6.9. Before, tc writes whole µs, rounds them down to a tick, and shows
+    that rounded down to µs: 500us is shown as 499 µs.
     """
     values: dict[str, Any] = {"seed": options["seed"]} if "seed" in options else {}
     if (seconds := options.get("delay", {}).get("delay", 0)) and nanoseconds:
-        values["delay"] = _ns(seconds)
+        values["delay"] = f"{round(seconds * 1e9)}ns"
     elif seconds:
         near = round(seconds * 1e6)
         steps = sorted(range(-5, 6), key=abs)  # more than one where six digits are not enough
@@ -272,15 +220,7 @@ def _exactly(options: Options, nanoseconds: bool) -> dict[str, Any]:
                 f"this tc cannot write its delay of {near} µs, only {near - 1} or {near + 1}"
             )
         values["delay"] = f"{same[0]}us"
-    if slot := options.get("slot", {}):
-        for name, key in (("slot_min", "min-delay"), ("slot_max", "max-delay")):
-            if slot.get(key):
-                values[name] = _ns(slot[key])
     return values
-
-
-def _ns(seconds: float) -> str:
-    return f"{round(seconds * 1e9)}ns"
 
 
 def _shown_us(microseconds: int) -> int:
@@ -291,8 +231,7 @@ def _shown_us(microseconds: int) -> int:
 
 _KNOWN = (
     *("limit", "delay", "loss-random", "loss-state", "loss-gemodel", "ecn", "duplicate", "corrupt"),
-    *("reorder", "gap", "rate", "slot", "seed"),
+    *("reorder", "gap", "rate", "seed"),
 )
 
-NETEM = Shown(PARAMETERS, _compose, _settle, _KNOWN, _lost, _exactly)
-"""The options of netem."""
+NETEM = Shown(PARAMETERS, _words, _KNOWN, _settle, _lost, _exactly)

@@ -1,19 +1,17 @@
 """Kinds of qdisc whose parameters `tc` shows in nested objects, as tables of parameters.
 
-A parameter defines what an experiment may write, its default, and its place in the JSON of
-`tc -r -d -j qdisc show`; a kind defines how its values become words of a command. Values count as
-equal up to what the kernel rounds (times to its clock's ticks, shares to 2⁻³²) and the six digits
-that `tc` prints.
+Values are equal up to what the kernel rounds (times to ticks, shares to 2⁻³²) and tc's six digits.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from netlimits.settings._schema import whole
 from netlimits.units import tc
 
 ANY = "any"
@@ -42,7 +40,7 @@ class Parameter:
 class Shown:
     """A kind of qdisc by its parameters; it has the methods of `kinds.Kind`.
 
-    `compose` returns the words of a command, `settle` completes the options or refuses them
+    `words` returns the words of a command, `settle` completes the options or refuses them
     (ValueError), `lost` returns what `tc` does not show of an original; `known` are tc's options.
     `exactly` returns those values of an original that `tc` writes differently from how it shows
     them; its second argument is True if tc writes ns. It raises ValueError for what tc cannot
@@ -50,9 +48,9 @@ class Shown:
     """
 
     units: Mapping[str, Parameter]
-    compose: Callable[[Mapping[str, Any]], Iterator[str]]
-    settle: Callable[[dict[str, Any]], None]
+    words: Callable[[Mapping[str, Any]], Iterable[str]]
     known: tuple[str, ...]
+    settle: Callable[[dict[str, Any]], None] = lambda _: None
     lost: Callable[[Options], str] = lambda _: ""
     exactly: Callable[[Options, bool], Mapping[str, Any]] = lambda *_: {}
 
@@ -66,10 +64,6 @@ class Shown:
                 raise ValueError(f"{name}: {error}") from None
         self.settle(values)
         return {name: values.get(name, part.left_out) for name, part in self.units.items()}
-
-    def words(self, values: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the words of a `tc` command, with units."""
-        return tuple(self.compose(values))
 
     def values(self, options: Options) -> dict[str, Any]:
         """Return what `tc` shows, in the units of `wish`, without what it does not show."""
@@ -104,8 +98,7 @@ class Shown:
             return str(error)
         return self.lost(options)
 
-    def found_words(self, options: Options, nanoseconds: bool) -> tuple[str, ...]:
-        """Return the words that create an original again."""
+    def found_words(self, options: Options, nanoseconds: bool) -> Iterable[str]:
         values = self.values(options)
         complete = {name: values.get(name, p.left_out) for name, p in self.units.items()}
         with suppress(ValueError):  # it could not be restored, so it is never replaced
@@ -117,10 +110,7 @@ class Shown:
 
 
 def at(*path: str, scale: float = 1) -> Callable[[Options], Any]:
-    """Return a finder for the number at a path of tc's options times `scale`; None if missing.
-
-    It raises TypeError for anything but a number.
-    """
+    """Return a finder for the number at a path of tc's options times `scale`; None if missing."""
 
     def find(options: Options) -> Any:
         value: Any = options
@@ -137,7 +127,6 @@ def at(*path: str, scale: float = 1) -> Callable[[Options], Any]:
 
 
 def word(key: str) -> Callable[[Options], Any]:
-    """Return a finder for the text under a key."""
     return lambda options: None if options.get(key) is None else str(options[key])
 
 
@@ -164,23 +153,20 @@ PERCENTS: Mapping[str, Any] = {
 }
 TIME: Mapping[str, Any] = {
     **tc.TIME,
-    "anyOf": [{"type": "integer", "minimum": 0, "maximum": 10**9}, tc.TIME["anyOf"][1]],
+    "anyOf": [whole(0, 10**9), tc.TIME["anyOf"][1]],
 }
-COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 0, "maximum": 2**31 - 1}
+COUNT: Mapping[str, Any] = whole(0, 2**31 - 1)
 
 
 def about(shape: Mapping[str, Any], description: str) -> dict[str, Any]:
-    """Return a shape with a description."""
     return {**shape, "description": description}
 
 
 def one_of(*names: str) -> dict[str, Any]:
-    """Return the shape of one word of several."""
     return {"enum": list(names)}
 
 
 def percent(value: Any) -> float:
-    """Parse a share of 0 to 100 percent."""
     share = float(str(value).removesuffix("%"))
     if not 0 <= share <= 100:
         raise ValueError(f"{value} is no share: 0 to 100 percent")
@@ -216,5 +202,4 @@ def time(value: Any) -> int:
 
 
 def written(share: float) -> str:
-    """Format a share for tc."""
     return f"{share:.10g}%"

@@ -1,6 +1,5 @@
 """A set of CPUs for each part of the data interface: its interrupts, or its queues.
 
-`spread` gives each queue a CPU of its own; if there are more queues than CPUs, they share in turn.
 The kernel may refuse a CPU, or keep one for itself: the read-back finds that.
 """
 
@@ -11,15 +10,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
-from netlimits.settings._base import State
-from netlimits.units.cpus import CPU_LIST, formatted, members
+from netlimits.settings._base import Setting, State
+from netlimits.settings._schema import options
+from netlimits.units.cpus import CPU_LIST, formatted, from_mask, mask, members
 
 OFF, ONLINE, LOCAL, QUEUES = "off", "online", "local", "queues"
 _ABOUT = re.compile(rf"^({ONLINE}|{LOCAL}) ([0-9][0-9,-]*)$", re.MULTILINE)
 _BESIDE = (ONLINE, LOCAL, QUEUES)
-"""Keys of a state that are no parts."""
+
+_MASK = r"^[0-9a-f]{1,8}(,[0-9a-f]{8}){0,312}\Z"
 
 EACH: Mapping[str, Any] = {
     "type": "array",
@@ -28,19 +28,18 @@ EACH: Mapping[str, Any] = {
     "items": {"anyOf": [CPU_LIST, {"enum": [OFF]}]},
     "description": 'The CPUs of each queue, from the first: ["0-1", off] has all use one queue.',
 }
-"""JSON Schema of the option `queues`."""
 
+CPUS_OR_OFF: Mapping[str, Any] = {"anyOf": [CPU_LIST, {"enum": [OFF]}]}
 LOCAL_NODE = "local-node"
 SPREAD: Mapping[str, Any] = {
     "anyOf": [{"enum": ["cpus", LOCAL_NODE]}, CPU_LIST],
     "description": "One CPU for each queue: of all online CPUs (cpus), of the NIC's NUMA node "
     "(local-node), or of a list: 0-3. Queues beyond the last CPU begin again at the first.",
 }
-"""JSON Schema of the option `spread`."""
 
 
 @dataclass(slots=True)
-class CpuSets:
+class CpuSets(Setting):
     """A setting of CPUs: `script` prints `online CPUS`, and a line for each part and its CPUs.
 
     It may print `local CPUS` too: those of the NIC's NUMA node.
@@ -49,14 +48,11 @@ class CpuSets:
         cpus: JSON Schema of the option `cpus`.
         line: Matches the line of a part; its groups are the part's name and its CPUs.
         part: Matches the name of a part.
-        of_text: Parses CPUs from the kernel's text.
-        text: Formats CPUs for the kernel.
-        legal: Matches the CPUs of a part in a recorded state.
         file: The file that sets a part's CPUs, with {interface} and {part}.
         lacks: What an interface without parts lacks, for the error.
         unmet_words: A sentence with {part}, {now} and {wanted}.
         changed_words: A sentence with {part}, {now} and {before}.
-        fault_words: Joins a part's name and its wrong CPUs.
+        masks: True if the kernel writes masks, False for lists.
         queues: Returns part -> queue, of the parts that belong to one; None without `spread`.
         named: Finds (part, name) in the output, for `queues`; None if it needs no names.
     """
@@ -67,77 +63,65 @@ class CpuSets:
     script: str
     line: re.Pattern[str]
     part: re.Pattern[str]
-    of_text: Callable[[str], frozenset[int]]
-    text: Callable[[frozenset[int]], str]
-    legal: re.Pattern[str]
     file: str
     lacks: str
     unmet_words: str
     changed_words: str
-    fault_words: str
+    masks: bool = True
     queues: Callable[[State], Mapping[str, int]] | None = None
     named: re.Pattern[str] | None = None
     schema: Mapping[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.schema = {
-            "type": "object",
-            "title": self.title,
-            "minProperties": 1,
-            "maxProperties": 1,
-            "properties": {
+        self.schema = options(
+            {
                 "cpus": self.cpus,
                 **({"spread": SPREAD, "queues": EACH} if self.queues else {}),
             },
-            "additionalProperties": False,
-        }
+            title=self.title,
+            maxProperties=1,
+        )
+
+    def of_text(self, text: str) -> frozenset[int]:
+        """Parse CPUs as the kernel writes them. Raises ValueError."""
+        return from_mask(text) if self.masks else members(text)
 
     def read(self, interface: str, about: Any) -> Command:
         return Command(("sh", "-c", self.script, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return {"online": CPUs, part: CPUs, …}, as the kernel writes them.
-
-        "local" has the CPUs of the NIC's node and "queues" the names of parts, if they are printed.
-        """
+        """Return {"online": CPUs, part: CPUs, …}; "local" and "queues" only if they are printed."""
         state = dict(self.line.findall(completed.stdout))
         about = dict(_ABOUT.findall(completed.stdout))
         if not state or ONLINE not in about:
             interface = completed.command.argv[-1]
             printed = completed.stderr and f" ({completed.complaint})"
-            raise SettingError(
+            raise self.error(
                 f"{interface} has no {self.lacks}{printed}; leave `{self.name}` out for this host",
-                setting=self.name,
-                host=completed.host,
+                completed,
             )
         for part, cpus in state.items():
             try:
                 self.of_text(cpus)
             except ValueError as error:
-                raise SettingError(
-                    f"the CPUs of {part} cannot be read: {error}",
-                    setting=self.name,
-                    host=completed.host,
-                ) from None
+                raise self.error(f"the CPUs of {part} cannot be read: {error}", completed) from None
         names = self.named.findall(completed.stdout) if self.named else ()
         if words := " ".join(f"{part}={name}" for part, name in names if part in state):
             about[QUEUES] = words
         return {**about, **state}
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """Return one `tee` for each part that has other CPUs."""
         try:
             cpus = _wanted(wanted)
             targets = self._targets(state, wanted)
             missing = cpus - members(state[ONLINE]) if ONLINE in state else ()
         except ValueError as error:
-            raise SettingError(str(error), setting=self.name) from None
+            raise self.error(str(error)) from None
         if missing:
-            raise SettingError(
-                f"CPU {min(missing)} is not there; online are {state[ONLINE]}", setting=self.name
-            )
+            raise self.error(f"CPU {min(missing)} is not there; online are {state[ONLINE]}")
+        text = mask if self.masks else formatted
         return self._write(
-            interface, {part: self.text(targets[part]) for part in self._off(state, targets)}
+            interface, {part: text(targets[part]) for part in self._off(state, targets)}
         )
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
@@ -168,17 +152,14 @@ class CpuSets:
         )
 
     def faults(self, state: State) -> Iterator[str]:
-        listed = re.compile(CPU_LIST["pattern"])
         for name, cpus in state.items():
-            if name == QUEUES:  # names, which nothing writes
-                continue
             beside = name in _BESIDE
-            good = listed.search(cpus) if beside else self.legal.search(cpus)
-            if not good or not (beside or self.part.fullmatch(name)):
-                yield f"{name[:40]!r} {self.fault_words} {cpus[:40]!r}"
+            pattern = _MASK if self.masks and not beside else CPU_LIST["pattern"]
+            legal = name == QUEUES or re.search(pattern, cpus)  # names, which nothing writes
+            if not legal or not (beside or self.part.fullmatch(name)):
+                yield f"{name[:40]!r} cannot have the CPUs {cpus[:40]!r}"
 
     def _off(self, state: State, targets: Mapping[str, frozenset[int]]) -> list[str]:
-        """Return the parts that do not have the wanted CPUs."""
         return [
             part
             for part, now in _parts(state)
@@ -223,7 +204,6 @@ class CpuSets:
 
 
 def _wanted(wanted: Any) -> frozenset[int]:
-    """Return all CPUs that the options name."""
     sets = wanted.get("queues", [wanted.get("cpus", wanted.get("spread"))])
     return frozenset[int]().union(*map(_cpus, sets))
 

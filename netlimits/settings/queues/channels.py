@@ -1,9 +1,7 @@
 """Numbers of the NIC's queues, through `ethtool -l` and `-L`.
 
-A driver has `combined` queues or `rx` and `tx`. A change creates the queues anew: the link may go
-down, and the qdiscs of an mq root come and go with the queues. Each queue's RPS and XPS in /sys,
-the CPUs of its interrupt in /proc/irq, and maybe the RSS table (`ethtool -x`) are lost too: all of
-it is read and restored.
+A change creates the queues anew: RPS and XPS in /sys, the CPUs of interrupts in /proc/irq, and
+maybe the RSS table are lost, so all of it is read and restored.
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.settings._base import State
 from netlimits.settings._quantities import Quantities
@@ -22,7 +19,6 @@ from netlimits.units.cpus import CPU_LIST
 
 _READ_RSS = r"""ethtool -x "$1" 2>/dev/null | sed -n 's/^ *[0-9][0-9]*: *\([0-9 ]*\)$/rss \1/p'
 """
-"""Print the rows of the RSS table; nothing if the driver has none."""
 
 RSS_TABLE = re.compile(r"(\d{1,5}( \d{1,5}){0,4095})?", re.ASCII)
 
@@ -87,11 +83,7 @@ class Channels(Quantities):
         return Command(("sh", "-c", _READ, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """Return the numbers, and what belongs to the queues.
-
-        Shape: {"most": {name: n}, "now": {name: n}, "queues": {file or interrupt: value}, "rss":
-        …}.
-        """
+        """Return the numbers, "queues": {file or interrupt: value}, and the "rss" table."""
         show = Command(("ethtool", self.show, completed.command.argv[-1]))
         numbers = Quantities.state(self, replace(completed, command=show))
         queues = {match["name"]: match["value"] for match in _LINE.finditer(completed.stdout)}
@@ -101,16 +93,14 @@ class Channels(Quantities):
         """Return the commands. Raises SettingError for an RSS table that could not be restored."""
         commands = Quantities.change(self, interface, state, wanted)
         if commands and state and state["rss"] and not rss_words(state["rss"]):
-            raise SettingError(
+            raise self.error(
                 f"{interface} has an RSS table that `ethtool -X` cannot make again once a change "
                 f"of channels has replaced it; run `ethtool -X {interface} default` first, or "
-                "leave `channels` out",
-                setting=self.name,
+                "leave `channels` out"
             )
         return commands
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """Return the commands for the numbers, then for the queues and interrupts that differ."""
         numbers = Quantities.undo(self, interface, original, state)
         words, queues = rss_words(original["rss"]), original["queues"]
         rings = sum(original["now"].get(name, 0) for name in ("rx", "combined"))
@@ -185,7 +175,7 @@ def _in_turn(queues: list[int]) -> bool:
 CHANNELS = Channels(
     name="channels",
     show="-l",
-    write="-L",
+    writes="-L",
     names={"rx": "RX", "tx": "TX", "other": "Other", "combined": "Combined"},
     title="Numbers of queues of the data interface",
     least=0,

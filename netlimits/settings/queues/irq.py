@@ -1,13 +1,8 @@
 """Which CPUs serve the data interface's interrupts, through /proc/irq.
 
-The interrupts are those of the NIC's own PCI device (of the parent device for virtio), or where
-that lists none, the lines of /proc/interrupts that name the interface. An interrupt that the
-kernel manages itself refuses every write: the read-back finds that. A running irqbalance moves
-interrupts by itself; the next run's read-back finds that too, and sets them again.
-
-`spread` gives the interrupts of each queue one CPU. Drivers name an interrupt after its queue
-(`virtio1-input.0`, `eth0-TxRx-3`, `mlx5_comp2@pci:…`); one whose name ends in no number (a
-configuration, a link change) is left alone.
+They are those of the NIC's PCI device (of the parent device for virtio), or the lines of
+/proc/interrupts that name the interface. Drivers name an interrupt after its queue
+(`virtio1-input.0`, `eth0-TxRx-3`, `mlx5_comp2@pci:…`); `spread` leaves others alone.
 """
 
 from __future__ import annotations
@@ -17,7 +12,7 @@ from collections.abc import Mapping
 
 from netlimits.settings._base import State
 from netlimits.settings.queues._cpu_sets import LOCAL, ONLINE, QUEUES, CpuSets
-from netlimits.units.cpus import CPU_LIST, formatted, members
+from netlimits.units.cpus import CPU_LIST
 
 _READ = r"""d=/sys/class/net/$1/device
 [ -e "$d" ] || exit 0
@@ -63,15 +58,12 @@ IRQ = CpuSets(
     script=_READ,
     line=re.compile(r"^([0-9]+) ([0-9][0-9,-]*)$", re.MULTILINE),
     part=re.compile("[0-9]{1,9}"),
-    of_text=members,
-    text=formatted,
-    legal=re.compile(CPU_LIST["pattern"]),
     file="/proc/irq/{part}/smp_affinity_list",
     lacks="interrupts of its own (a veth, bridge or other virtual interface has none)",
     unmet_words="interrupt {part} stays on {now}, not {wanted} (one that the kernel manages itself "
     "cannot be moved)",
     changed_words="interrupt {part} is on {now}, was on {before}",
-    fault_words="cannot be on CPUs",
+    masks=False,
     queues=_queues,
     named=re.compile(r"^name ([0-9]+) ([^ =]+)$", re.MULTILINE),
 )

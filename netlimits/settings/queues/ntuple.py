@@ -1,8 +1,6 @@
 """Rules of the NIC that put chosen flows into chosen receive queues (`ethtool -n, -N`).
 
-The NIC has exactly the rules of the experiment: one that has rules already is refused, since they
-would have to be written again from what `ethtool -n` prints. The driver chooses where a rule is
-stored, so all rules are removed in the end.
+A NIC that has rules already is refused: they cannot be written again from what ethtool prints.
 """
 
 from __future__ import annotations
@@ -11,10 +9,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
-from netlimits.settings._base import State
-from netlimits.settings._quantities import shows_none
+from netlimits.settings._base import Setting, State
+from netlimits.settings._schema import options, whole
 
 _FILTER = re.compile(r"^Filter: (?P<id>[0-9]+)\n(?P<lines>(?:[ \t].*\n?)*)", re.MULTILINE)
 _RINGS = re.compile(r"^([0-9]+) RX rings available", re.MULTILINE)
@@ -26,7 +23,7 @@ for rule in $(ethtool -n "$1" | sed -n 's/^Filter: \([0-9][0-9]*\)$/\1/p'); do
 done
 exit $status"""
 
-_PORT: Mapping[str, Any] = {"type": "integer", "minimum": 1, "maximum": 65535}
+_PORT: Mapping[str, Any] = whole(1, 65535)
 _ADDRESS: Mapping[str, Any] = {
     "type": "string",
     "pattern": r"^[0-9a-fA-F][0-9a-fA-F:.]{1,44}$(?!\n)",
@@ -37,51 +34,41 @@ _FIELDS = {
     "source_port": ("src-port", "Src port"),
     "port": ("dst-port", "Dest port"),
 }
-"""Option -> ethtool's word, and the line that shows it."""
 
 _NO_MASK = ("0.0.0.0", "0x0", "::")  # noqa: S104 - a mask, not a bind
 """ethtool shows the bits that do not count: none do not."""
 
 
-class Ntuple:
+class Ntuple(Setting):
     """`ntuple: {flows: [{port: 5001, queue: 2}]}`."""
 
     name = "ntuple"
-    schema: Mapping[str, Any] = {
-        "type": "object",
-        "title": "Receive queues of chosen flows (ntuple filters)",
-        "description": "As in ethtool -N. Some drivers need `offload: {ntuple: on}` before it.",
-        "required": ["flows"],
-        "properties": {
+    schema: Mapping[str, Any] = options(
+        {
             "flows": {
                 "type": "array",
                 "minItems": 1,
                 "maxItems": 16,
                 "description": "A rule for each; the NIC has no others meanwhile.",
-                "items": {
-                    "type": "object",
-                    "required": ["queue"],
-                    "minProperties": 2,
-                    "properties": {
+                "items": options(
+                    {
                         "protocol": {"enum": ["tcp", "udp"], "default": "tcp"},
                         "family": {"enum": ["ipv4", "ipv6"], "default": "ipv4"},
                         "port": {**_PORT, "description": "Its destination port."},
                         "source_port": {**_PORT, "description": "Its source port."},
                         "source": {**_ADDRESS, "description": "Its source address."},
                         "destination": {**_ADDRESS, "description": "Its destination address."},
-                        "queue": {
-                            "type": "integer",
-                            "minimum": 0,
-                            "maximum": 9999,
-                            "description": "The receive queue, from 0.",
-                        },
+                        "queue": whole(0, 9999, "The receive queue, from 0."),
                     },
-                    "additionalProperties": False,
-                },
+                    required=("queue",),
+                    minProperties=2,
+                ),
             }
         },
-        "additionalProperties": False,
-    }
+        required=("flows",),
+        title="Receive queues of chosen flows (ntuple filters)",
+        description="As in ethtool -N. Some drivers need `offload: {ntuple: on}` before it.",
+    )
 
     def read(self, interface: str, about: Any) -> Command:
         return Command(("ethtool", "-n", interface))
@@ -90,7 +77,7 @@ class Ntuple:
         """Return {"rings": n, "rules": {number: {line's name: value}}}."""
         rings = _RINGS.search(completed.stdout)
         if completed.status != 0 or not rings or "Total" not in completed.stdout:
-            raise shows_none(completed, self.name)
+            raise self.shows_none(completed)
         rules = {
             match["id"]: dict(
                 line.strip().split(": ", 1) for line in match["lines"].splitlines() if ": " in line
@@ -101,19 +88,16 @@ class Ntuple:
 
     def check_found(self, interface: str, state: State) -> None:
         if state["rules"]:
-            raise SettingError(
+            raise self.error(
                 f"{interface} has {len(state['rules'])} rules already; remove them "
-                f"(`ethtool -N {interface} delete NUMBER`), or leave `ntuple` out for this host",
-                setting=self.name,
+                f"(`ethtool -N {interface} delete NUMBER`), or leave `ntuple` out for this host"
             )
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """Return one command for each rule that is too many or missing."""
         flows = wanted["flows"]
         if state and (most := max(flow["queue"] for flow in flows)) >= state["rings"]:
-            raise SettingError(
-                f"{interface} has {state['rings']} receive queues, and no queue {most}",
-                setting=self.name,
+            raise self.error(
+                f"{interface} has {state['rings']} receive queues, and no queue {most}"
             )
         rules = state["rules"] if state else {}
         surplus = [n for n, rule in rules.items() if not any(_is(rule, flow) for flow in flows)]
@@ -159,7 +143,6 @@ class Ntuple:
 
 
 def _words(flow: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the words of `ethtool -N` that add a rule."""
     kind = f"{flow.get('protocol', 'tcp')}{flow.get('family', 'ipv4')[-1]}"
     named = [w for name, (word, _) in _FIELDS.items() if name in flow for w in (word, flow[name])]
     return ("flow-type", kind, *map(str, named), "action", str(flow["queue"]))

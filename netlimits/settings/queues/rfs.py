@@ -1,22 +1,19 @@
 """Receive flow steering (RFS): packets go to the CPU on which the program of their flow runs.
 
-The host has a table of flows (`net.core.rps_sock_flow_entries`), and each receive queue has a part
-of it (`rps_flow_cnt`): an equal share if it gets no number of its own, as the kernel's
-Documentation/networking/scaling.rst recommends. The kernel rounds both up to powers of two. A
-network namespace has the queues' tables but not the host's.
+Each queue gets an equal share of the host's table, as the kernel's scaling.rst recommends. The
+kernel rounds both up to powers of two. A network namespace has the queues' tables alone.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
-from netlimits.settings import _values
 from netlimits.settings._base import State
-from netlimits.settings._values import is_number
+from netlimits.settings._schema import options, whole
+from netlimits.settings._values import NamedValues, Values, is_number
 
 _READ = r"""f=/proc/sys/net/core/rps_sock_flow_entries
 [ ! -e "$f" ] || echo "entries $(cat "$f")"
@@ -26,19 +23,16 @@ _ENTRIES = re.compile(r"^entries ([0-9]+)$", re.MULTILINE)
 _QUEUE = re.compile(
     r"^/sys/class/net/[^/]+/queues/(rx-[0-9]+)/rps_flow_cnt:([0-9]+)$", re.MULTILINE
 )
-_NUMBER = {"type": "integer", "minimum": 0, "maximum": 2**29}
+_NUMBER = whole(0, 2**29)
 
 
-class Rfs:
+class Rfs(NamedValues):
     """`rfs: {entries: 32768}`."""
 
     name = "rfs"
-    schema: Mapping[str, Any] = {
-        "type": "object",
-        "title": "Flows that are steered to their program's CPU (RFS)",
-        "description": "0 is off. It steers what RPS hands to other CPUs, or an interrupt took.",
-        "minProperties": 1,
-        "properties": {
+    vanishing = True
+    schema: Mapping[str, Any] = options(
+        {
             "entries": {
                 **_NUMBER,
                 "description": "Flows in the host's table: about as many as are active at once.",
@@ -49,8 +43,9 @@ class Rfs:
                 "queues.",
             },
         },
-        "additionalProperties": False,
-    }
+        title="Flows that are steered to their program's CPU (RFS)",
+        description="0 is off. It steers what RPS hands to other CPUs, or an interrupt took.",
+    )
 
     def read(self, interface: str, about: Any) -> Command:
         return Command(("sh", "-c", _READ, "sh", interface))
@@ -59,64 +54,43 @@ class Rfs:
         """Return {"entries": n, "rx-0": n, …}; without entries in a namespace."""
         queues = {name: int(count) for name, count in _QUEUE.findall(completed.stdout)}
         if not queues:
-            raise SettingError(
+            raise self.error(
                 f"{completed.command.argv[-1]} has no receive queues that flows are steered from; "
                 "leave `rfs` out for this host",
-                setting=self.name,
-                host=completed.host,
+                completed,
             )
         entries = _ENTRIES.search(completed.stdout)
         return {**({"entries": int(entries[1])} if entries else {}), **queues}
 
-    def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """Return one `sysctl` for the host's table, and one `tee` for each queue that differs."""
-        if state and "entries" in wanted and "entries" not in state:
-            raise SettingError(
-                "a network namespace has no net.core.rps_sock_flow_entries; give `per_queue` "
-                "alone, or use a host of its own",
-                setting=self.name,
-            )
-        return _write(interface, _values.differing(_wish(state, wanted), state))
+    def wish(self, state: State, wanted: Any) -> Values:
+        """Return what `state` should hold, rounded as the kernel rounds."""
+        queues = [name for name in state if name != "entries"]
+        entries, each = wanted.get("entries"), wanted.get("per_queue")
+        if each is None and entries is not None:
+            each = entries // max(1, len(queues))
+        wish = {} if entries is None else {"entries": _rounded(entries)}
+        return {**wish, **dict.fromkeys(queues, _rounded(each or 0))}
 
-    def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
-        return _values.unmet(_wish(state, wanted), state)
+    def lacks(self, interface: str, state: State, name: str) -> str:
+        return (
+            "a network namespace has no net.core.rps_sock_flow_entries; give `per_queue` "
+            "alone, or use a host of its own"
+        )
 
-    def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        present = {name: n for name, n in original.items() if not state or name in state}
-        return _write(interface, _values.differing(present, state))
+    def write(self, interface: str, values: Values) -> tuple[Command, ...]:
+        commands = []
+        for name, value in values.items():
+            if name == "entries":
+                pair = f"net.core.rps_sock_flow_entries={value}"
+                commands.append(Command(("sysctl", "-w", pair), sudo=True))
+            else:
+                path = f"/sys/class/net/{interface}/queues/{name}/rps_flow_cnt"
+                commands.append(Command(("tee", path), sudo=True, stdin=f"{value}\n"))
+        return tuple(commands)
 
-    def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Return what differs; a missing queue (fewer channels) does not count."""
-        return _values.differences({n: v for n, v in original.items() if n in state}, state)
-
-    def faults(self, state: State) -> Iterator[str]:
-        for name, value in state.items():
-            if not re.fullmatch("entries|rx-[0-9]{1,5}", name) or not is_number(value):
-                yield f"{name[:40]} cannot be {str(value)[:40]!r}"
-
-
-def _wish(state: State, wanted: Mapping[str, Any]) -> dict[str, int]:
-    """Return what `state` should hold, rounded as the kernel rounds."""
-    queues = [name for name in state if name != "entries"]
-    entries = wanted.get("entries")
-    each = wanted.get("per_queue")
-    if each is None and entries is not None:
-        each = entries // max(1, len(queues))
-    wish = {} if entries is None else {"entries": _rounded(entries)}
-    return {**wish, **dict.fromkeys(queues, _rounded(each or 0))}
+    def legal(self, name: str, value: Any) -> bool:
+        return bool(re.fullmatch("entries|rx-[0-9]{1,5}", name)) and is_number(value)
 
 
 def _rounded(number: int) -> int:
     return 1 << (number - 1).bit_length() if number else 0
-
-
-def _write(interface: str, numbers: Mapping[str, int]) -> tuple[Command, ...]:
-    commands = []
-    for name, value in numbers.items():
-        if name == "entries":
-            pair = f"net.core.rps_sock_flow_entries={value}"
-            commands.append(Command(("sysctl", "-w", pair), sudo=True))
-        else:
-            path = f"/sys/class/net/{interface}/queues/{name}/rps_flow_cnt"
-            commands.append(Command(("tee", path), sudo=True, stdin=f"{value}\n"))
-    return tuple(commands)

@@ -1,17 +1,10 @@
-"""Which CPUs take the data interface's received packets up: receive packet steering (RPS).
-
-Without it the CPU that served a queue's interrupt does all of a packet's work in softirq; with it a
-hash of the flow chooses one of the CPUs, which is how a NIC of one queue, or a veth, uses several.
-One flow stays on one CPU. The kernel keeps a mask for each receive queue, and leaves out CPUs that
-it keeps for itself: the read-back finds that (Documentation/networking/scaling.rst).
-"""
+"""Receive packet steering (RPS): a hash of the flow chooses the CPU that takes a packet up."""
 
 from __future__ import annotations
 
 import re
 
-from netlimits.settings.queues._cpu_sets import OFF, CpuSets
-from netlimits.units.cpus import CPU_LIST, from_mask, mask
+from netlimits.settings.queues._cpu_sets import CPUS_OR_OFF, CpuSets
 
 _READ = r"""echo "online $(cat /sys/devices/system/cpu/online)"
 grep -Hs . "/sys/class/net/$1/queues/"rx-*/rps_cpus || exit 0"""
@@ -20,7 +13,7 @@ RPS = CpuSets(
     name="rps",
     title="CPUs that take received packets up (RPS)",
     cpus={
-        "anyOf": [CPU_LIST, {"enum": [OFF]}],
+        **CPUS_OR_OFF,
         "description": "The CPUs among which each receive queue's flows are spread: 0, "
         "0-3 or 0,2; off for the one that served the interrupt.",
     },
@@ -29,13 +22,9 @@ RPS = CpuSets(
         r"^/sys/class/net/[^/]+/queues/(rx-[0-9]+)/rps_cpus:([0-9a-f,]+)$", re.MULTILINE
     ),
     part=re.compile("rx-[0-9]{1,5}"),
-    of_text=from_mask,
-    text=mask,
-    legal=re.compile(r"^[0-9a-f]{1,8}(,[0-9a-f]{8}){0,312}\Z"),
     file="/sys/class/net/{interface}/queues/{part}/rps_cpus",
     lacks="receive queues that packets are steered from",
     unmet_words="{part} steers to {now}, not to {wanted}",
     changed_words="{part} steers to {now}, did to {before}",
-    fault_words="cannot steer to",
 )
 """`rps: {cpus: "0-1"}`, or `rps: {cpus: off}`."""

@@ -1,16 +1,10 @@
-"""Which CPUs send through which transmit queue: transmit packet steering (XPS).
-
-Without it a hash of the flow chooses the queue. With it, the CPU that sends does: `spread` gives
-each CPU a queue of its own, so that no two CPUs wait for one queue's lock. A NIC with a single
-queue has nothing to choose from (Documentation/networking/scaling.rst).
-"""
+"""Transmit packet steering (XPS): which CPUs send through which transmit queue."""
 
 from __future__ import annotations
 
 import re
 
-from netlimits.settings.queues._cpu_sets import OFF, CpuSets, queue_numbers
-from netlimits.units.cpus import CPU_LIST, from_mask, mask
+from netlimits.settings.queues._cpu_sets import CPUS_OR_OFF, CpuSets, queue_numbers
 
 _READ = r"""echo "online $(cat /sys/devices/system/cpu/online)"
 d=/sys/class/net/$1/device
@@ -23,7 +17,7 @@ XPS = CpuSets(
     name="xps",
     title="CPUs that send through each transmit queue (XPS)",
     cpus={
-        "anyOf": [CPU_LIST, {"enum": [OFF]}],
+        **CPUS_OR_OFF,
         "description": "The CPUs that may use each transmit queue: 0, 0-3 or 0,2; off for the "
         "queue that a hash of the flow chooses.",
     },
@@ -32,14 +26,10 @@ XPS = CpuSets(
         r"^/sys/class/net/[^/]+/queues/(tx-[0-9]+)/xps_cpus:([0-9a-f,]+)$", re.MULTILINE
     ),
     part=re.compile("tx-[0-9]{1,5}"),
-    of_text=from_mask,
-    text=mask,
-    legal=re.compile(r"^[0-9a-f]{1,8}(,[0-9a-f]{8}){0,312}\Z"),
     file="/sys/class/net/{interface}/queues/{part}/xps_cpus",
     lacks="transmit queues to choose from (XPS needs two or more)",
     unmet_words="{part} is used by {now}, not by {wanted}",
     changed_words="{part} is used by {now}, was by {before}",
-    fault_words="cannot be used by",
     queues=queue_numbers,
 )
 """`xps: {spread: cpus}`, `xps: {cpus: off}`, or `xps: {queues: ["0-1", off]}`."""

@@ -1,14 +1,9 @@
 """The IPv6 state of an interface, to restore it after a change of the MTU.
 
 Linux removes IPv6 from an interface whose MTU falls below 1280: addresses, routes, neighbours,
-proxy neighbours, multicast groups, the token and its sysctls go, and a larger MTU restores only a
-link-local address and the defaults. Above 1280, too, every change of the MTU resets
-`net.ipv6.conf.INTERFACE.mtu` and changes the `mtu` of routes that is not locked. Rules, address
-labels, nexthop objects and IPv4 lose nothing. All of this was seen on kernel 6.18 and is what
-tests/settings check.
-
-Addresses, routes of one hop, neighbours and sysctls are restored. Everything else is refused by
-name before the first change, in `cannot_return` and `cannot_move`.
+proxy neighbours, multicast groups, the token and sysctls. Above that every change resets
+`net.ipv6.conf.INTERFACE.mtu` and the `mtu` of routes that is not locked (seen on kernel 6.18).
+Addresses, routes of one hop, neighbours and sysctls are restored; the rest is refused by name.
 """
 
 from __future__ import annotations
@@ -35,10 +30,7 @@ READ = (
     'grep -s "" "/proc/sys/net/ipv6/conf/$1"/* "/proc/sys/net/ipv6/neigh/$1"/* '
     '| sed "s/^/conf /"; '
 )
-"""The part of a shell script that prints the state of the interface in "$1"; LC_ALL is C.
-
-It calls the function that `_routes.SHOW` defines.
-"""
+"""The part of a script that prints the state of "$1"; it calls `_routes.SHOW`, and LC_ALL is C."""
 
 _STRAYS = r"""root=
 [ "$(id -u)" = 0 ] || root="sudo -n --"
@@ -59,16 +51,10 @@ case " $(ip -6 -o addr show dev "$interface" to "${1%/*}") " in
 *" $1 scope global "*) ;;
 *) $root ip -6 addr replace "$@" dev "$interface" ;;
 esac"""
-"""Restore an address if it is missing, for an unknown state.
-
-To write a global address that is there removes another route to its network, if that has a lower
-metric. The kernel makes only link-local addresses anew.
-"""
+"""Restore an address if it is missing: to write a global one that is there removes routes."""
 
 
 class _Address(TypedDict):
-    """The keys that an address must have."""
-
     local: str
     prefixlen: int
     scope: str
@@ -92,16 +78,10 @@ _MOVES = re.compile(r"(?:^|\s)mtu [0-9]")
 
 
 def state(lines: Iterable[str], interface: str) -> State:
-    """Return what `READ` printed.
+    """Return what `READ` printed. Raises ValueError if it shows no addresses.
 
-    Returns:
-        {"addresses": as `ip -j` shows them, "routes", "behind" and "before": see `_routes.read`,
-        "neighbours": as `ip` shows and accepts them, "proxies": addresses, "conf": sysctls,
-        "fading": in words, what expires by itself (from router advertisements or DHCP), "strange":
-        in words, what else cannot be restored, "moving": routes whose `mtu` could not be restored}.
-
-    Raises:
-        ValueError: If it shows no addresses.
+    "routes", "behind" and "before" are those of `_routes.read`. In words: "fading" expires by
+    itself, "strange" cannot be restored, "moving" are routes whose `mtu` could not be.
     """
     addresses: list[dict[str, Any]] = []
     shown: list[str] = []
@@ -166,10 +146,9 @@ def state(lines: Iterable[str], interface: str) -> State:
 
 
 def undo(interface: str, original: State, now: State) -> Iterator[Command]:
-    """Yield the commands that restore what is missing or differs.
+    """Yield the commands that restore what differs, or everything if `now` is empty.
 
-    If IPv6 is off the interface altogether nothing can be restored before the MTU is. An empty
-    `now` is an unknown state: everything is then written.
+    Without IPv6 on the interface nothing can be restored before the MTU is.
     """
     if now and original["conf"] and not now["conf"]:
         return
@@ -209,7 +188,6 @@ def undo(interface: str, original: State, now: State) -> Iterator[Command]:
 
 
 def differences(original: State, now: State) -> Iterator[str]:
-    """Yield what differs from the original, in words."""
     for name, value in original["conf"].items():
         if now["conf"].get(name) != value:
             yield f"sysctl net/ipv6/{name} is {now['conf'].get(name, 'gone')}, was {value}"
@@ -252,7 +230,6 @@ def _stays(address: Mapping[str, Any]) -> bool:
 
 
 def _address(address: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an address without its label and the flags that change by themselves."""
     return {k: v for k, v in address.items() if k not in _PASSING and k != "label"}
 
 
@@ -278,7 +255,6 @@ def _words(address: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_ours(route: str) -> bool:
-    """Return True for a route that does not come and go with an address."""
     return _type(route) not in ("local", "anycast", "multicast") or " proto kernel" not in route
 
 
@@ -293,7 +269,6 @@ def _type(route: str) -> str:
 
 
 def _is_link_local(route: str) -> bool:
-    """Return True for a route that the kernel makes with a link-local address."""
     return route.startswith("inet6 fe80::/64 ") and " proto kernel " in f"{route} "
 
 

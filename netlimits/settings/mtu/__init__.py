@@ -1,0 +1,241 @@
+"""The MTU of an interface, through `ip link`, and everything that changes with it.
+
+The kernel lowers VLANs and macvlans on the interface with it, and what is stacked on those; all
+stay small when it grows again. A bridge follows its ports until somebody sets its MTU, so that is
+not done. IPv6 leaves the interface below 1280 (see `ipv6`). All of that is read and restored.
+
+Interfaces in other network namespaces are lowered as well: they are searched before (`stacked`),
+and an MTU that would lower one is refused.
+
+Below some 90 bytes the kernel keeps a locked path MTU for each peer, which outlives the change by
+ten minutes. No such entry can be deleted alone, so the cache is flushed.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from netlimits.model import Command, Completed, decoding
+from netlimits.settings import _routes
+from netlimits.settings._base import Setting, State
+from netlimits.settings._values import is_number
+from netlimits.settings.mtu import ipv6, stacked
+from netlimits.settings.mtu.stacked import StackedLink
+
+_SCRIPT = (
+    f"{_routes.SHOW}"
+    'ip -d -j link show dev "$1" || exit 1; ip -j link show; '
+    "for path in /sys/class/net/*/bridge; do "
+    '[ ! -d "$path" ] || { path=${path%/bridge}; echo "bridge ${path##*/}"; }; done; '
+    'ip -4 -o route show cache 2>/dev/null | sed -n "s/ dev $1 .* mtu lock / lock /p" '
+    '| sed "s/^/exception /"; '
+    '[ "$2" -ge "$(cat "/sys/class/net/$1/mtu")" ] || sh -c "$3" "look into namespaces"; '
+    f"{ipv6.READ} true"
+)
+_FORGET = Command(("sysctl", "-w", "net.ipv4.route.flush=1"), sudo=True)
+_FLUSH = r"""! ip -4 -o route show cache | grep -q -- " dev $1 .* mtu lock " || {
+    root=
+    [ "$(id -u)" = 0 ] || root="sudo -n --"
+    $root sysctl -w net.ipv4.route.flush=1
+}"""
+"""Flush the cache if needed, for an unknown state."""
+
+
+_NEIGHBOUR = re.compile(
+    r"[0-9a-fA-F:.]+( lladdr [0-9a-f:]+)?( (router|proxy|extern_learn|managed))*"
+)
+_CONF = re.compile(r"(conf|neigh)/[A-Za-z0-9_]+")
+
+
+class Mtu(Setting):
+    """`mtu: 8896`."""
+
+    name = "mtu"
+    schema: Mapping[str, Any] = {
+        "type": "integer",
+        "title": "MTU of the data interface",
+        "description": "Bytes. The driver has its maximum. Below 1280 Linux takes IPv6 off the "
+        "interface until it is restored at the end of the campaign.",
+        "minimum": 68,
+        "maximum": 2**31 - 1,
+    }
+
+    def read(self, interface: str, about: Any) -> Command:
+        """Return a script that looks into other namespaces if `about` is a smaller MTU."""
+        wanted = 2**31 if isinstance(about, Mapping) else about  # a mapping is an original state
+        return Command(("sh", "-c", _SCRIPT, "sh", interface, str(wanted), stacked.LOOK))
+
+    def state(self, completed: Completed) -> State:
+        """Return the MTU, and all that changes with it.
+
+        "others" are stacked on this interface, lowest first; "away" are in other network
+        namespaces; on the "hidden" ones the login may not see all; "unseen" are numbers of
+        namespaces that may have some; "exceptions" are peers with a locked path MTU.
+        """
+        try:
+            first, second, *lines = completed.stdout.splitlines()
+            (link,) = decoding.typed(first, list[StackedLink])
+            links = {other.ifname: other for other in decoding.typed(second, list[StackedLink])}
+            stack = [links[name] for name in stacked.order(links, link.ifname)]
+            bridges = {line.split()[1] for line in lines if line.startswith("bridge ")}
+            return {
+                "mtu": link.mtu,
+                "least": link.min_mtu,
+                "most": link.max_mtu,
+                "others": {other.ifname: other.mtu for other in stack[1:]},
+                "bridges": [each.ifname for each in stack if each.ifname in bridges],
+                "away": [*stacked.away(lines, {each.ifindex for each in stack})],
+                "hidden": [*stacked.hidden(lines, links, [each.ifname for each in stack], link)],
+                "unseen": stacked.unseen(lines, links.values()),
+                "exceptions": sorted(
+                    line.split()[1] for line in lines if line.startswith("exception ")
+                ),
+                "ipv6": ipv6.state(lines, link.ifname),
+            }
+        except (ValueError, LookupError, TypeError, AttributeError):
+            raise self.unreadable(completed, "`ip link show` shows no MTU") from None
+
+    def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
+        if state and state["mtu"] == wanted:
+            return ()
+        if state:
+            self._check(interface, state, wanted)
+        return (_set(interface, wanted),)
+
+    def _check(self, interface: str, state: State, wanted: int) -> None:
+        least, most = state["least"], state["most"]
+        if most and wanted > most:
+            raise self.error(
+                f"{interface} takes an MTU of at most {most}, not {wanted}; ask for {most} or less"
+            )
+        if wanted < least:
+            raise self.error(
+                f"{interface} takes an MTU of at least {least}, not {wanted}; ask for {least} or "
+                "more"
+            )
+        if interface in state["bridges"]:
+            raise self.error(
+                f"{interface} is a bridge, which would never again follow the MTU of its ports "
+                "once its own MTU was set; set the MTU of its ports, or leave `mtu` out"
+            )
+        if moving := ipv6.cannot_move(state["ipv6"]):
+            raise self.error(
+                f"an MTU of {wanted} would move the mtu of {interface}'s IPv6 routes to "
+                f"{', '.join(moving)}, which could not be restored; delete them or lock their mtu "
+                "first, or leave `mtu` out"
+            )
+        if wanted < state["mtu"]:
+            self._check_namespaces(interface, state, wanted)
+        if wanted >= ipv6.LEAST_MTU or state["mtu"] < ipv6.LEAST_MTU:
+            return
+        lost = [*ipv6.cannot_return(state["ipv6"])]
+        lost += [f"IPv6 of {other}" for other in state["others"]] if state["ipv6"]["conf"] else []
+        if lost:
+            raise self.error(
+                f"an MTU of {wanted}, below {ipv6.LEAST_MTU}, takes IPv6 off {interface}, and "
+                f"this could not be restored: {', '.join(lost)}; use {ipv6.LEAST_MTU} or more, "
+                "or remove IPv6 from it first"
+            )
+
+    def _check_namespaces(self, interface: str, state: State, wanted: int) -> None:
+        """Raise SettingError if interfaces of other network namespaces would be lowered."""
+        lowered = [
+            f"{away['name']} in {away['where']}"
+            for away in state["away"]
+            if away["mtu"] > wanted
+            and not (away["kind"] in stacked.FOLLOW and away["mtu"] == state["mtu"])
+        ]
+        if lowered:
+            raise self.error(
+                f"an MTU of {wanted} would lower that of {', '.join(lowered)}, on {interface}, "
+                "which could not be restored; remove it first, or do not lower the MTU"
+            )
+        if state["hidden"]:
+            raise self.error(
+                f"an interface that this login does not see, in another network namespace, lies on "
+                f"{', '.join(state['hidden'])}, and an MTU of {wanted} could lower its own; log in "
+                "as root, or remove it first"
+            )
+
+        if state["unseen"]:
+            raise self.error(
+                f"a network namespace that this login does not see (nsid "
+                f"{', '.join(map(str, state['unseen']))} of `ip netns list-id`) may have an "
+                f"interface on {interface}, and an MTU of {wanted} would lower its own; log in as "
+                "root, or end that namespace first"
+            )
+
+    def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
+        return () if state["mtu"] == wanted else (f"it is {state['mtu']}, not {wanted}",)
+
+    def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
+        commands = []
+        if not state or state["mtu"] != original["mtu"]:
+            commands.append(_set(interface, original["mtu"]))
+        now = state["others"] if state else {}
+        for other, mtu in original["others"].items():
+            if other not in original["bridges"] and (not state or now.get(other, mtu) != mtu):
+                commands.append(_set(other, mtu))
+        if state and not commands:  # else they follow by themselves
+            for bridge in original["bridges"]:
+                mtu = original["others"].get(bridge, 0)
+                if now.get(bridge, mtu) != mtu:
+                    commands.append(_set(bridge, mtu))
+        commands += ipv6.undo(interface, original["ipv6"], state["ipv6"] if state else {})
+        if not state:
+            script = ("sh", "-c", _FLUSH, "forget path MTUs", interface)
+            commands.append(Command(script, by_hand=(_FORGET,)))
+        elif _new_exceptions(original, state):
+            commands.append(_FORGET)
+        return tuple(commands)
+
+    def differences(self, original: State, state: State) -> tuple[str, ...]:
+        numbers = [("MTU", original["mtu"], state["mtu"])]
+        numbers += [
+            (f"MTU of {other}", mtu, state["others"].get(other, mtu))
+            for other, mtu in original["others"].items()
+        ]
+        wrong = [f"{what} is {now}, was {was}" for what, was, now in numbers if now != was]
+        wrong += [
+            f"the path to {peer} has a locked MTU, which it had not"
+            for peer in _new_exceptions(original, state)
+        ]
+        return (*wrong, *ipv6.differences(original["ipv6"], state["ipv6"]))
+
+    def faults(self, state: State) -> Iterator[str]:
+        for name, mtu in (("", state["mtu"]), *state["others"].items()):
+            if name and not decoding.interface(name):
+                yield f"{name!r} is no interface"
+            if not is_number(mtu, 2**31):
+                yield f"{mtu!r} is no MTU"
+        held = state["ipv6"]
+        for address in held["addresses"]:
+            if ipaddress.ip_address(address["local"]).version != 6:
+                yield f"{address['local']} is no IPv6 address"
+            if not is_number(address["prefixlen"], 129) or not is_number(address.get("metric", 0)):
+                yield f"{address['local']} has no prefix"
+            if not re.fullmatch("[a-z0-9]+", address["scope"]):
+                yield f"{address['scope']!r} is no scope"
+        yield from _routes.faults(held)
+        for proxy in held["proxies"]:
+            address, _, rest = proxy.partition(" ")
+            if ipaddress.ip_address(address).version != 6 or rest not in ("", "router"):
+                yield f"{proxy[:80]!r} is no proxy neighbour"
+        for neighbour in held["neighbours"]:
+            if not _NEIGHBOUR.fullmatch(neighbour):
+                yield f"{neighbour[:80]!r} is no neighbour"
+        for name, value in held["conf"].items():
+            if not _CONF.fullmatch(name) or not re.fullmatch(r"[\w.,:/ \t-]*", value, re.ASCII):
+                yield f"{name[:80]!r} is no sysctl of an interface"
+
+
+def _new_exceptions(original: State, state: State) -> list[str]:
+    own = original.get("exceptions", ())
+    return [peer for peer in state.get("exceptions", ()) if peer not in own]
+
+
+def _set(interface: str, mtu: int) -> Command:
+    return Command(("ip", "link", "set", "dev", interface, "mtu", str(mtu)), sudo=True)
