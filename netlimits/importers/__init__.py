@@ -143,5 +143,5 @@ def _unknown(source: SourceText) -> DataError:
     names = ", ".join(dict.fromkeys(name.split()[0] for name in formats))
     return DataError(
         f"{source.name}:{at}: is not output of a tool that netlimits reads ({names}): "
-        f"{base.clean(line.strip())[:60]!r}"
+        f"{base.clean(line.strip())[:60]!r}; `netlimits table FILE --metric` reads other tables"
     )

@@ -127,7 +127,7 @@ def metric(name: str) -> Metric:
         title = f"Packets dropped as {reason[2].upper()}, {party}"
         return Metric(name, name, title, "packets", "lower")
     near = " or ".join(alternatives(bare))
-    hint = f"did you mean {near}?" if near else f"known: {', '.join(names())}"
+    hint = f"did you mean {near}?" if near else "`netlimits describe metrics` lists them"
     raise InputError(f"no metric is called {name!r}; {hint}")
 
 
