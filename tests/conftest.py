@@ -69,7 +69,6 @@ _LONGEST = (
     "cli/test_published.py",
     "lab/test_lab.py",
     "faults/test_attacks.py",
-    "faults/test_reboot.py",
     "restore/test_races.py",
     "faults/test_clocks.py",
     "campaign/test_schedule.py",

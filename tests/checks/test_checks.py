@@ -481,12 +481,12 @@ def test_clients_that_cannot_run_together(measure, around, words):
         (
             "iperf3: {seconds: 1}",
             "bulk: {streams: 2}",
-            "beside this test of iperf3; take one of tran",
+            "beside this test of iperf3; use a transaction",
         ),
         (
             "netperf: {seconds: 1}",
             "bulk: {streams: 2}",
-            "beside this test of netperf; take one of tr",
+            "beside this test of netperf; use a transaction",
         ),
         ("netperf: {test: TCP_RR}", "bulk: {streams: 2}", ""),
         ("netperf: {seconds: 1}", "bulk: {streams: 0}", ""),
