@@ -30,7 +30,7 @@ GOOD: Mapping[str, Any] = {
     "rps": {"online": "0-3", "rx-0": "00000000,00000005"},
     "xps": {"online": "0-3", "tx-0": "00000000,00000005"},
     "rfs": {"entries": 0, "rx-0": 0},
-    "rss": {"table": "0 1 0 1", "rings": 2},
+    "rss": {"table": "0 1 0 1", "rings": 2, "function": "toeplitz"},
     "ntuple": {"rings": 2, "rules": {}},
     "pause": {"autoneg": "on", "rx": "off", "tx": "off"},
     "gso": {"max": 65536, "gro_max": 65536, "most": 524280},

@@ -210,6 +210,8 @@ BAD: tuple[tuple[str, Any, str], ...] = (
     ("rfs", {"rx-0/../x": 1}, "cannot be"),
     ("rfs", {"entries": "1; x"}, "cannot be"),
     ("rss", {**GOOD["rss"], "table": "0 1; x"}, "is no RSS table"),
+    ("rss", {**GOOD["rss"], "function": "-x"}, "is no hash"),
+    ("rss", {**GOOD["rss"], "key": "00 -x"}, "the key is none"),
     ("ntuple", {"rings": 2, "rules": {"1": {}}}, "are not written again"),
     ("pause", {"autoneg": "on; x"}, "cannot be"),
     ("gso", {"max": "1 up"}, "cannot be"),

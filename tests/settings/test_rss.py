@@ -15,6 +15,7 @@ from netlimits.settings.queues.rss import weighted
 
 RSS = setting("rss")
 STATE = pairs.state(RSS, "igb-4")
+KEYED = pairs.state(RSS, "with-key")
 
 
 @pytest.mark.parametrize("name", pairs.names("settings/rss"))
@@ -31,7 +32,19 @@ def test_what_is_written():
     assert words({"equal": 1}) == ["equal 1"]
     assert words({"equal": 2, "start": 2}) == ["equal 2 start 2"]
     assert words({"weights": [3, 1]}) == ["weight 3 1"]
-    assert [" ".join(c.argv[3:]) for c in RSS.undo("data0", STATE, {})] == ["equal 4"]
+    assert words({"function": "xor", "equal": 2}) == ["hfunc xor equal 2"]
+    key = KEYED["key"].replace("00:01", "ff:ff")
+    assert words({"key": key}, KEYED) == [f"hkey {key}"]
+    assert [" ".join(c.argv[3:]) for c in RSS.undo("data0", KEYED, {**KEYED, "key": key})] == [
+        f"hkey {KEYED['key']}"
+    ]
+
+
+def test_the_key_is_read_only_where_the_experiment_sets_it():
+    assert RSS.read("data0", {"equal": 1}).argv[-1] == "-"
+    assert RSS.read("data0", {"key": "…"}).argv[-1] == "key"
+    assert "key" not in STATE
+    assert RSS.read("data0", KEYED).argv[-1] == "key", "for the restore too"
 
 
 @pytest.mark.parametrize(
@@ -41,6 +54,7 @@ def test_what_is_written():
         ({"equal": 2, "start": 3}, "has 4 receive queues, not 5"),
         ({"weights": [1, 1], "equal": 2}, "not both"),
         ({"weights": [0, 0]}, "all weights are 0"),
+        ({"key": "00:01:02:03:04:05:06:07"}, "shows no key, so it could not be restored"),
     ],
 )
 def test_what_is_refused(wanted, why):

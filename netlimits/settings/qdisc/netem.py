@@ -106,14 +106,38 @@ PARAMETERS: Mapping[str, Parameter] = {
         whole(-65535, 65535, "Bytes that each cell counts beyond its own."),
         count, at("rate", "celloverhead"),
     ),
+    "slot_min": Parameter(
+        about(TIME, "Least time between slots in which packets are let go."),
+        time, at("slot", "min-delay", scale=1e6), 0, _NEAR,
+    ),
+    "slot_max": Parameter(
+        about(TIME, "Greatest time between slots; left out: slot_min."),
+        time, at("slot", "max-delay", scale=1e6), 0, _NEAR,
+    ),
+    "slot_distribution": Parameter(
+        about(one_of(*DISTRIBUTIONS), "Of the time between slots; tc does not show it back."),
+        _WORD, None, "",
+    ),
+    "slot_delay": Parameter(
+        about(TIME, "Mean time between slots, of a distribution."),
+        time, at("slot", "distribution", scale=1e6), 0, _NEAR,
+    ),
+    "slot_jitter": Parameter(
+        about(TIME, "How far it spreads."), time, at("slot", "jitter", scale=1e6), 0, _NEAR
+    ),
+    "slot_packets": Parameter(
+        about(COUNT, "The most packets of a slot; 0: any."), count, at("slot", "packets")
+    ),
+    "slot_bytes": Parameter(
+        about(COUNT, "The most bytes of a slot; 0: any."), count, at("slot", "bytes")
+    ),
 }  # fmt: skip
 
-_LOSSES = ("loss", "loss_state", "loss_gemodel")
 _NEEDS = {
     "delay_correlation": ("jitter",),
     "distribution": ("jitter",),
     "loss_correlation": ("loss",),
-    "ecn": _LOSSES,
+    "ecn": ("loss", "loss_state", "loss_gemodel"),
     "duplicate_correlation": ("duplicate",),
     "corrupt_correlation": ("corrupt",),
     "reorder_correlation": ("reorder",),
@@ -121,9 +145,16 @@ _NEEDS = {
     "packet_overhead": ("rate",),
     "cell_size": ("rate",),
     "cell_overhead": ("cell_size",),
+    "slot_max": ("slot_min",),
+    "slot_distribution": ("slot_delay",),
+    "slot_delay": ("slot_distribution",),
+    "slot_jitter": ("slot_distribution",),
+    "slot_packets": ("slot_min", "slot_distribution"),
+    "slot_bytes": ("slot_min", "slot_distribution"),
 }
 """Parameter -> one of these must be set too; if that is off, the parameter is too."""
 
+_EXCLUDE = (("loss", "loss_state", "loss_gemodel"), ("slot_min", "slot_distribution"))
 _OFF = (0, "off", "", None)
 
 
@@ -138,10 +169,15 @@ def _settle(values: dict[str, Any]) -> None:
     given = {name for name, value in values.items() if value not in _OFF}
     if "reorder" in given and "delay" not in given:
         raise ValueError("reorder needs delay: what is not delayed cannot be overtaken")
-    if len(both := [name for name in _LOSSES if name in given]) > 1:
-        raise ValueError(f"{' and '.join(both)} exclude each other")
+    for names in _EXCLUDE:
+        if len(both := [name for name in names if name in given]) > 1:
+            raise ValueError(f"{' and '.join(both)} exclude each other")
     if "reorder" in given:
         values["gap"] = values.get("gap") or 1
+    if "slot_min" in given:
+        values["slot_max"] = values.get("slot_max") or values["slot_min"]
+        if values["slot_max"] < values["slot_min"]:
+            raise ValueError("slot_max is less than slot_min")
     if values.get("loss_state"):
         p13, *rest = values["loss_state"]
         values["loss_state"] = (p13, *rest, *(100 - p13, 0.0, 100.0, 0.0)[len(rest) :])
@@ -178,6 +214,7 @@ def _words(values: Mapping[str, Any]) -> Iterator[str]:
         yield from (
             str(values[f"{of}"]) for of in ("packet_overhead", "cell_size", "cell_overhead")
         )
+    yield from _slot(values)
     if "seed" in values:
         yield from ("seed", str(values["seed"]))
 
@@ -192,8 +229,21 @@ def _after(correlation: float) -> Iterator[str]:
         yield written(correlation)
 
 
+def _slot(values: Mapping[str, Any]) -> Iterator[str]:
+    if values["slot_min"]:
+        yield from ("slot", _span(values["slot_min"]), _span(values["slot_max"]))
+    elif values["slot_delay"]:
+        yield from ("slot", "distribution", values["slot_distribution"] or "normal")
+        yield from (f"{values['slot_delay']}us", f"{values['slot_jitter']}us")
+    else:
+        return
+    for what in ("packets", "bytes"):
+        if values[f"slot_{what}"]:
+            yield from (what, str(values[f"slot_{what}"]))
+
+
 def _lost(options: Options) -> str:
-    if options.get("delay", {}).get("jitter"):
+    if options.get("delay", {}).get("jitter") or "distribution" in options.get("slot", {}):
         return "tc does not show the distribution of its jitter"
     return ""
 
@@ -210,7 +260,7 @@ def _exactly(options: Options, nanoseconds: bool) -> dict[str, Any]:
     """
     values: dict[str, Any] = {"seed": options["seed"]} if "seed" in options else {}
     if (seconds := options.get("delay", {}).get("delay", 0)) and nanoseconds:
-        values["delay"] = f"{round(seconds * 1e9)}ns"
+        values["delay"] = _ns(seconds)
     elif seconds:
         near = round(seconds * 1e6)
         steps = sorted(range(-5, 6), key=abs)  # more than one where six digits are not enough
@@ -220,7 +270,15 @@ def _exactly(options: Options, nanoseconds: bool) -> dict[str, Any]:
                 f"this tc cannot write its delay of {near} µs, only {near - 1} or {near + 1}"
             )
         values["delay"] = f"{same[0]}us"
+    if slot := options.get("slot", {}):
+        for name, key in (("slot_min", "min-delay"), ("slot_max", "max-delay")):
+            if slot.get(key):
+                values[name] = _ns(slot[key])
     return values
+
+
+def _ns(seconds: float) -> str:
+    return f"{round(seconds * 1e9)}ns"
 
 
 def _shown_us(microseconds: int) -> int:
@@ -231,7 +289,8 @@ def _shown_us(microseconds: int) -> int:
 
 _KNOWN = (
     *("limit", "delay", "loss-random", "loss-state", "loss-gemodel", "ecn", "duplicate", "corrupt"),
-    *("reorder", "gap", "rate", "seed"),
+    *("reorder", "gap", "rate", "slot", "seed"),
 )
 
 NETEM = Shown(PARAMETERS, _words, _KNOWN, _settle, _lost, _exactly)
+"""The options of netem."""
