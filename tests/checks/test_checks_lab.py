@@ -388,7 +388,7 @@ def test_runs_of_a_missing_tool_are_left_out_from_plan_to_resume(check):
     ran = check.run("run", path, "--out", "out")
     assert "2 more are skipped, nttcp: sender: nttcp does not answer" in ran.stdout
     assert "warning: tools: every run with nttcp is skipped" in ran.stderr
-    assert "warning: receiver: kernel: is the same machine" in ran.stderr
+    assert "warning: receiver: kernel: shares a kernel with" in ran.stderr
     out = check.folder / "out"
     rows = [line.split(",") for line in (out / "plan.csv").read_text().splitlines()]
     assert rows[0][-1] == "skip"

@@ -81,4 +81,4 @@ def test_sshd_on_standard_input_is_a_way_into_a_namespace_as_into_a_container(
     words = ("netlimits", "check", str(experiment), "--hosts", "containers.yaml")
     printed = ran(words, tmp_path)
     assert "netperf over TCP reaches" in printed
-    assert "is the same machine as" in printed
+    assert "shares a kernel with" in printed

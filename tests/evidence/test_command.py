@@ -341,7 +341,9 @@ def test_each_look_reads_the_cpus_as_proc_stat_has_them(busy, path):
 def test_a_program_that_begins_the_tool_counts_with_it(busy, tmp_path):
     """A script of the tool's name, whose child of another name does the work."""
     script = tmp_path / "wrapped"
-    script.write_text("#!/bin/sh\ntimeout 60 sh -c 'echo; while :; do :; done' & wait\n")
+    script.write_text(
+        "#!/bin/sh\ntimeout --foreground 60 sh -c 'echo; while :; do :; done' & wait\n"
+    )
     script.chmod(0o755)
     command = sample.command("wrapped", ("127.0.0.1",), 1, seconds=1, interface="lo", deadline=LONG)
     with subprocess.Popen([script], stdout=subprocess.PIPE, start_new_session=True) as wrapper:

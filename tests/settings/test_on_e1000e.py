@@ -21,7 +21,7 @@ settings:
     coalesce: {rx-usecs: 50}
 pace: {rate: 4e6, frame_rate: 4.05e6, tolerance_pct: 15}
 measure:
-  netperf: {seconds: 6, send_size: 16384}
+  netperf: {seconds: 10, send_size: 16384}
 repeat: {replicates: 1, order: listed}
 """
 
