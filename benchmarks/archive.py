@@ -185,7 +185,7 @@ def rolled(campaign: Campaign, seconds: float) -> None:
     for pack in packs.packs(campaign.archive.raw.names()):
         contents = packs.Contents(campaign.archive.folder, pack)
         count += len(contents.places)
-        kept += sum({id(f): f.inflated for f in contents.places.values()}.values())
+        kept += sum({id(frame): frame.size for _, frame in contents.places.values()}.values())
         packed += (campaign.path / pack.name).stat().st_size
     if packed:
         each, to = kept / count / 1024, packed / count / 1024
@@ -215,7 +215,6 @@ def written(archive: Archive, lines: list[bytes]) -> None:
     assert archive.journal._file
     archive.journal._file.seek(0, os.SEEK_END)
     archive.journal._file.write(data)
-    archive.journal.digest.update(data)
     lines.clear()
 
 
