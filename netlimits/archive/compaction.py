@@ -29,14 +29,14 @@ PACKS = 2
 class Compaction:
     """The compaction of a campaign by the process that holds its journal's lock.
 
-    `written` is the checksum of the last part that this process wrote.
+    `on_part` is called with the checksum of each part that this process wrote.
     """
 
     def __init__(self, journal: Journal, output: RawOutput, sync: Callable[[], int]) -> None:
         """Initialize; `sync` writes the journal to disk and returns its size, a limit of parts."""
         self.last: Part | None = None
         self.problem = ""
-        self.written = ""
+        self.on_part: Callable[[str], object] = lambda _: None
         self._journal = journal
         self._raw = output
         self._sync = sync
@@ -97,7 +97,7 @@ class Compaction:
             if event["event"] in ("end", "parsed") and _enough(begin, head):
                 place = (self.last.number + 1 if self.last else 1, begin, head)
                 self.last, self.problem = _written(self._journal, *place, section), ""
-                self.written = self.last.about["sha256"]
+                self.on_part(self.last.about["sha256"])
                 return True
         self._not_before = self._journal.head.lines + 1
         return False

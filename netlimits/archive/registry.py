@@ -63,9 +63,15 @@ def write(entry: Registration, configurations: Iterable[Path] = ()) -> None:
     _keep(replace(entry, logins={str(path): _digest(path) for path in configurations}))
 
 
-def extend(entry: Registration, folder: Folder, lines: int, part: str = "") -> None:
-    """Register the length of a locked journal, and the `part` written last. Raises OSError."""
-    _keep(replace(entry, part=part or entry.part, **_journal(folder, lines)))
+def extend(entry: Registration, folder: Folder, lines: int) -> None:
+    """Register the length of a journal that this process had locked. Raises OSError."""
+    _keep(replace(entry, **_journal(folder, lines)))
+
+
+def with_part(entry: Registration, part: str) -> Registration:
+    """Register the part written last by its checksum; return the new entry. Raises OSError."""
+    _keep(extended := replace(entry, part=part))
+    return extended
 
 
 def _journal(folder: Folder, lines: int) -> dict[str, Any]:

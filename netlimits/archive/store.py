@@ -6,9 +6,9 @@ import errno
 import json
 import os
 import secrets
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from functools import cached_property
 from hashlib import sha256
@@ -71,7 +71,7 @@ class Archive:
                 about = {"version": VERSION, "id": secrets.token_hex(16), **meta}
                 _fill(Folder(path), about, files, write_plan, register)
             except BaseException:
-                shutil.rmtree(path, ignore_errors=True)  # it was empty
+                _empty(Folder(path), files)
                 raise
         except OSError as error:
             why = one_line(error)
@@ -319,6 +319,16 @@ def _fill(
     if register:
         register(folder, registry.begun(meta["id"], folder, digests["campaign.json"]))
     folder.write("campaign.json", about)
+
+
+def _empty(folder: Folder, files: Mapping[str, str]) -> None:
+    """Remove the files that `_fill` wrote, and folders that are empty then."""
+    for name in (*files, "plan.csv", "journal.jsonl", "campaign.json"):
+        with suppress(OSError):
+            folder.remove(name)
+    for name in ("raw", "hosts", "."):
+        with suppress(OSError):
+            (folder.path / name).rmdir()
 
 
 def _pretty(value: Any) -> str:

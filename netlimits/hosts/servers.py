@@ -104,7 +104,8 @@ class Servers:
         while True:
             which = f"( sport >= :{ports[-1]} and sport <= :{ports[0]} )"
             listed = must(host.run(Command(("ss", "-Htan", which), deadline=10))).stdout
-            taken = {row.split()[3].rpartition(":")[2] for row in listed.splitlines()}
+            rows = (row.split() for row in listed.splitlines())
+            taken = {row[3].rpartition(":")[2] for row in rows if len(row) > 3}
             free = next((port for port in ports if str(port) not in taken), None)
             if free is not None:
                 return ServerAddress(ends.address, free, ends.extra)

@@ -54,6 +54,7 @@ class Changes:
         self._handed = frozenset(self._originals)
         self._foreign = frozenset() if ours else self._handed
         self._noted = noted
+        self._begun: set[tuple[str, str, str]] = set()
         self._durable: dict[tuple[str, str, str], frozenset[str]] = {}
         self._read_back: dict[tuple[str, str, str], tuple[Command, State]] = {}
 
@@ -282,9 +283,11 @@ class Changes:
         target = states.settable(original.setting, original.state) if foreign else original.state
         commands: tuple[Any, ...] = ()
         state = current(host, original.setting, original.interface, original.state)
-        for _ in range(2):  # a feature that another one blocked needs a second attempt
-            if (foreign or self._noted) and (why := notes.beyond(original, state)):
+        if (foreign or self._noted) and original.place not in self._begun:
+            if why := notes.beyond(original, state):
                 return why
+            self._begun.add(original.place)  # IPv6 comes back with values that no setting wrote
+        for _ in range(2):  # a feature that another one blocked needs a second attempt
             if not (commands := setting.undo(original.interface, target, state)):
                 break
             restored = self._begin_change(*original.place, commands, original.state, linger, False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,16 +52,24 @@ def locked(campaign: Logbook) -> Iterator[None]:
     registration = registry.entry(archive.identity)
     doubt = _doubt(campaign)
     archive.lock()
+
+    def on_part(checksum: str) -> None:
+        nonlocal registration
+        if registration and not doubt:
+            with suppress(OSError):  # then the journal is read for what is to be restored
+                registration = registry.with_part(registration, checksum)
+
+    archive.compaction.on_part = on_part
     try:
         yield
     finally:
+        lines = archive.journal.head.lines
+        archive.close()
         if registration and not doubt:
             try:
-                lines, part = archive.journal.head.lines, archive.compaction.written
-                registry.extend(registration, archive.folder, lines, part)
+                registry.extend(registration, archive.folder, lines)
             except OSError as error:
                 echo(f"warning: {registry.place()}: {one_line(error)}", err=True)
-        archive.close()
 
 
 def machines_of(
