@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import itertools
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -120,8 +121,8 @@ def plan(
         experiment_plan.write_csv(_Shown(sys.stdout) if sys.stdout.isatty() else sys.stdout)
         return
     if csv_file is not None:
-        with writing(csv_file), csv_file.open("w", encoding="utf-8", newline="") as file:
-            experiment_plan.write_csv(file)
+        with writing(csv_file):
+            _write(experiment_plan, csv_file.resolve())
     machines = bound or _placeholders(experiment_plan)
     most = ROWS if rows is None and not with_commands else rows
     runs = list(itertools.islice(experiment_plan.runs(), most))
@@ -193,3 +194,18 @@ def _placeholders(experiment_plan: Plan) -> dict[str, Machine]:
         )
         for role in roles
     }
+
+
+def _write(experiment_plan: Plan, target: Path) -> None:
+    """Write the plan so that the file is whole or not there; pipes and devices are written to."""
+    if target.exists() and not target.is_file():
+        with target.open("w", encoding="utf-8", newline="") as file:
+            experiment_plan.write_csv(file)
+        return
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        with temporary.open("x", encoding="utf-8", newline="") as file:
+            experiment_plan.write_csv(file)
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -125,6 +125,22 @@ def test_the_whole_plan_as_csv(tmp_path: Path):
     assert sorted(tmp_path.iterdir()) == [path]
 
 
+def test_a_csv_that_breaks_off_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from netlimits.experiment.plan import Plan
+
+    path = tmp_path / "plan.csv"
+    path.write_text("old")
+
+    def broken(self: Plan, file: io.TextIOBase) -> int:
+        file.write("half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Plan, "write_csv", broken)
+    run("--csv", str(path))
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_a_csv_may_be_a_pipe(tmp_path: Path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
