@@ -139,7 +139,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class CountedDrops:
-    """One host's drops, most frequent first; `elsewhere` are other namespaces', if separated."""
+    """The drops of a host, most frequent first; `elsewhere` counts those of other namespaces."""
 
     drops: tuple[Drop, ...]
     spaces: int

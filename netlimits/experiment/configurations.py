@@ -119,6 +119,10 @@ class Configurations:
         axis = next(axis for axis in self._axes if name in axis.names)
         return index - index // axis.stride % len(axis.rows) * axis.stride
 
+    def is_included(self, number: int) -> bool:
+        """Return True for a configuration from `include`, which no condition removes."""
+        return number >= len(self._alive)
+
     def _expand(self) -> tuple[array[int], tuple[int, ...]]:
         """Return the indices that no `exclude` removes, and how many each `exclude` removed."""
         failed: dict[str, DocumentError] = {}

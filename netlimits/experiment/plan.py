@@ -18,12 +18,13 @@ from functools import partial
 from typing import IO, Any
 
 from netlimits.errors import DocumentError, InputError, raise_all
-from netlimits.experiment import ordering, resolution, search
+from netlimits.experiment import ordering, replicates, resolution, search
 from netlimits.experiment.around_schema import PROFILE, PROFILED_RUNS
 from netlimits.experiment.configurations import Configurations, cell
 from netlimits.experiment.duet import Interleaved
 from netlimits.experiment.mesh import dispatch, pairs, rounds, workload
-from netlimits.experiment.setups import RUN_LIMIT, Setups, replicates
+from netlimits.experiment.replicates import RUN_LIMIT
+from netlimits.experiment.setups import Setups
 from netlimits.experiment.validation import plan_errors
 from netlimits.model import Experiment, Mesh, Repeat, Run, Setup, Values
 from netlimits.tools import tool
@@ -74,7 +75,7 @@ class Plan:
         errors = [*self.configurations.errors]
         self._often = array("I")
         try:
-            self._often = replicates(experiment, self.configurations)
+            self._often = replicates.own(experiment, self.configurations)
         except DocumentError as error:
             errors += error.errors
         self._blocks = max(self._often) if self._often else experiment.repeat.replicates

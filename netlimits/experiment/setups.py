@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from netlimits.errors import DocumentError
 from netlimits.experiment import expressions, resolution
@@ -16,8 +15,6 @@ from netlimits.experiment.schema import WHEN
 from netlimits.model import Experiment, Setup, Values
 
 SAMPLE = 1_000
-RUN_LIMIT = 1_000_000_000
-"""Three weeks of a thousand hosts in runs of a second each; more is a slip of the pen."""
 
 
 class Setups:
@@ -37,30 +34,39 @@ class Setups:
             self._resolved[key] = resolution.setup(self.experiment, values)
         return self._resolved[key]
 
-    def errors(self, *, removable: bool = False) -> list[DocumentError]:
+    def errors(self, stays: Callable[[int], bool] | None = None) -> list[DocumentError]:
         """Return the errors in options, each for the first configuration that shows it.
 
-        A factor's value that does not suit may be a mistake of its own, so that each counts. With
-        `removable` only errors that every configuration shows count.
+        With `stays`, only errors count that a configuration shows for whose number it is true, or
+        that every configuration shows.
         """
         faults: dict[str, dict[str, DocumentError]] = {}
         often: Counter[str] = Counter()
+        sure: set[str] = set()
         for number in self.sample():
             try:
                 self.of(self.configurations.configuration(number).values)
             except DocumentError as error:
+                stay = stays is None or stays(number)
                 for fault in error.errors:
-                    faults.setdefault(fault.key, {}).setdefault(fault.problem, fault)
+                    known = faults.setdefault(fault.key, {})
+                    if stay and fault.key not in sure:
+                        known.clear()  # the first that is sure to stay is told
+                        sure.add(fault.key)
+                    if stay or fault.key not in sure:
+                        known.setdefault(fault.problem, fault)
                 often.update({fault.key for fault in error.errors})
+        count = len(self.configurations)
         errors: list[DocumentError] = []
         for key, every in faults.items():
             first, *others = every.values()
-            if often[key] == len(self.configurations):
-                errors.append(first)
-            elif not removable:
-                several = self._is_a_factors(first)
-                errors += [first, *(e for e in others if several and self._is_a_factors(e))]
-        return errors if errors or removable else [*self._never_set()]
+            if key in sure or often[key] == count:
+                values = [each for each in others if self._is_a_factors(each)]
+                errors += [
+                    first,
+                    *(values if often[key] < count and self._is_a_factors(first) else []),
+                ]
+        return errors if errors or stays is not None else [*self._never_set()]
 
     def _is_a_factors(self, error: DocumentError) -> bool:
         """Return True if the value at fault is a factor's, as written in the file."""
@@ -87,16 +93,3 @@ class Setups:
         """Return the numbers of some configurations, spread evenly."""
         every = len(self.configurations)
         return range(0, every, max(1, math.ceil(every / SAMPLE)))
-
-
-def replicates(experiment: Experiment, configurations: Configurations | Interleaved) -> array[int]:
-    """How often each configuration runs, where they differ; else empty. Raises DocumentError."""
-    by = experiment.repeat.replicates_by
-    often = array("I")
-    for configuration in configurations if by else ():
-        value = configuration.values[by]
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            problem = f"{by} is {expressions.shown(value)}, and must be a whole number from 1"
-            raise resolution.source(experiment).error(problem, "repeat", "replicates")
-        often.append(min(value, RUN_LIMIT + 1))
-    return often

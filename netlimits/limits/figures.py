@@ -111,7 +111,7 @@ class RunFigures:
         return self.figure(f"{self.receiver}_{name}")
 
     def thread_pct(self, end: str) -> float | None:
-        """How busy the tool's thread at an end was, % of one CPU; None unless one does the work."""
+        """Return the load of the tool's thread at an end in % of one CPU; None for several."""
         single = 1 in (self.own(f"{end}_threads"), self.own(f"{end}_connections"))
         return self.process_pct(end) if single else None
 

@@ -166,7 +166,7 @@ def _configurations(machines: Mapping[str, Machine]) -> set[Path]:
 
 
 def _doubt(campaign: Logbook) -> str:
-    """Why a folder is not this user's own; "" when it is."""
+    """Return why a folder is not this user's own, "" if it is."""
     registration = registry.entry(campaign.archive.identity)
     try:
         doubt = registry.doubt(registration, campaign.archive.folder)

@@ -9,15 +9,16 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from netlimits.errors import DocumentError, InputError
-from netlimits.experiment import expressions, schema, templates
+from netlimits.experiment import expressions, replicates, schema, templates
 from netlimits.experiment.configurations import Configurations
 from netlimits.experiment.document import KeyPath
-from netlimits.experiment.setups import Setups, replicates
+from netlimits.experiment.setups import Setups
 from netlimits.experiment.validation.salvage import MORE, cut_option, follows
 from netlimits.model import Experiment, Scalar
 
@@ -43,7 +44,10 @@ def errors(experiment: Experiment, known: Iterable[DocumentError]) -> list[Docum
             known += fresh
             sure += [error for error in fresh if rest.is_sure(error)]
             continue
-        return sure + rest.later_errors(configurations)
+        certain = sure + rest.later_errors(configurations)
+        keys = {error.steps for error in certain}
+        more = _remains(experiment, [error.steps for error in known if error.steps], whole=False)
+        return certain + [error for error in more.of_what_stays() if error.steps not in keys]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +58,38 @@ class Remains:
     cuts: Sequence[KeyPath]
     partial: frozenset[str]  # names of which some values are missing
     broken: frozenset[int]  # numbers of unknown conditions
+    conditions: Mapping[int, str]
 
     def later_errors(self, configurations: Configurations) -> list[DocumentError]:
         wrong = [*configurations.errors]
         if self.broken and sum(configurations.removed) == configurations.product:
             wrong = []  # which condition is the last to remove something, nobody knows
         try:
-            replicates(self.experiment, configurations)
+            replicates.own(self.experiment, configurations)
         except DocumentError as error:
             wrong += error.errors
         wrong = [error for error in wrong if error.steps[0] == "exclude" or not self.broken]
-        options = Setups(self.experiment, configurations).errors(removable=bool(self.broken))
+        stays = (lambda number: False) if self.broken else None
+        options = Setups(self.experiment, configurations).errors(stays)
         return [error for error in (*wrong, *options) if self.is_sure(error, expanded=True)]
+
+    def of_what_stays(self) -> list[DocumentError]:
+        """Return the errors in options of configurations that no unknown condition can remove."""
+        if not self.broken or _ANY in self.broken:
+            return []
+        try:
+            configurations = Configurations(self.experiment)
+        except DocumentError:
+            return []
+        texts = [text for number, text in self.conditions.items() if number in self.broken]
+
+        def stays(number: int) -> bool:
+            values = configurations.configuration(number).values
+            removable = any(_may_remove(text, values) for text in texts)
+            return configurations.is_included(number) or not removable
+
+        errors = Setups(self.experiment, configurations).errors(stays)
+        return [error for error in errors if self.is_sure(error, expanded=True)]
 
     def is_sure(self, error: DocumentError, *, expanded: bool = False) -> bool:
         """Return True if an error of the plan remains whatever replaces the cuts."""
@@ -85,6 +109,8 @@ def _remains(
     experiment: Experiment,
     cuts: Sequence[KeyPath],
     unsure: frozenset[str] = frozenset(),
+    *,
+    whole: bool = True,
 ) -> Remains:
     """Return the part of the experiment that the cuts leave; `unsure` names count as unknown."""
     sections = schema.structure()["properties"]
@@ -116,7 +142,7 @@ def _remains(
     bad = {int(cut[1]) for cut in cuts if cut[0] == "exclude" and cut[1:]}
     bad |= {number for number, text in enumerate(experiment.exclude) if _names(text) - known}
     broken = bad | {_ANY for cut in cuts if cut[0] not in sections or cut == ("exclude",)}
-    if partial and broken and not unsure:  # the missing values may be all that it leaves
+    if whole and partial and broken and not unsure:  # the missing values may be all that it leaves
         return _remains(experiment, cuts, frozenset(partial))
     added = min((int(cut[1]) for cut in cuts if cut[0] == "include" and cut[1:]), default=None)
     count = len(experiment.factors)
@@ -144,7 +170,8 @@ def _remains(
         around={name: options[name] for name in experiment.around if name in options},
         repeat=repeat,
     )
-    return Remains(rest, (*cuts, *more_cuts), frozenset(partial), frozenset(broken))
+    conditions = dict(enumerate(experiment.exclude))
+    return Remains(rest, (*cuts, *more_cuts), frozenset(partial), frozenset(broken), conditions)
 
 
 def _rows(group: Lists, places: Iterable[KeyPath], cuts: Iterable[KeyPath]) -> Lists:
@@ -200,3 +227,29 @@ def _names(text: str) -> frozenset[str]:
     with contextlib.suppress(InputError):
         return expressions.compile(text).names
     return frozenset([""])
+
+
+def _may_remove(text: str, values: Mapping[str, Scalar]) -> bool:
+    """Return True if a condition may hold for a configuration once its errors are corrected."""
+    return all(_may_hold(part, values) for part in _parts(text))
+
+
+def _may_hold(part: str, values: Mapping[str, Scalar]) -> bool:
+    try:
+        condition = expressions.compile(part)
+        return not condition.names <= values.keys() or condition.holds(values)
+    except InputError:
+        return True
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield the operands of an `and`, or the whole text if other operators may bind them."""
+    bare = re.sub(r"'[^']*'|\"[^\"]*\"", lambda quoted: "'" * len(quoted[0]), text)
+    if re.search(r"\b(?:or|if|else|not)\b|[()\[\]]", bare):
+        yield text
+        return
+    begin = 0
+    for word in re.finditer(r"\band\b", bare):
+        yield text[begin : word.start()].strip()
+        begin = word.end()
+    yield text[begin:].strip()

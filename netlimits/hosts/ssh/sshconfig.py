@@ -47,7 +47,7 @@ _DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a name leads and how to log in there; only one of `jump` and `proxy` is set."""
+    """A host to log in to, and the way there; only one of `jump` and `proxy` is set."""
 
     name: str
     hostname: str

@@ -14,7 +14,7 @@ OR_FORGET = ", or leave it as it is with `netlimits restore --hosts FILE --forge
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What may be claimed beside free hosts: claims that nobody holds, held ones, noted hosts."""
+    """Hosts that may be claimed beside free ones: with a dead claim, a living one, notes."""
 
     dead: bool = False
     living: bool = False

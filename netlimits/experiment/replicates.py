@@ -1,0 +1,26 @@
+"""The number of runs of each configuration, if `replicates` is `${name}`."""
+
+from __future__ import annotations
+
+from array import array
+
+from netlimits.experiment import expressions, resolution
+from netlimits.experiment.configurations import Configurations
+from netlimits.experiment.duet import Interleaved
+from netlimits.model import Experiment
+
+RUN_LIMIT = 1_000_000_000
+"""Three weeks of a thousand hosts in runs of a second each; more is a slip of the pen."""
+
+
+def own(experiment: Experiment, configurations: Configurations | Interleaved) -> array[int]:
+    """Return how often each configuration runs, empty if all do alike. Raises DocumentError."""
+    by = experiment.repeat.replicates_by
+    often = array("I")
+    for configuration in configurations if by else ():
+        value = configuration.values[by]
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            problem = f"{by} is {expressions.shown(value)}, and must be a whole number from 1"
+            raise resolution.source(experiment).error(problem, "repeat", "replicates")
+        often.append(min(value, RUN_LIMIT + 1))
+    return often
