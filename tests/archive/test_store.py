@@ -159,3 +159,15 @@ def test_text_that_is_no_unicode_does_not_stop_the_journal(archive):
     completed = Completed("sender", Command(("x",)), 0, "\udcff", "", 1.0)
     archive.raw.write(1, 1, [RawEntry("client", completed)])
     assert archive.raw.read(1, 1)[0].step == "client"
+
+
+def test_a_creation_that_fails_removes_what_it_wrote_and_nothing_else(tmp_path):
+    folder = tmp_path / "results"
+
+    def fails(_: object) -> None:
+        (folder / "mine.txt").write_text("kept")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Archive.create(folder, META, "experiment: x\n", {"sender": {}}, fails)
+    assert [path.name for path in folder.iterdir()] == ["mine.txt"]

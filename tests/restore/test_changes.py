@@ -8,7 +8,9 @@ from undoing import ListLog
 from netlimits.errors import SettingError
 from netlimits.hosts.scripted import ScriptedHost, answer
 from netlimits.model import Command, Completed
+from netlimits.restore import notes
 from netlimits.restore.changes import Changes
+from netlimits.restore.originals import Original
 from netlimits.settings import carrier
 
 QUEUES = "/sys/class/net/data0/queues"
@@ -139,3 +141,33 @@ def test_a_link_that_the_way_back_took_down_is_waited_for(bench):
     bench.host.ran.clear()
     bench.changes.restore()
     assert carrier.wait("data0").argv not in [command.argv for command in bench.host.ran]
+
+
+def test_a_note_is_held_against_its_host_before_the_first_write_only(bench, monkeypatch):
+    """What a restore brings back, such as IPv6 with its defaults, was written by no setting."""
+    bench.kernel.sysctls["net.core.a"] = "1"
+    seen: list[str] = []
+
+    def beyond(original: Original, state: dict[str, str]) -> str:
+        seen.append(state["net.core.a"])
+        return "" if len(seen) == 1 else "no setting changes it"
+
+    monkeypatch.setattr(notes, "beyond", beyond)
+    original = Original("sender", "data0", "sysctl", {"net.core.a": "0"})
+    changes = Changes(lambda _: bench.host, bench.log, (original,), noted=True)
+    lasting = bench.kernel.sysctls
+    bench.kernel.sysctls = Stubborn(lasting)
+    changes.restore()
+    assert dict(bench.kernel.sysctls) == {"net.core.a": "0", "net.core.b": "0"}
+    assert seen == ["1"]
+
+
+class Stubborn(dict[str, str]):
+    """Takes a value at the second write."""
+
+    writes = 0
+
+    def update(self, *pairs: object) -> None:
+        self.writes += 1
+        if self.writes > 1:
+            super().update(*pairs)
