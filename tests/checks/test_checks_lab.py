@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import narrow_path
@@ -318,6 +319,14 @@ def test_a_tool_that_may_not_be_missing_is_an_error(check):
     assert "no tool is left" in severe(check(only, status=1))["", "tools"]
 
 
+def started(folder: Path) -> bool:
+    """Whether a run has begun; `run` makes and removes `results` to see if it can."""
+    with suppress(FileNotFoundError):
+        journals = folder.glob("results/*/journal.jsonl")
+        return any('"start"' in file.read_text() for file in journals)
+    return False
+
+
 def test_a_host_on_which_a_campaign_is_at_work_is_left_in_peace(check):
     text = SMALL.replace("seconds: 1", "seconds: 6")
     argv = ["run", str(check.experiment(text)), "--hosts", str(check.hosts)]
@@ -325,12 +334,7 @@ def test_a_host_on_which_a_campaign_is_at_work_is_left_in_peace(check):
         [sys.executable, "-m", "netlimits", *argv],
         cwd=check.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     ) as campaign:  # fmt: skip
-        journals = check.folder.glob
-        wait(
-            lambda: any(
-                '"start"' in file.read_text() for file in journals("results/*/journal.jsonl")
-            )
-        )
+        wait(lambda: started(check.folder))
         campaign.send_signal(signal.SIGSTOP)  # so that it is at work still
         try:
             findings = check(text, status=1)
