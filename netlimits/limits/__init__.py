@@ -1,4 +1,4 @@
-"""Verdicts: for each configuration the class of limits, its evidence, and what decides."""
+"""Verdicts: what limits each configuration, on what evidence, and which change would prove it."""
 
 from __future__ import annotations
 

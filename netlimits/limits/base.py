@@ -1,8 +1,8 @@
-"""The interface of a class of limits: its needs, signs, sentence, intervention and labels.
+"""The interface of a class of limits: required columns, sign, intervention and labelled runs.
 
 A class is pure: it sees the figures of one run and nothing else. A sign has premises. The strength
-of a premise is its evidence divided by its threshold (1 or more holds; below 1 shows how near it
-came), and the weakest premise decides the strength of the sign.
+of a premise is its evidence divided by its threshold: it holds from 1 on. The weakest premise
+decides the strength of the sign.
 """
 
 from __future__ import annotations
@@ -16,24 +16,25 @@ from netlimits.limits.figures import RunFigures
 
 PROVEN, REFUTED, OPEN = "proven", "refuted", "open"
 """Results of an intervention for a class: the ratio's interval is within the expected range,
-outside of it, or partly in it."""
+outside of it, or overlaps its edge."""
 
 SAME_SUM = (0.85, 1.05)
 """Range of the ratio of throughput with twice the streams if all share the limit: the same, or
 somewhat less in a run of a few seconds, because streams begin and end at different times."""
 
 BY_HAND = "by hand"
-"""Mark in `decide` of a change that no setting makes, and that `--next` therefore does not plan."""
+"""Marks a change in `decide` that no setting can make, so `explain --next` does not plan it."""
 
 LEAST_SIGN = 0.5
-"""A sign weaker than this is not even worth naming as the runner-up."""
+"""Minimum strength of a sign for its class to be named as the runner-up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Premise:
-    """A condition of a sign: its evidence over the threshold, and a clause for when it fails.
+    """A condition of a sign.
 
-    `short` is a clause that continues "it is not so, because".
+    `strength` is its evidence over its threshold. `short` says why it fails, as a clause that
+    continues "it is not this class, because".
     """
 
     strength: float
@@ -46,7 +47,7 @@ class Premise:
 
     @classmethod
     def below(cls, value: float, threshold: float, short: str) -> Premise:
-        """Return the premise that a value is at most `threshold`; 0 satisfies it by far."""
+        """Return the premise that a value is at most `threshold`; a value of 0 has strength 2."""
         return cls(threshold / value if value > 0 else 2.0, short)
 
 
@@ -54,7 +55,7 @@ class Premise:
 class Sign:
     """A class's evidence in one run: its premises, the sentence if all hold, and the figures.
 
-    `decide` replaces the words of the class's intervention if they do not fit this run.
+    `decide`, unless empty, replaces the description of the class's intervention.
     """
 
     premises: tuple[Premise, ...]
@@ -84,9 +85,9 @@ class Intervention:
 
     `change` describes it in words. `what` names it in `changes.CHANGES`, or is empty if the change
     is made by hand. `times` is the factor by which the resource changes. The class is proven if the
-    ratio of throughput with the change to that without it, in the same blocks, is from `least` to
-    `most`. `specific` means that the change affects what this class limits and hardly anything
-    else; then it proves the class even if counters do not suggest it.
+    interval of the ratio (throughput with the change over throughput without it, in the same
+    blocks) is within `least` and `most`. A `specific` change affects hardly any other class, so it
+    proves this one even if counters do not suggest it.
     """
 
     change: str
@@ -98,17 +99,17 @@ class Intervention:
 
     @property
     def level(self) -> str:
-        """Return the name of the change (`streams-x2`), the same for all classes that make it."""
+        """The level of the factor `intervention` (`streams-x2`); "" for a change by hand."""
         return f"{self.what.replace('_', '-')}-x{self.times:g}" if self.what else ""
 
     @property
     def decisive(self) -> bool:
-        """True if some ratios of throughput prove a class and others do not."""
+        """True if the ratio of throughput can refute a class: `least` or `most` is set."""
         return bool(self.least) or not math.isinf(self.most)
 
     @property
     def expectation(self) -> str:
-        """The change of throughput that must follow, in words."""
+        """The expected throughput with the change, in words."""
         if math.isinf(self.most):
             return f"at least {self.least:g} times the throughput"
         if not self.least:
@@ -116,10 +117,7 @@ class Intervention:
         return f"{self.least:g} to {self.most:g} times the throughput"
 
     def decides(self, name: str) -> str:
-        """Return what to change and what must follow for the class `name` to be proven, in words.
-
-        A change without a name in `changes.CHANGES` is made by hand.
-        """
+        """Return the change and the throughput that proves the class `name`, in words."""
         by_hand = "" if self.what else f" ({BY_HAND})"
         return f"{self.change.partition(':')[0]}{by_hand}; {self.expectation} proves {name}"
 
@@ -134,7 +132,7 @@ class Intervention:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """An experiment whose runs a class limits; `benchmarks/verdicts.py` runs it.
+    """An experiment that a known class limits; `benchmarks/verdicts.py` tests verdicts with it.
 
     `experiment` is the text of an experiment file without its name and `repeat`. `lab` are the
     options of `netlimits lab up` that build its hosts, and `link` those of `netlimits lab link`
@@ -147,7 +145,7 @@ class Label:
 
 
 class LimitClass(Protocol):
-    """A class of limits: a file of its own, and a line in CLASSES."""
+    """A class of limits. A new class is one file and one line in CLASSES."""
 
     @property
     def name(self) -> str:
@@ -159,7 +157,7 @@ class LimitClass(Protocol):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Required columns, without the prefix of their end."""
+        """Columns that `sign` requires, without the prefix `local_` or `remote_`."""
 
     @property
     def intervention(self) -> Intervention:
@@ -167,8 +165,8 @@ class LimitClass(Protocol):
 
     @property
     def labels(self) -> tuple[Label, ...]:
-        """Experiments whose runs it limits, at different rates and sizes: 8 runs or more."""
+        """Experiments that this class limits: 8 runs or more, at different rates and sizes."""
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return the evidence for it in a run; None if required figures are missing."""
+        """Return the evidence for the class in a run; None if required figures are missing."""
         ...

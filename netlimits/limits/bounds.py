@@ -1,4 +1,4 @@
-"""Upper bounds on throughput that each mechanism allows, in Mbit/s, from the run's own figures."""
+"""Upper bounds on throughput, one for each mechanism, in Mbit/s, from a run's own figures."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from netlimits.limits.figures import RunFigures, mbps
 MATHIS = 1.22
 """Rate = MSS / RTT × MATHIS / √p of Reno (Mathis, Semke, Mahdavi and Ott, 1997)."""
 CUBIC = 1.054
-"""Segments a round trip = CUBIC × (RTT s)^0.75 / p^0.75 (RFC 9438, section 5.2, C = 0.4)."""
+"""Segments per round trip = CUBIC × (RTT in s)^0.75 / p^0.75 (RFC 9438, section 5.2, C = 0.4)."""
 INITIAL_WINDOW = 10.0
 """Segments that Linux sends in the first round trip (RFC 6928)."""
 LONG = 40.0
-"""Number of round trips that no slow start lasts (2⁴⁰ segments)."""
+"""Round trips after which slow start has surely ended: it would send 2⁴⁰ segments."""
 LOST = 0.01
-"""Maximum share of datagrams lost for which the rate that arrived still describes the sender."""
+"""Maximum share of lost datagrams for which the sender's CPU bounds the rate that arrives."""
 MISREAD = 1.5
-"""Ratio of throughput to a bound above which the bound is wrong and left out of sentences."""
+"""Ratio of throughput to a bound above which the bound must be wrong; sentences omit it."""
 NEAR = 5.0
-"""Sentences name bounds of up to this many times the throughput."""
+"""Maximum ratio of a bound to throughput for sentences to name it. They always name the link's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """An upper bound of one mechanism in Mbit/s, and its derivation in words."""
+    """The upper bound that one mechanism sets, in Mbit/s; `how` derives it in words."""
 
     mbps: float
     how: str
@@ -62,7 +62,7 @@ def _congestion_window(run: RunFigures) -> Ceiling | None:
 
 
 def _loss(run: RunFigures) -> Ceiling | None:
-    """Return the greater of Reno's and CUBIC's rates at this loss; None for BBR."""
+    """Return the greater of the rates that Reno and CUBIC reach at this loss; None for BBR."""
     share, rtt, mss = run.retransmitted, run.sent("rtt_us"), run.sent("mss_bytes")
     if not share or not rtt or not mss or (run.sent("own_pace_pct") or 0) > 50:
         return None
@@ -72,7 +72,7 @@ def _loss(run: RunFigures) -> Ceiling | None:
 
 
 def _pace(run: RunFigures) -> Ceiling | None:
-    """Return TCP's own pacing rate if it is below the window's; None if BBR may set it."""
+    """Return TCP's pacing rate if the congestion window allows more; None for BBR."""
     rate, window, own = (
         run.sent("pacing_rate_mbps"),
         run.window_mbps,
@@ -84,7 +84,7 @@ def _pace(run: RunFigures) -> Ceiling | None:
 
 
 def _slow_start(run: RunFigures) -> Ceiling | None:
-    """Return what doubling from INITIAL_WINDOW can carry within the run."""
+    """Return the mean rate of a run that doubles its window each round trip from the start."""
     rtt, mss, elapsed = run.sent("min_rtt_us"), run.sent("mss_bytes"), run.elapsed
     if not rtt or not mss or not elapsed or elapsed * 1e6 / rtt > LONG:
         return None
@@ -96,7 +96,8 @@ def _slow_start(run: RunFigures) -> Ceiling | None:
 def _cpu(run: RunFigures, end: str) -> Ceiling | None:
     """Return the rate at which the busiest CPU or thread would be full.
 
-    None for the sender if datagrams are lost after they were sent.
+    On a shared machine only the tool's thread counts. None for the sender if more than LOST of the
+    datagrams are lost after it sent them.
     """
     if end == run.sender and (run.sent_datagrams_lost or 0.0) > LOST:
         return None
@@ -124,13 +125,13 @@ BOUNDS: Mapping[str, Callable[[RunFigures], Ceiling | None]] = {
     "the sender's CPU": lambda run: _cpu(run, run.sender),
     "the receiver's CPU": lambda run: _cpu(run, run.receiver),
 }
-"""Mechanism -> its bound; None if a figure is missing, or it does not apply to the run."""
+"""Mechanism -> function of its bound, which is None if it does not apply or a figure is missing."""
 
 SHARED = ("link", "PCIe", "the sender's CPU", "the receiver's CPU")
-"""Mechanisms that all connections share: they allow at least what any of these runs carried."""
+"""Mechanisms that all connections share. Their bounds cannot be below what another run carried."""
 
 OF_CONNECTIONS = ("pace", "receive window", "send buffer", "congestion window", "slow start")
-"""Mechanisms of TCP, which do not apply to datagrams."""
+"""Mechanisms of TCP connections, which do not apply to datagrams."""
 
 
 def of_mechanism(name: str, run: RunFigures) -> Ceiling | None:
@@ -140,12 +141,12 @@ def of_mechanism(name: str, run: RunFigures) -> Ceiling | None:
 
 
 def of_run(run: RunFigures) -> dict[str, Ceiling]:
-    """Return the bounds that can be computed for a run; none without throughput."""
+    """Return the bounds that can be computed for a run, by mechanism."""
     return {name: bound for name in BOUNDS if (bound := of_mechanism(name, run))}
 
 
 def sentence(bounds: Mapping[str, Ceiling], rate: float, run: int | None = None) -> str:
-    """Return the bounds near a rate, the nearest first, in words; "" if there are none."""
+    """Return the link's bound and the others near a rate, nearest first, in words; "" for none."""
     near = {
         name: bound
         for name, bound in bounds.items()
@@ -162,7 +163,7 @@ def sentence(bounds: Mapping[str, Ceiling], rate: float, run: int | None = None)
 
 
 def transactions(run: RunFigures) -> str:
-    """Return what one transaction a round trip allows, in words; "" for other runs."""
+    """Return the bound of one transaction per round trip, in words; "" for other runs."""
     rate, rtt = run.transactions, run.sent("min_rtt_us") or run.received("min_rtt_us")
     if not rate or not rtt:
         return ""

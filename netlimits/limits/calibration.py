@@ -17,7 +17,10 @@ NAMED = 2
 
 @dataclass(frozen=True, slots=True)
 class Likelihood:
-    """A class that an undetermined verdict names; with such a score it was `right` so often."""
+    """A class that an undetermined verdict names, and how often such a class is the true one.
+
+    It was `right` for that many of the `labelled` runs that named a class with a similar score.
+    """
 
     name: str
     score: float
@@ -35,7 +38,10 @@ class Likelihood:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Counts of labelled runs that named a class in a `place` with a score of `least` or more."""
+    """Labelled runs that named a class at the same place (1: first) with a similar score.
+
+    `least` is the lowest score of the bin, and the bins of a place are in descending order.
+    """
 
     place: int
     least: float
@@ -49,7 +55,7 @@ def bins() -> tuple[Bin, ...]:
 
 
 def likelihoods(verdict: Verdict) -> Iterator[Likelihood]:
-    """Yield the likeliest classes of an undetermined verdict; none of another one."""
+    """Yield the likeliest classes of an undetermined verdict; nothing for any other."""
     likely = verdict.likely[:NAMED] if verdict.limit == UNDETERMINED else ()
     for place, name in enumerate(likely, 1):
         score = verdict.scores.get(name, 0.0)

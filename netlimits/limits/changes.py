@@ -1,6 +1,6 @@
 """Changes that interventions make to an experiment: keys of its file, and their values.
 
-A change that no setting can make is the reason, as text.
+Each function of CHANGES returns the changed keys, or says in words why it cannot make the change.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from netlimits.units import tc
 from netlimits.units.sizes import decimal_bits
 
 Levels = Mapping[KeyPath, Scalar]
-"""Key of the experiment file -> its value. `("settings", ROLE, …)` is a new entry for that role."""
+"""Key of the experiment file -> new value. `("settings", ROLE, …)` adds an entry for that role."""
 
 
 def size_of(setup: Setup, option: str) -> int | None:
-    """Return an option's size in bytes, as the tool reads it; None if it has none, or two."""
+    """Return an option's size in bytes, as the tool reads it; None unless it is one size."""
     size = setup.options.get(option)
     if not isinstance(size, int | str) or not size or "," in str(size):
         return None
@@ -30,7 +30,10 @@ def size_of(setup: Setup, option: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """A configuration as it ran; `throughput` is the median in bit/s, mappings are by end."""
+    """A configuration as it ran.
+
+    `throughput` is the median of its runs in bit/s. The mappings are by end, "local" or "remote".
+    """
 
     experiment: Experiment
     setup: Setup
@@ -47,10 +50,12 @@ class Configured:
     rtt_us: float | None = None
 
     def group(self, end: str) -> str:
+        """Return the name of the group of roles at an end, else of its role."""
         groups = list(self.experiment.groups or self.experiment.roles)
         return groups[0] if end == "local" else groups[-1]
 
     def use(self, name: str, end: str) -> SettingUse | None:
+        """Return the last use of a setting at an end, which is the one that counts."""
         roles = set(self.experiment.ends[end])
         uses = reversed(self.setup.settings)
         return next((use for use in uses if use.name == name and roles & set(use.roles)), None)
@@ -60,7 +65,7 @@ class Configured:
         return "local" if self.sender == "remote" else "remote"
 
     def sysctl(self, end: str, name: str) -> tuple[KeyPath, Any]:
-        """Return the key that sets an end's sysctl, and its present value or None."""
+        """Return the key that sets a sysctl at an end, and its present value or None."""
         use = self.use("sysctl", end)
         if use and name in use.options:
             return ("settings", use.entry, "sysctl", name), use.options[name]
@@ -71,16 +76,16 @@ class Configured:
 IPV4, IPV6, TCP, UDP = 20, 40, 20, 8
 """Bytes of headers, without options."""
 LEAST_MSS = 132
-"""Minimum MSS in bytes after a change: with timestamps, half of a smaller MSS leaves much less than
-half for data. Linux accepts 88 or more."""
+"""Minimum MSS in bytes after a change. TCP's timestamps take 12 bytes of it, so halving an MSS near
+this minimum more than halves the data. Linux accepts 88 or more."""
 LEAST_DELAY_US = 100
-"""Minimum delay in microseconds: a virtual machine's timers are not more precise."""
+"""Minimum added delay in microseconds: a virtual machine's timers are not more precise."""
 TOLERANCE_PCT = 20
-"""Allowed deviation from a pace, in percent. It is wide because a run that misses the new pace
-counts: it refutes that the pace was the limit."""
+"""Allowed deviation from a pace, in percent. It is wide because a run that misses the new pace is
+evidence too: the pace was not the limit."""
 
 BUFFER = 212_992
-"""Bytes of a socket buffer that Linux allows by default (net.core.rmem_max and wmem_max)."""
+"""Maximum bytes of a socket buffer by Linux's default (net.core.rmem_max and wmem_max)."""
 
 
 def streams(of: Configured, times: float) -> Levels | str:
@@ -140,7 +145,8 @@ def arrived(of: Configured, times: float) -> Levels | str:
     levels = pace(of, times)
     if isinstance(levels, str):
         return levels
-    return {**levels, ("pace", "tolerance_pct"): 100}  # `mediators` leaves a missed pace open
+    # a run that misses the pace stays valid: `mediators` then leaves the proof open
+    return {**levels, ("pace", "tolerance_pct"): 100}
 
 
 def seconds(of: Configured, times: float) -> Levels | str:
@@ -158,7 +164,7 @@ def send_size(of: Configured, times: float) -> Levels | str:
 
 
 def packet_size(of: Configured, times: float) -> Levels | str:
-    """Multiply what a packet carries: the datagram's size, or the MSS."""
+    """Multiply the data in each packet: the datagram's size, or the MSS."""
     if of.udp:
         return send_size(of, times)
     if "mss" not in tool(of.setup.tool).schema["properties"]:
@@ -173,7 +179,7 @@ def packet_size(of: Configured, times: float) -> Levels | str:
 
 
 def datagram(of: Configured, times: float) -> Levels | str:
-    """Return the largest datagram that needs no fragments."""
+    """Set the send size to the largest datagram that needs no fragments."""
     if not of.mtu:
         return "the MTU is not known"
     headers = (IPV6 if of.ipv6 else IPV4) + UDP
@@ -214,7 +220,7 @@ def rps(of: Configured, times: float) -> Levels | str:
 
 
 def delay(of: Configured, times: float) -> Levels | str:
-    """Make the round trip `times` as long, by netem at the sender."""
+    """Multiply the round trip by `times`, with netem at the sender."""
     if of.one_machine:
         return "both ends are one machine, whose clock ticks more slowly than such a round trip"
     if of.use("qdisc", of.sender):
@@ -232,13 +238,14 @@ def _load(of: Configured, end: str, times: float) -> Levels | str:
     use = of.use("load", end)
     own = use.options.get("workers_per_cpu") if use else 0
     if not isinstance(own, int) or isinstance(own, bool):
-        return f"the load of the {of.group(end)} is not so many processes for each CPU"
+        return f"the load of the {of.group(end)} is not given as `workers_per_cpu`"
     entry = use.entry if use else of.group(end)
+    # with `times` 1 this halves the tool's share of a CPU: 1/(1 + own) becomes 1/(2 + 2 own)
     return {("settings", entry, "load", "workers_per_cpu"): 2 * own + round(times)}
 
 
 def _buffer(of: Configured, end: str, memory: str, times: float) -> Levels | str:
-    """Return a larger socket buffer, by the tool's own option, else by the host's sysctls."""
+    """Enlarge a socket buffer by the tool's own option, else by the host's sysctls."""
     levels: dict[KeyPath, Scalar] = {}
     for option in (f"{end}_buffer", "window"):
         size = size_of(of.setup, option)
@@ -273,7 +280,7 @@ def _buffer(of: Configured, end: str, memory: str, times: float) -> Levels | str
 
 
 def _room(of: Configured, end: str, memory: str, wanted: int) -> Levels | str:
-    """Return the sysctl to raise for a buffer of `wanted` bytes; empty if none has to be."""
+    """Raise the sysctl that limits a buffer of `wanted` bytes; change nothing if it allows it."""
     name = f"net.core.{memory}_max"
     key, value = of.sysctl(end, name)
     known = value is not None and str(value).isdigit()
@@ -299,4 +306,4 @@ CHANGES: Mapping[str, Callable[[Configured, float], Levels | str]] = {
     "rps": rps,
     "delay": delay,
 }
-"""Change by its name in `Intervention.what`."""
+"""`Intervention.what` -> the function that makes the change."""

@@ -1,4 +1,4 @@
-"""Figures that classes of limits read, from a campaign or from any frame of runs."""
+"""Collect the figures that classes of limits read, from a campaign or from any frame of runs."""
 
 from __future__ import annotations
 
@@ -23,16 +23,18 @@ STREAMS = ("streams", "parallel")
 LEAST_RUNS = 3
 """Minimum number of runs of a configuration for `RunFigures.slowest`."""
 JUDGED = 240
-"""Maximum number of runs of a configuration to judge: the share that agrees is within 6 %."""
+"""Maximum number of runs of a configuration to judge: enough to know the share that agrees within
+±6 percentage points."""
 
 
 def evidence_of(
     results: Campaign | pd.DataFrame, run: int | None = None, *, sampled: bool = True
 ) -> tuple[pd.DataFrame, dict[Any, RunFigures]]:
-    """Return the judged ok runs, and for each index the figures that classes of limits read.
+    """Return the ok runs to judge, and index -> the figures that classes of limits read.
 
-    Of more than JUDGED runs of a configuration a sample is judged, and `run` in any case; then
-    `attrs["runs"]` has the number of ok runs. Raises DataError if no run is ok.
+    If `sampled`, a configuration with more than JUDGED runs is reduced to a sample, which always
+    contains `run`. The frame's `attrs["runs"]` then has the number of its ok runs. Raises DataError
+    if no run is ok.
     """
     campaign = None
     if isinstance(results, Campaign):
@@ -68,7 +70,10 @@ def evidence_of(
 
 
 def sample(frame: pd.DataFrame, run: int | None = None) -> pd.DataFrame:
-    """Return at most JUDGED runs of each configuration, and `run`; all with interventions."""
+    """Return at most JUDGED runs of each configuration, and `run`.
+
+    A campaign with interventions is returned whole.
+    """
     if "config" not in frame.columns or proof.tested(frame):
         return frame
     groups = frame.groupby("config", observed=True, dropna=False)["config"]
@@ -86,7 +91,7 @@ def sample(frame: pd.DataFrame, run: int | None = None) -> pd.DataFrame:
 
 
 def _judged(campaign: Campaign, run: int | None) -> pd.DataFrame:
-    """Return a campaign's judged runs with all columns; of a large one only these are read."""
+    """Return a campaign's runs to judge, with all columns; a large one is not read whole."""
     if not campaign.large:
         return sample(frames.usable(campaign.frame()), run)
     chosen = sample(frames.usable(campaign.frame(frames.TELLING, coded=True)), run)
@@ -99,7 +104,7 @@ def _judged(campaign: Campaign, run: int | None) -> pd.DataFrame:
 def _slowest(
     frame: pd.DataFrame, evidence: Mapping[Any, RunFigures], factors: list[str]
 ) -> dict[Any, float]:
-    """Return each run's `RunFigures.slowest`; only for configurations of three runs or more."""
+    """Return each run's `RunFigures.slowest`, for configurations of LEAST_RUNS or more."""
     shares: dict[Any, float] = {}
     for _, same in frames.groups(proof.bare(frame), factors):
         rates = [rate for index in same.index if (rate := evidence[index].throughput)]
@@ -114,7 +119,10 @@ def _most(
     factors: list[str],
     links: DataLinks | None,
 ) -> dict[Any, float]:
-    """Return each run's `RunFigures.most_mbps`; runs of a file may differ in sizes only."""
+    """Return each run's `RunFigures.most_mbps`.
+
+    Runs of a file count as runs on the same path if they differ in sizes only.
+    """
     alike = [name for name in factors if name not in wording.FACTOR_UNITS]
     rates: dict[Any, dict[Any, list[float]]] = {}
     paths = {}
@@ -137,7 +145,7 @@ def _most(
 def _rates_by_size(
     frame: pd.DataFrame, evidence: Mapping[Any, RunFigures], factors: list[str]
 ) -> dict[Any, dict[float, float]]:
-    """Return each run's `RunFigures.rates_by_size`, of configurations that differ in sizes only."""
+    """Return each run's `RunFigures.rates_by_size`."""
     sizes = [name for name in factors if name in wording.FACTOR_UNITS]
     others = [name for name in factors if name not in sizes]
     rates: dict[Any, dict[float, float]] = {}
@@ -158,7 +166,7 @@ def _rates_by_size(
 def _rates_by_streams(
     frame: pd.DataFrame, evidence: Mapping[Any, RunFigures], factors: list[str]
 ) -> dict[Any, dict[float, float]]:
-    """Return each run's `RunFigures.rates_by_streams`, of those that differ in streams only."""
+    """Return each run's `RunFigures.rates_by_streams`."""
     others = [name for name in factors if name not in STREAMS]
     rates: dict[Any, dict[float, float]] = {}
     for _, part in frames.groups(proof.bare(frame), others) if others != factors else ():
@@ -181,7 +189,7 @@ def _target(figures: Mapping[str, Any]) -> float | None:
 def run_figures(
     figures: Mapping[str, Any], links: DataLinks | None, *, of_file: bool = False
 ) -> RunFigures:
-    """Return a run's figures, and what is known of its link."""
+    """Return a run's figures with the facts of its link; `links` is None if they are unknown."""
     one_machine = figures.get("shared_kernel") is True
     if links is None:
         return RunFigures(
@@ -192,7 +200,7 @@ def run_figures(
     limit = None
     stack, outer, gained = links.tunnel(run)
     if mtu and rate:
-        full = bound(*(mtu, rate, stack), timestamps=True, ipv6=links.ipv6(run), outer_ipv6=outer)
+        full = bound(mtu, rate, stack, timestamps=True, ipv6=links.ipv6(run), outer_ipv6=outer)
         limit = full.goodput_bps / 1e6
     return RunFigures(
         figures,

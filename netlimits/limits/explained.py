@@ -41,8 +41,8 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
           would decide.
         - `points_to`, `likely`: the likeliest class of an undetermined configuration, and the two
           likeliest with their scores (`calibration.Likelihood`).
-        - `runs`, `judged`, `not_ok`: the number of runs, how many were judged (at most
-          `evidence.JUDGED`), and how those ended that do not count.
+        - `runs`, `judged`, `not_ok`: the number of ok runs, how many of them were judged (at most
+          `evidence.JUDGED`), and how the other runs ended.
         - `over_time`: when throughput changed within the runs, with the verdicts of both parts.
         - `known`, `known_figures`, `bounds`, `bounds_mbps`: what is known whatever the verdict,
           and what each mechanism allows.
@@ -75,7 +75,7 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
         row |= _of_runs(part, row["of_run"], evidence)
         if spent := [*sentences.clauses(_alike(marked, part), direction)]:
             row["known"] = f"{row['known'].removesuffix('.') or 'Known:'}; {'; '.join(spent)}."
-        if row["state"] == PROVEN:  # the change moved what bounded these runs
+        if row["state"] == PROVEN:  # the change moved the bound that limited these runs
             row["bounds"] = ""
         rows_of.append(row)
     for part in _failed(bad, frame):
@@ -109,7 +109,10 @@ def _identifying(frame: pd.DataFrame) -> list[str]:
 def _of_runs(
     part: pd.DataFrame, index: Any | None, evidence: Mapping[Any, RunFigures]
 ) -> dict[str, Any]:
-    """Return the known columns, with the bounds of the run at `index`, else of the median run."""
+    """Return a configuration's `known` and `bounds` columns, and `of_run`.
+
+    Bounds are of the run at `index`, else of the one with the median throughput.
+    """
     bare = proof.bare(part)
     if bare.empty:
         bare = part
@@ -125,7 +128,11 @@ def _of_runs(
 def _known(
     runs: Sequence[RunFigures], of: RunFigures, number: int | None = None, passed: float = 0.0
 ) -> dict[str, Any]:
-    """Return the known columns, with the bounds of `of`, but not shared ones below `passed`."""
+    """Return the columns `known` and `known_figures` of runs, and the bounds of the run `of`.
+
+    A bound of a shared mechanism that is below `passed`, the throughput of another run, is wrong
+    and left out.
+    """
     figures = known.figures(runs)
     bounding = {
         name: bound
@@ -145,8 +152,8 @@ def _known(
 def limited_by(results: Campaign | pd.DataFrame) -> pd.Series[str]:
     """Return each ok run's limit (its configuration's class), by its index in the frame.
 
-    Refuted classes are left out. A chart of `frame.assign(limited_by=…)` marks its points with the
-    limits. Raises DataError as `explain`.
+    The limit is `undetermined` where a proof refuted the class. A chart of
+    `frame.assign(limited_by=…)` marks its points with the limits. Raises DataError as `explain`.
     """
     import pandas as pd
 
@@ -158,7 +165,7 @@ def limited_by(results: Campaign | pd.DataFrame) -> pd.Series[str]:
 
 
 def with_limits(frame: pd.DataFrame, by_config: Mapping[str, str]) -> pd.Series[str]:
-    """Return what limited each ok run of a frame, by the limits of configurations."""
+    """Return what limited each ok run of a frame; `by_config` maps configurations to limits."""
     configs = frame["config"].astype(object)
     if "status" in frame.columns:
         configs = configs[frame["status"] == "ok"]
@@ -166,12 +173,15 @@ def with_limits(frame: pd.DataFrame, by_config: Mapping[str, str]) -> pd.Series[
 
 
 def limits_of(campaign: Campaign) -> Mapping[str, str]:
-    """Return configuration (the column `config`) -> what limited it. Raises as `explain`."""
+    """Return configuration (column `config`) -> what limited it. Raises DataError as `explain`."""
     return _limits(campaign)[0]
 
 
 def _limits(results: Campaign | pd.DataFrame) -> tuple[Mapping[str, str], Mapping[Any, str]]:
-    """Return the limit of each configuration, or, without a column `config`, of each run."""
+    """Return configuration -> limit and index -> limit; one of them is empty.
+
+    A frame without a column `config` has limits by index only.
+    """
     frame, evidence = evidence_of(results)
     rows = {index: of_run(run) for index, run in evidence.items()}
     limits = [
@@ -205,6 +215,7 @@ def _judged(
 
 
 def _alike(bad: pd.DataFrame, ok: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs of `bad` that belong to the configuration of `ok`."""
     if bad.empty:
         return bad
     key = _key(ok)
@@ -213,7 +224,7 @@ def _alike(bad: pd.DataFrame, ok: pd.DataFrame) -> pd.DataFrame:
 
 
 def _failed(bad: pd.DataFrame, ok: pd.DataFrame) -> list[pd.DataFrame]:
-    """Return the runs of each configuration that has no ok run, as far as values are known."""
+    """Return the runs of each configuration that has no ok run."""
     key = _key(ok)
     if bad.empty or not key:
         return []
@@ -227,6 +238,7 @@ def _failed(bad: pd.DataFrame, ok: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def _agree(configuration: tuple[str, ...], run: tuple[str, ...]) -> bool:
+    """Return True if a run has a configuration's values, as far as they are known of the run."""
     return all(b in ("", a) for a, b in zip(configuration, run, strict=True))
 
 
@@ -254,7 +266,7 @@ def _key(frame: pd.DataFrame) -> list[str]:
 
 
 def runs(results: Campaign | pd.DataFrame, run: int | None = None) -> pd.DataFrame:
-    """Return the verdict of each ok run, or of one, as `explain`, with `run` and its factors."""
+    """Return the verdict of each ok run, or of `run` alone, in the columns of `explain`."""
     import pandas as pd
 
     frame, evidence = evidence_of(results, run, sampled=run is not None)
@@ -274,12 +286,12 @@ def runs(results: Campaign | pd.DataFrame, run: int | None = None) -> pd.DataFra
 
 
 def heading(factor: str) -> str:
-    """Return a factor's column beside a verdict, with a `_` if the name is already taken."""
+    """Return a factor's name as a column beside a verdict's, with a `_` if that name is taken."""
     return f"{factor}_" if factor in (*COLUMNS, "verdict") else factor
 
 
 def standing(row: Mapping[str, Any] | pd.Series[Any]) -> str:
-    """Return the class that a row of `explain` names; UNDETERMINED where it was refuted."""
+    """Return the class of a row of `explain`; UNDETERMINED if it was refuted."""
     return str(row["class"]) if row["state"] != REFUTED else UNDETERMINED
 
 

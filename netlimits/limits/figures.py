@@ -1,4 +1,4 @@
-"""A run as the classes of limits see it; a figure that it does not have is None, never 0."""
+"""A run as the classes of limits see it. A missing figure is None, never 0."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ DERIVED = {
     "loss_bound_mbps": "What losses by chance of this share allow at this round trip, Mbit/s",
     "goal_mbps": "The rate that the tool was told to send at, of all its streams, Mbit/s",
     "most_mbps": "The highest median `wire_mbps` of a configuration on the run's path, Mbit/s",
-    "own_cpu_pct": "How busy one CPU of either end was with the run itself, % of it: what the tool "
-    "used and softirq took, where others kept it busy",
-    "other_packets_per_s": "Packets that arrived each second of that configuration",
+    "own_cpu_pct": "Load of the busiest CPU of either end, %; where other programs kept CPUs busy, "
+    "only that of the tool and softirq",
+    "other_packets_per_s": "Packets that arrived each second in the configuration of another size",
     "packet_bytes": "Bytes of user data that a packet carries on the average",
     "packets_per_s": "Packets with user data that arrived each second",
     "shaper_mbps": "The rate of frames that the experiment gives the sender's own qdisc, Mbit/s",
     "window_mbps": "What the congestion windows let through, cwnd x MSS / RTT of all, Mbit/s",
     "wire_mbps": "Throughput with the headers of its packets, Mbit/s",
 }
-"""Figures of verdicts that are no columns of a run, and their meaning; `metrics` has the others."""
+"""Figures of verdicts that are not columns of a run, with their meaning."""
 
 
 def mbps(rate: float) -> str:
-    """Return a rate with its unit, in four digits or whole Mbit/s."""
+    """Return a rate with its unit: whole Mbit/s from 1,000 on, else four significant digits."""
     return f"{rate:,.0f} Mbit/s" if rate >= 1000 else f"{rate:.4g} Mbit/s"
 
 
 @dataclass(frozen=True)
 class RunFigures:
-    """A run's figures by column, and what is known of its link.
+    """A run's figures by column, with facts of its link and of comparable configurations.
 
     Attributes:
         figures: Column -> value.
@@ -54,12 +54,13 @@ class RunFigures:
         rates_by_streams: Connections -> Mbit/s: medians of configurations that differ from the
             run's in the number of streams only.
         most_mbps: Highest median `wire_mbps` of the configurations on the run's path.
-        slowest: Slowest over fastest run of the configuration, if it has three or more.
+        slowest: Throughput of the configuration's slowest run over that of its fastest; None for
+            fewer than three runs.
         shapers: End -> rate of frames, Mbit/s, that the experiment gives its own qdisc.
         queues: End -> receive queues of its NIC.
-        send_bytes: Send size that the experiment asks the tool for.
-        pcie_mbps: End -> what the PCIe link of its NIC carries.
-        gained: Bytes by which the run's own tunnel makes each packet longer.
+        send_bytes: Send size that the experiment asks for, in bytes.
+        pcie_mbps: End -> rate that the PCIe link of its NIC carries, Mbit/s.
+        gained: Bytes that the run's tunnel adds to each packet.
         of_file: True for a run from a file, whose experiment is unknown.
     """
 
@@ -80,7 +81,7 @@ class RunFigures:
     of_file: bool = False
 
     def figure(self, column: str) -> float | None:
-        """Return a figure, else a tool's own figure of that name; None if both are missing."""
+        """Return a figure, else the tool's own figure for it; None if both are missing."""
         names = (column, *(prefix + column for prefix in tools.OWN))
         return next((value for name in names if (value := self.own(name)) is not None), None)
 
@@ -93,7 +94,7 @@ class RunFigures:
 
     @cached_property
     def sender(self) -> str:
-        """`local` or `remote`: the end whose interface sent more, else whose send rate is known."""
+        """`local` or `remote`: the end that sent more bytes, else the one with a send rate."""
         local, remote = (self.own(f"{end}_tx_bytes") for end in ("local", "remote"))
         if local is None or remote is None or not local + remote:
             return "remote" if self.own("remote_send_throughput_mbps") is not None else "local"
@@ -111,7 +112,7 @@ class RunFigures:
         return self.figure(f"{self.receiver}_{name}")
 
     def thread_pct(self, end: str) -> float | None:
-        """Return the load of the tool's thread at an end in % of one CPU; None for several."""
+        """Return the load of the tool's only thread at an end in % of one CPU; None for several."""
         single = 1 in (self.own(f"{end}_threads"), self.own(f"{end}_connections"))
         return self.process_pct(end) if single else None
 
@@ -120,7 +121,7 @@ class RunFigures:
         return None if used is None else min(100.0, used)
 
     def wanted_pct(self, end: str) -> float | None:
-        """Return what the tool used of a CPU at an end and waited for one, at most 100 %."""
+        """Return the % of time in which the tool used a CPU at an end or waited for one."""
         used, waited = self.process_pct(end), self.own(f"{end}_cpu_wait_pct") or 0.0
         return None if used is None else min(100.0, used + waited)
 
@@ -129,13 +130,13 @@ class RunFigures:
         return "busiest CPU" if number is None else f"CPU {number:.0f}"
 
     def busiest_pct(self, end: str) -> float | None:
-        """How busy an end's busiest CPU was, or the tool's thread there if that is more."""
+        """Return the load of an end's busiest CPU, or of the tool's thread if that is more, %."""
         peak, thread = self.figure(f"{end}_cpu_peak_pct"), self.thread_pct(end)
         return peak if peak is None or thread is None else max(peak, thread)
 
     @property
     def busiest(self) -> float | None:
-        """The higher `busiest_pct` of both ends; None if one of them is unknown."""
+        """Return the higher `busiest_pct` of both ends; None if one of them is unknown."""
         ends = [self.busiest_pct(end) for end in ("local", "remote")]
         known = [busy for busy in ends if busy is not None]
         return max(known) if len(known) == len(ends) else None
@@ -205,7 +206,7 @@ class RunFigures:
 
     @property
     def packet_bytes(self) -> float | None:
-        """Bytes of user data that a packet carries on average."""
+        """Return the bytes of user data that a packet carries on average."""
         rate, packets = self.throughput, self.sent("tcp_out_segs")
         if self.udp:
             packets = self.sent("udp_out_datagrams")
@@ -216,20 +217,20 @@ class RunFigures:
 
     @property
     def packet_rate(self) -> float | None:
-        """Packets with user data that arrived each second."""
+        """Return the packets with user data that arrived each second."""
         rate, size = self.throughput, self.packet_bytes
         return rate * 1e6 / 8 / size if rate and size else None
 
     @property
     def shaper_mbps(self) -> float | None:
-        """Return the rate of the sender's own qdisc: by the experiment, else as found."""
+        """Return the rate of the sender's own qdisc: the experiment's, else the one found."""
         of_flow = self.sent("qdisc_flow_rate_mbps")
         rate = self.sent("qdisc_rate_mbps") or (of_flow and of_flow * self.flows)
         return self.shapers.get(self.sender) or rate or None
 
     @property
     def window_mbps(self) -> float | None:
-        """Rate that the congestion windows allow: cwnd x mss / rtt of every connection."""
+        """Return the rate that all congestion windows together allow: cwnd x mss / rtt, Mbit/s."""
         cwnd, mss, rtt = (self.sent(name) for name in ("cwnd_segs", "mss_bytes", "rtt_us"))
         if not cwnd or not mss or not rtt:
             return None
@@ -237,7 +238,7 @@ class RunFigures:
 
     @property
     def wire_mbps(self) -> float | None:
-        """Throughput with the headers of its packets, Mbit/s; without them if sizes are unknown."""
+        """Return throughput with the packets' headers; without them if packet sizes are unknown."""
         rate, size = self.throughput, self.packet_bytes
         if rate is None or not size:
             return rate
@@ -249,6 +250,6 @@ Figure = Callable[[RunFigures], float | None]
 
 
 def median_of(runs: Iterable[RunFigures], figure: Figure) -> float | None:
-    """Return the median of the runs that know a figure."""
+    """Return the median of a figure over the runs that have it; None if no run does."""
     values = [value for run in runs if (value := figure(run)) is not None]
     return median(values) if values else None

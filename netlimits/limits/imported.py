@@ -1,4 +1,4 @@
-"""Statements on results without evidence: how near a link's bound, packet rate, CPU."""
+"""Sentences on results without counters, such as imported ones: rate, losses, round trip, CPU."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from netlimits.limits.figures import RunFigures, mbps, median_of
 ETHERNET_MBPS = (10, 100, 1000, 2500, 5000, 10_000, 25_000, 40_000, 50_000, 100_000, 200_000,
                  400_000)  # fmt: skip
 NEAR, OVER = 0.9, 1.005
-"""Range of throughput over the bound of a link for which the link is named."""
+"""Range of throughput over the bound of an Ethernet in which a sentence names that Ethernet."""
 
 BUSY = 90.0
 """Percentage of one CPU from which a tool's process may be the limit."""
 
 HEADERS = 52
-"""Bytes of IPv4 and TCP with timestamps: what the MTU has beside the MSS."""
+"""Bytes of IPv4 and TCP headers with timestamps: MTU less MSS."""
 
 
 def known(runs: Sequence[RunFigures]) -> str:
-    """Return the sentence on a configuration's runs, or "" if they have evidence or say nothing."""
+    """Return the sentence on a configuration's runs; "" if they have counters or no figures."""
     if not runs or any(run.sent("tx_packets") is not None for run in runs):
         return ""
     parts = [*_rate(runs), *_losses(runs), *_round_trip(runs), *_cpu(runs)]
@@ -52,8 +52,8 @@ def _rate(runs: Sequence[RunFigures]) -> Iterator[str]:
         yield f"some {packets:,.0f} packets/s"
 
 
-def partly(run: RunFigures) -> Mapping[str, str]:
-    """Return class -> what a run knows of it, if that is not enough to judge it."""
+def hints(run: RunFigures) -> Mapping[str, str]:
+    """Return class -> a clause with the figures that point to it but do not suffice to judge it."""
     parts = {}
     if clause := ", ".join(_losses([run])):
         parts["loss"] = clause

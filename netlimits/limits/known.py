@@ -10,7 +10,7 @@ from netlimits.limits.figures import Figure, RunFigures, mbps, median_of
 from netlimits.model.drop_reasons import cause
 
 LEAST = 0.5
-"""Minimum of a figure in sentences: less rounds to nothing. `known_figures` has it anyway."""
+"""Minimum of a figure for sentences, which would print less as 0; `known_figures` has it anyway."""
 
 Runs = Sequence[RunFigures]
 
@@ -53,15 +53,14 @@ KNOWN: Mapping[str, Figure] = {
     "one_kernel_cpu_pct": lambda run: run.sent("cpu_pct") if run.one_machine else None,
     "others_cpu_pct": lambda run: run.sent("other_cpu_pct") if run.one_machine else None,
 }
-"""Figure -> function of one run; for a configuration, the median of the runs that know it."""
-
+"""Figure -> function of one run. A configuration has the median of the runs that have it."""
 
 CHANGE = ("throughput_change_s", "throughput_change_ratio")
-"""Figures of runs whose throughput changed: medians of those runs only."""
+"""Figures that only runs have whose throughput changed."""
 
 
 def figures(runs: Runs) -> dict[str, float]:
-    """Return the known figures of a configuration's runs, and how many packets were lost where."""
+    """Return the known figures of runs as medians, including losses by place and by reason."""
     known = {
         name: value for name, of in KNOWN.items() if (value := median_of(runs, of)) is not None
     }
@@ -91,7 +90,7 @@ def _reasons(runs: Runs, end: str) -> list[str]:
 
 
 def sentence(known: Mapping[str, float], runs: int = 1) -> str:
-    """Return these figures (medians of `runs` runs) in words, a clause for each kind, or ""."""
+    """Return known figures, which are medians of `runs` runs, in one sentence; "" for none."""
     parts = [
         clause
         for clauses in (_rate, _round_trip, _windows, _losses, _queues)
@@ -103,7 +102,7 @@ def sentence(known: Mapping[str, float], runs: int = 1) -> str:
 
 
 def one_kernel(known: Mapping[str, float]) -> str:
-    """Return that both ends run on one kernel, and what used its CPUs; "" if they do not."""
+    """Return a sentence on the load of the kernel that both ends share; "" if they do not."""
     if "one_kernel_cpu_pct" not in known:
         return ""
     others = known.get("others_cpu_pct")

@@ -19,7 +19,7 @@ VIRTUAL = ("veth", "virtio_net", "tun", "bridge", "xen_netfront", "hv_netvsc", "
 """Drivers of virtual NICs, whose link speed is made up."""
 
 OF_PATHS = ("qdisc", "switch", "link", "carrier", "route", "pause", "ingress", "tunnel")
-"""Settings that change the path between the ends; the others change only a host."""
+"""Settings that change the path between the ends. All others change only a host."""
 
 SHAPERS = {
     "tbf": ("rate",),
@@ -28,11 +28,11 @@ SHAPERS = {
     "cake": ("bandwidth",),
     "fq": ("maxrate",),
 }
-"""Kind of qdisc -> the options with its rate; the first that is given counts."""
+"""Kind of qdisc -> the options that set its rate; the first that is given counts."""
 
 
 class DataLinks:
-    """The link of runs of a campaign that is not imported: rate, MTU, and what was asked for."""
+    """The data link of each run of a campaign that netlimits ran: rate, MTU, shapers, targets."""
 
     def __init__(self, campaign: Campaign, numbers: Iterable[int]) -> None:
         self._campaign = campaign
@@ -43,11 +43,11 @@ class DataLinks:
         self._machines = campaign.archive.machines
 
     def rate(self, run: int) -> float | None:
-        """Return the link's bit rate, bit/s; None if it is unknown, or made up (a virtual NIC)."""
+        """Return the link's rate in bit/s; None if it is unknown or made up by a virtual NIC."""
         sender = self._sender(run)
         if self._is_virtual(sender):
             return None
-        for options in self._set("link", run):
+        for options in self._options("link", run):
             if "speed" in options:
                 return float(options["speed"]) * 1e6
         speed = str(self.fact(sender, "link_settings").get("Speed", ""))
@@ -55,14 +55,14 @@ class DataLinks:
         return float(number[1]) * 1e6 if number else None
 
     def ipv6(self, run: int) -> bool:
-        """Return True if a run's data goes over IPv6, by the experiment or by the address."""
+        """Return True if a run's data goes over IPv6, by `family`, else by the sender's address."""
         family = self._setup(run).around.family
         address = self._machines[self._sender(run)].address or ""
         return family == "ipv6" if family else ":" in address
 
     def tunnel(self, run: int) -> tuple[tuple[str, ...], bool, int]:
-        """Return the headers of the run's tunnel, True if its outer IP is IPv6, and their bytes."""
-        options = next(iter(self._set("tunnel", run)), None)
+        """Return the run's tunnel headers, True if the outer IP is IPv6, and the bytes they add."""
+        options = next(iter(self._options("tunnel", run)), None)
         if options is None:
             return (), False, 0
         outer = ":" in (self._machines[self._sender(run)].address or "")
@@ -74,21 +74,21 @@ class DataLinks:
         of = self._runs[run]
         if of.config not in self._mtus:
             own = self.fact(self._sender(run), "link").get("mtu")
-            sizes = (int(_scalar(options)) for options in self._set("mtu", run))
+            sizes = (int(_scalar(options)) for options in self._options("mtu", run))
             self._mtus[of.config] = next(sizes, None) or own
         return self._mtus[of.config]
 
     def goal_mbps(self, run: int) -> float | None:
-        """Return the target rate of all the tool's streams, or None without one."""
+        """Return the target rate of all the tool's streams together, Mbit/s; None without one."""
         rate = self._setup(run).options.get("rate")
         return decimal_bits(rate) * self._streams(run) / 1e6 or None if rate else None
 
     def send_bytes(self, run: int) -> int | None:
-        """Return the size of each send that the tool was asked for, in bytes, or None."""
+        """Return the send size that the tool was asked for, in bytes, or None."""
         return size_of(self._setup(run), "send_size")
 
     def shapers(self, run: int) -> Mapping[str, float]:
-        """Return end -> Mbit/s of frames that the experiment's own qdisc there allows."""
+        """Return end -> Mbit/s of frames that the experiment's qdisc at that end allows."""
         rates: dict[str, float] = {}
         for end, roles in self._ends(run).items():
             for use in self._setup(run).settings:
@@ -99,7 +99,7 @@ class DataLinks:
         return rates
 
     def pcie_mbps(self, run: int) -> Mapping[str, float]:
-        """Return end -> what the PCIe link of its NIC carries, Mbit/s; not for virtual NICs."""
+        """Return end -> Mbit/s that the PCIe link of its NIC carries; not for virtual NICs."""
         rates: dict[str, float] = {}
         for end, roles in self._ends(run).items():
             rate = self.fact(roles[0], "pcie").get("current_mbps")
@@ -108,8 +108,8 @@ class DataLinks:
         return rates
 
     def queues(self, run: int) -> Mapping[str, int]:
-        """Return end -> how many receive queues its NIC had when the campaign began."""
-        if any(True for _ in self._set("channels", run)):
+        """Return end -> receive queues of its NIC; empty if the experiment changes the number."""
+        if any(True for _ in self._options("channels", run)):
             return {}
         counts = {}
         for end, roles in self._ends(run).items():
@@ -120,7 +120,7 @@ class DataLinks:
         return counts
 
     def path(self, run: int) -> tuple[Any, ...] | None:
-        """Return a key that runs over the same path with as many streams share, or None."""
+        """Return a key shared by runs on the same path with as many streams; None in a mesh."""
         experiment, of = self._campaign.experiment, self._runs[run]
         if experiment.mesh:
             return None
@@ -133,7 +133,7 @@ class DataLinks:
         return self._paths[of.config]
 
     def fact(self, role: str, name: str) -> Mapping[str, Any]:
-        """Return a fact of a role's host by its keys; empty if it is unknown."""
+        """Return a fact of a role's host as a mapping; empty if it is unknown or has no keys."""
         value = self._value(role, name)
         return value if isinstance(value, dict) else {}
 
@@ -152,7 +152,7 @@ class DataLinks:
         setup = self._setup(run)
         return setup.around.streams * int(setup.options.get("parallel", 1))
 
-    def _set(self, setting: str, run: int) -> Iterator[Any]:
+    def _options(self, setting: str, run: int) -> Iterator[Any]:
         yield from (use.options for use in self._setup(run).settings if use.name == setting)
 
     def _ends(self, run: int) -> Mapping[str, Sequence[str]]:
@@ -163,6 +163,7 @@ class DataLinks:
 
 
 def _shaped(options: Any) -> Iterator[tuple[str, float]]:
+    """Yield the kind and the rate in bit/s of each shaper of a qdisc and its children."""
     while isinstance(options, Mapping):
         kind = str(options.get("kind"))
         names = SHAPERS.get(kind, ())

@@ -1,4 +1,4 @@
-"""Checks that an intervention had its direct effect; without it, it proves nothing."""
+"""Checks that an intervention had its direct effect: if it had none, it proves nothing."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ Check = Callable[[Runs, Runs], str]
 """Function of the runs with and without the change -> why it had no effect; "" if it had one."""
 
 GROWN, MORE, FEWER, ENDED = 1.2, 1.5, 0.7, 1 / 3
-"""Minimum or maximum ratio of a figure to its value before the change: GROWN of a window, buffer,
-load or round trip, MORE of connections or length, FEWER of packet size, ENDED of losses or
-fragments."""
+"""Ratio of a figure to its value without the change from which the change had its effect: at least
+GROWN for a window, buffer, load or round trip, MORE for connections or length; at most FEWER for
+the packet size, ENDED for losses or fragments."""
 LASTED = 0.8
-"""Ratio of losses to those before from which they do not depend on how much is sent."""
+"""Ratio of the losses with and without the change above which they do not depend on the rate."""
 SAME_READER = 0.5
-"""Share of the receive windows that is unread from which streams wait for one reader
+"""Minimum unread share of the receive windows if the receiving program is slow
 (`premises.queues.UNREAD`)."""
 SHORT_PCT = 10.0
-"""Allowed shortfall of a pace that is a little below the rate before, in percent."""
+"""Maximum shortfall of the rate sent against the pace of a change, in percent."""
 LOADED_PCT = 95.0
+"""Minimum use of the busiest CPU with a load, in percent, unless the use has GROWN."""
 FULL_PCT = 90.0
-"""Minimum share of a CPU used or waited for if CPU time is the limit. (Half of a CPU is too little
-for any run that takes 60 % of one, whatever limits it.)"""
+"""Minimum % of a CPU that a run uses or waits for if CPU time is the limit. A load takes half of a
+CPU, which slows any run that needs more than half, whatever limits it."""
 EASED = 0.95
-"""Maximum ratio of the busiest CPU's softirq, or of its share of the packets, to that before, if
-some of it went to other CPUs."""
+"""Maximum ratio of the busiest CPU's softirq, or of its share of the packets, to that without RPS,
+for RPS to have moved work to other CPUs."""
 
 
 def _both(changed: Runs, without: Runs, figure: Figure) -> tuple[float, float] | None:
@@ -37,9 +38,9 @@ def _both(changed: Runs, without: Runs, figure: Figure) -> tuple[float, float] |
 
 
 def _moved(figure: Figure, ratio: float, words: str) -> Check:
-    """Return the check that a figure grew to `ratio` times its value, or fell if that is below 1.
+    """Return the check that a figure grew to `ratio` times its value, or fell to it if below 1.
 
-    `words` has the medians with the change and without it.
+    `words` is a format string for the medians with and without the change.
     """
 
     def check(changed: Runs, without: Runs) -> str:
@@ -53,7 +54,7 @@ def _moved(figure: Figure, ratio: float, words: str) -> Check:
 
 
 def _own_server(changed: Runs, without: Runs) -> str:
-    """Return why a second stream proves nothing if it waits for the same reader, or ""."""
+    """Return why a second stream proves nothing: the same slow process reads both; else ""."""
     unread = median_of(changed, lambda run: run.unread)
     if unread is None or unread < SAME_READER:
         return ""
@@ -67,7 +68,7 @@ def _own_server(changed: Runs, without: Runs) -> str:
 
 
 def _reader(changed: Runs, without: Runs) -> str:
-    """Return why an unchanged sum is not the path's limit if receiving programs lag, or ""."""
+    """Return why an unchanged sum shows no limit of the path: the reader is slow; else ""."""
     unread = median_of(changed, lambda run: run.unread)
     if unread is None or unread < SAME_READER:
         return ""
@@ -80,15 +81,15 @@ def _lost_pct(run: RunFigures) -> float | None:
 
 
 def contrary(change: str, changed: Runs, without: Runs) -> bool:
-    """Return True if as much was lost though less was sent: then no rate limit drops packets."""
+    """Return True if as much was lost though less was sent, which no rate limit would do."""
     pair = _both(changed, without, _lost_pct)
-    if change != "arrived" or not pair or _kept(changed, without):
+    if change != "arrived" or not pair or _missed_pace(changed, without):
         return False
     return pair[0] > LASTED * pair[1] > 0
 
 
 def slack(change: str, without: Runs) -> str:
-    """Return why a load proves nothing: the end had CPU time left without it; "" if it had none."""
+    """Return why a load proves nothing: the end had CPU time left without it; else ""."""
     end = {"sender_load": "sender", "receiver_load": "receiver"}.get(change)
     if end is None:
         return ""
@@ -104,7 +105,7 @@ def slack(change: str, without: Runs) -> str:
     return f"without the load the {end}'s busiest CPU was {busy:.0f} % busy, and had time left"
 
 
-def _kept(changed: Runs, without: Runs) -> str:
+def _missed_pace(changed: Runs, without: Runs) -> str:
     off = median_of(changed, lambda run: run.figure("pace_off_pct"))
     if off is not None and off < -SHORT_PCT:
         return f"{-off:.0f} % less than that was sent: the sender could not keep the pace"
@@ -129,17 +130,17 @@ def _softirq(changed: Runs, without: Runs) -> str:
     pair = _both(changed, without, lambda run: run.received("cpu_peak_softirq_pct"))
     spread = _both(changed, without, share)
     if spread and spread[0] < EASED * spread[1]:
-        return ""  # all CPUs may now be as busy as that one was, with more packets
+        return ""  # spread, though each CPU may be as busy as before, with more packets in all
     if pair and pair[0] > EASED * pair[1]:
         return f"the busiest CPU has {pair[0]:.0f} % softirq still (before: {pair[1]:.0f} %)"
     return ""
 
 
 def _transactions(changed: Runs, without: Runs) -> str:
-    """Return why a stream proves nothing: it follows the RTT whatever limits it, or ""."""
+    """Return why runs of a stream prove nothing: they follow the RTT whatever limits; else ""."""
     if any(run.transactions for run in (*changed, *without)):
         return ""
-    return "no transactions were measured, and a stream's window has it follow the round trip"
+    return "no transactions were measured, and a stream follows the round trip whatever limits it"
 
 
 CHECKS: Mapping[str, tuple[Check, ...]] = {
@@ -151,7 +152,7 @@ CHECKS: Mapping[str, tuple[Check, ...]] = {
         ),
     ),
     "arrived": (
-        _kept,
+        _missed_pace,
         _moved(
             _lost_pct,
             ENDED,
@@ -200,7 +201,7 @@ CHECKS: Mapping[str, tuple[Check, ...]] = {
         ),
     ),
 }
-"""Change -> the checks of its direct effect."""
+"""Change -> the checks that it had its direct effect."""
 
 OF_CLASSES: Mapping[str, tuple[Check, ...]] = {
     "slow-reader": (_own_server,),
@@ -208,7 +209,7 @@ OF_CLASSES: Mapping[str, tuple[Check, ...]] = {
     "link": (_reader,),
     "latency": (_transactions,),
 }
-"""Class -> further checks, without which a change proves nothing about it."""
+"""Class -> further checks that a change must pass to prove anything about it."""
 
 
 def unmoved(limit: str, change: str, changed: Runs, without: Runs) -> str:

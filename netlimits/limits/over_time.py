@@ -22,7 +22,7 @@ MEANS = (
     *("recv_q_bytes", "rcvbuf_used_pct", "rcv_space_bytes", "rcv_ssthresh_bytes"),
     *("cpu_pct", "cpu_peak_pct", "thread_cpu_pct", "process_cpu_pct"),
 )
-"""Figures of an end that are means over the samples of a part."""
+"""Figures of an end that are means over the samples of a part of the run."""
 
 SUMS = {
     "retrans_segs": ("retrans_segs", "tcp_retrans_segs"),
@@ -31,22 +31,26 @@ SUMS = {
     "reordering_seen": ("reordering_seen",),
     "socket_drops": ("socket_drops",),
 }
-"""Column of a timeline -> figures of an end that are its sum over a part."""
+"""Column of a timeline -> figures of an end that are its sum over a part of the run."""
 
 KEPT = (
     *("mss_bytes", "processes", "threads", "connections", "own_pace_pct", "sndbuf_bytes"),
     *("rcvbuf_bytes", "qdisc_rate_mbps", "qdisc_flow_rate_mbps", "link_speed_mbps", "cpu_mhz"),
     *("cpu_peak_cpu", "tx_bytes", "rx_bytes"),
 )
-"""Figures of an end that hold for every part; the bytes only tell which end sends."""
+"""Figures of an end that hold for every part. The bytes serve only to find the sending end."""
 
 SHARES = ("rwnd_limited_pct", "sndbuf_limited_pct")
+"""Figures that are shares of the busy time; a timeline has them as shares of the interval."""
 
 
 def sentence(
     results: Any, part: pd.DataFrame, evidence: Mapping[Any, RunFigures], index: Any | None
 ) -> str:
-    """Return when throughput changed, and the verdicts of both parts; "" unless AGREEMENT did."""
+    """Return when a run's throughput changed, and the verdicts before and after.
+
+    Return "" if it changed in fewer than AGREEMENT of the runs.
+    """
     runs = {at: evidence[at] for at in part.index if at in evidence}
     changed = [at for at, run in runs.items() if run.own("throughput_change_s") is not None]
     if not isinstance(results, Campaign) or len(changed) < max(1, AGREEMENT * len(runs)):
@@ -87,7 +91,7 @@ def _of_run(run: RunFigures, frame: pd.DataFrame, number: int | None) -> str:
 
 
 def figures(run: RunFigures, frame: pd.DataFrame, since: float, until: float) -> RunFigures:
-    """Return the figures of a run between two seconds, as far as its samples show them."""
+    """Return the figures of a run between two times in seconds, as far as samples show them."""
     rows = frame[(frame["time_s"] - frame["interval_s"] >= since - 0.5 * frame["interval_s"])
                  & (frame["time_s"] <= until + 0.5 * frame["interval_s"])]  # fmt: skip
     values: dict[str, Any] = {
@@ -128,7 +132,7 @@ def _mean(rows: pd.DataFrame, column: str) -> float | None:
 
 
 def _moved(early: RunFigures, late: RunFigures) -> str:
-    """Return what else changed by half or more: round trip and window at the sender, CPUs."""
+    """Return what else changed much between two parts: round trip, congestion window, CPUs."""
     words = []
     for name, what, unit, scale in (
         ("rtt_us", "round trip", "ms", 1e-3),

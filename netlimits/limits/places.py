@@ -1,4 +1,4 @@
-"""Where packets were lost, by the counters of both hosts: on the path, if neither counted them."""
+"""Where packets were lost, by the counters of both hosts; on the path if neither counted them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OF_RECEIVER: Mapping[str, str] = {
     "tcp_rcvq_drops": "in the receiver's socket",
     "udp_rcvbuf_errors": "in the receiver's socket, which was full",
 }
-"""Counter -> the place where it counts, in order from the sending to the receiving program."""
+"""Counter -> the place where it counts, in both tables in the order in which packets pass."""
 
 
 NAMES: Mapping[str, str] = {
@@ -36,7 +36,7 @@ NAMES: Mapping[str, str] = {
     **{where: name for name, where in OF_RECEIVER.items()},
     PATH: "path",
 }  # fmt: skip
-"""Place -> the name of its counter, for figures."""
+"""Place -> its name in figures (`lost_NAME`)."""
 
 
 def lost(run: RunFigures) -> float | None:
@@ -48,13 +48,13 @@ def lost(run: RunFigures) -> float | None:
 
 
 def losses(run: RunFigures) -> dict[str, float]:
-    """Return place -> how many packets were lost there; places without losses are left out."""
+    """Return place -> packets lost there; places without losses are left out."""
     total = lost(run)
     if not total:
         return {}
     counted = {where: run.sent(name) for name, where in OF_SENDER.items()}
     counted |= {where: run.received(name) for name, where in OF_RECEIVER.items()}
-    if run.received("ingress_drops"):  # a tc filter counts its own
+    if run.received("ingress_drops"):  # the kernel counts the same drops once more by reason
         counted.pop(OF_RECEIVER["dropped_tc_ingress"])
     places, rest = {}, total
     for where, count in counted.items():
@@ -65,7 +65,7 @@ def losses(run: RunFigures) -> dict[str, float]:
 
 
 def share(run: RunFigures, *places: str) -> float | None:
-    """Return the share of the lost packets that were lost at these places; None if none were."""
+    """Return the share of the lost packets that were lost at these places; None without losses."""
     total = lost(run)
     if not total:
         return None
@@ -74,6 +74,4 @@ def share(run: RunFigures, *places: str) -> float | None:
 
 
 IN_BACKLOG = OF_RECEIVER["softnet_dropped"]
-IN_SOCKET = OF_RECEIVER["udp_rcvbuf_errors"]
-ON_RECEIVER = tuple(OF_RECEIVER.values())
 ON_SENDER = tuple(OF_SENDER.values())

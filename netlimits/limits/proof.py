@@ -1,4 +1,4 @@
-"""Results of interventions: the runs with each of them compared with those without, by block."""
+"""Results of interventions: compare runs with and without each change, block by block."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 INTERVENTION, NONE, CHANGED = "intervention", "none", "next_"
-"""The factor, its level without a change, and the prefix of the columns with the changed values."""
+"""The factor, its level without a change, and the prefix of the factors with changed values."""
 
 MORE = 6
-"""Blocks to add if six leave a class open: the interval of twelve is two thirds as wide."""
+"""Blocks to add if six leave a class open: twelve give an interval two thirds as wide."""
 
 MORE_BLOCKS = f"{MORE} more blocks of the same runs"
-"""What would decide if the interval of a proof's own ratio is too wide."""
+"""`decide` of a class whose proof has too wide an interval."""
 
 _PAIRED = (contrasts.WILCOXON, contrasts.TWO_WAY)
 
@@ -43,15 +43,19 @@ _SUPPORTS: Mapping[str, Sequence[tuple[float, float, str]]] = {
     "send_buffer": ((0.9, 1.1, "the send buffer is large enough"),),
     "packet_size": ((0.9, 1.1, "bits, not packets, are what is limited"),),
 }
-"""Change -> ranges of the ratio, and what each supports."""
+"""Change -> ranges of the ratio of throughput, each with the statement that it supports."""
 
 _NO_LIMIT = (0.9, 1.1)
-"""Range of the ratio within which throughput does not follow a change, so that it is no limit."""
+"""Range of the ratio in which throughput does not follow a change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The result of one change for one class; `contrary` if its direct effect speaks against it."""
+    """The result of one change for one class.
+
+    `why` is the reason why the change proves nothing. `contrary` is true if its direct effect
+    speaks against the class.
+    """
 
     limit: LimitClass
     level: str
@@ -69,7 +73,7 @@ class Proof:
 
 
 def tested(frame: pd.DataFrame) -> bool:
-    """Return True if a campaign made interventions: it has their factor and what they changed."""
+    """Return True if runs had interventions: the frame has that factor and changed values."""
     names = map(str, frame.columns)
     return INTERVENTION in frame.columns and any(name.startswith(CHANGED) for name in names)
 
@@ -83,13 +87,14 @@ def factors(frame: pd.DataFrame) -> list[str]:
 
 
 def bare(part: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs without an intervention: all runs of a campaign that makes none."""
     return part[part[INTERVENTION] == NONE] if tested(part) else part
 
 
 def proofs(
     part: pd.DataFrame, evidence: Mapping[Any, RunFigures], blocks: pd.Series[Any] | None
 ) -> Mapping[str, Proof]:
-    """Return class -> the result of its change, from one configuration's runs."""
+    """Return class -> the result of its change, from the runs of one configuration."""
     without = bare(part)
     by_class = {}
     for limit in CLASSES:
@@ -102,7 +107,10 @@ def proofs(
 
 
 def unmade(part: pd.DataFrame, rest: pd.DataFrame) -> list[str]:
-    """Return a sentence for each intervention of a configuration that has no ok run."""
+    """Return a sentence for each intervention whose runs all failed.
+
+    `part` has the ok runs of a configuration, `rest` the others.
+    """
     if INTERVENTION not in part.columns or not len(rest):
         return []
     missing = {*map(str, rest[INTERVENTION])} - {*map(str, part[INTERVENTION]), NONE}
@@ -150,7 +158,7 @@ def ratio(
     evidence: Mapping[Any, RunFigures],
     blocks: pd.Series[Any] | None,
 ) -> contrasts.Contrast | None:
-    """Return the ratio of throughput; None if it is missing or 0 in a run."""
+    """Return the ratio of throughput, top over bottom; None if a run has none or 0."""
     values = [
         np.array([evidence[index].achieved or math.nan for index in side.index])
         for side in (top, bottom)
@@ -164,6 +172,7 @@ def ratio(
 
 
 def _explains(name: str, other: str) -> bool:
+    """Return True if a class comes before another in CLASSES and so explains its evidence."""
     order = [limit.name for limit in CLASSES]
     return order.index(name) < order.index(other)
 
@@ -173,7 +182,7 @@ def proved(
 ) -> dict[str, Any]:
     """Return the verdict after the proofs: its class, `state`, the sentence and the ratio.
 
-    `applicable` are the classes that could limit such runs: none of datagrams if TCP ran.
+    `applicable` are the classes that could limit such runs: no class of datagrams for TCP.
 
     The verdict's own proof counts. If it is refuted or missing, and exactly one other class is
     proven, that class is the verdict, if counters suggest it or its change is specific to it. If
@@ -226,9 +235,9 @@ def _considered(
 ) -> dict[str, Proof]:
     """Return the proofs of the classes that counters suggest.
 
-    A second stream is the change of half a dozen classes: it proves nothing about those without any
-    evidence. If counters suggest no class of a change, the user asked for it: then its classes that
-    could limit such runs all stay.
+    Half a dozen classes share the change to two streams, which proves nothing about those without
+    evidence. If counters suggest no class of a change, the user asked for the change: then all of
+    its classes that could limit such runs stay.
     """
     likely = {verdict.limit, *verdict.leading, *verdict.likely}
     suggested = {proof.level for proof in by_class.values() if proof.name in likely}

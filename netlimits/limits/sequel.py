@@ -1,4 +1,4 @@
-"""The experiment that would prove a campaign's verdicts, as a file."""
+"""Write the experiment that would prove a campaign's verdicts, as the text of a file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ REPLICATES = 6
 """Minimum blocks for an interval that holds with outliers (analysis.statistics.contrasts)."""
 NOTHING: Mapping[str, Sequence[str]] = {}
 Doses = Callable[[Verdict, Sequence[RunFigures]], Sequence[Intervention]]
-"""Function of a configuration's verdict and its runs' figures -> the changes to make."""
+"""Function of a configuration's verdict and its runs' figures that returns the changes to make."""
 
 
 def sequel(
@@ -44,8 +44,8 @@ def sequel(
 ) -> str:
     """Return the text of the next experiment; `suspects` are classes to try in all configurations.
 
-    `only` maps factors to the values, as text, that configurations may have. Raises DataError if
-    there is no class to prove, and for a campaign that was imported.
+    `only` selects configurations: it maps factors to the allowed values, as text. Raises DataError
+    if no setting could prove any class, and for campaigns that cannot be extended.
     """
     _refuse(campaign)
     planned = list(_planned(campaign, suspects, only))
@@ -61,6 +61,7 @@ def sequel(
 
 
 def _refuse(campaign: Campaign) -> None:
+    """Raise DataError for a campaign that no experiment can extend."""
     if campaign.imported:
         raise DataError(f"{campaign.path}: was imported, so there is no experiment to extend")
     if campaign.experiment.sides:
@@ -80,7 +81,7 @@ def _refuse(campaign: Campaign) -> None:
 def dosed(
     campaign: Campaign, doses: Doses, most: int, name: str, replicates: int, seconds: int
 ) -> str:
-    """Return the text of an experiment with the first `most` doses of each configuration."""
+    """Return the text of an experiment with at most `most` doses of each configuration."""
     _refuse(campaign)
     planned = list(_planned(campaign, (), NOTHING, doses, most, seconds))
     return _text(campaign, planned, name, replicates, seconds, bare=True)
@@ -152,7 +153,11 @@ _WIDTH = 98
 
 @dataclass(frozen=True, slots=True)
 class PlannedChanges:
-    """A configuration with its verdict: the levels of each change, and what to do by hand."""
+    """The changes planned for a configuration, to prove its verdict.
+
+    `levels` maps each level of `intervention` to the keys that it changes, `serves` to the classes
+    that it may prove. `by_hand` maps classes to changes that no setting makes.
+    """
 
     values: Values
     verdict: Verdict
@@ -241,6 +246,7 @@ def _document(
 
 
 def _names(keys: list[KeyPath]) -> dict[KeyPath, str]:
+    """Return changed key -> the name of the factor with its values."""
     names: dict[KeyPath, str] = {}
     for key in keys:
         last = "".join(c if c.isalnum() else "_" for c in str(key[-1]))
@@ -252,7 +258,7 @@ def _names(keys: list[KeyPath]) -> dict[KeyPath, str]:
 
 
 def _put(data: Any, added: dict[str, dict[str, Any]], key: KeyPath, value: Scalar) -> None:
-    """Set a key, and create its parents; `added` are new entries of settings, by role."""
+    """Set a key and create its parents; `added` collects new entries of settings, by role."""
     here: Any = data
     if key[0] == "settings" and isinstance(key[1], str):
         here = added.setdefault(key[1], {"roles": [key[1]]})
@@ -265,7 +271,7 @@ def _put(data: Any, added: dict[str, dict[str, Any]], key: KeyPath, value: Scala
 
 
 def _value(data: Any, key: KeyPath, values: Values) -> Scalar:
-    """Return the value of a key without an intervention, or None if it is left out."""
+    """Return a key's value without an intervention; None if the experiment does not set it."""
     here: Any = data
     if key[0] == "settings" and isinstance(key[1], str):
         return None

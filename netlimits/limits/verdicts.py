@@ -1,8 +1,8 @@
-"""From signs to a verdict: of one run, and of the runs of a configuration.
+"""From signs to a verdict: on one run, and on the runs of a configuration.
 
-One run's counters suggest, an intervention proves; so a verdict is `suggested` at most. It is
-`undetermined`, with what would decide it, if no class fires, if two fire of which neither explains
-the other, or if runs disagree.
+Counters suggest a class and only an intervention proves it, so these verdicts are `suggested` at
+most. A verdict is `undetermined` if no class fires, if two fire and neither explains the other, or
+if runs disagree; it then names what would decide.
 """
 
 from __future__ import annotations
@@ -20,48 +20,55 @@ from netlimits.limits.figures import RunFigures
 UNDETERMINED = "undetermined"
 
 AGREEMENT = 2 / 3
-"""Minimum share of a configuration's runs with the same verdict, for it to be the
-configuration's."""
+"""Minimum share of the runs with the same verdict for it to be the configuration's verdict."""
 
 LEADING = 3
 """Maximum number of classes of a configuration that get an intervention each."""
 
 WEIGHTS = (1.0, 0.9, 0.3, 0.2)
-"""Weights of a run for its own class, and for those that it points to, in their order."""
+"""Weights of a run's vote for its verdict and for the next likely classes, in their order."""
 
 OF_CONNECTIONS = (
     *("rtt_us", "min_rtt_us", "cwnd_segs", "mss_bytes", "transport_mss_bytes"),
     *("rwnd_limited_pct", "sndbuf_limited_pct", "app_limited_pct", "busy_pct"),
 )
-"""Figures of connections, which datagrams do not have."""
+"""Figures of TCP connections, which runs with datagrams do not have."""
 
 TRANSACTIONS = "transaction_rate_tps"
 """Column that only request/response runs have."""
 
 SUSPECT = "--next FILE --suspect CLASS tests a class that you suspect"
-"""Advice if no class is even near."""
+"""Advice if no class has a sign of LEAST_SIGN."""
 
 DISAGREE = "The runs disagree"
 """Start of the sentence on a configuration whose runs have different verdicts."""
 
 RIVALS, SHARED = ("sender-cpu", "receiver-cpu"), "host-full"
 """Classes that may both fire without one explaining the other (both ends are out of CPU), and the
-class to report instead if both ends share a machine."""
+class that replaces them if both ends share a machine."""
 
 IDLE = 0.5
-"""Evidence of these classes below which others are named first: a CPU half idle limits nothing."""
+"""Strength below which RIVALS and SHARED are named last: a half idle CPU limits nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The verdict on a run, or on a configuration.
 
-    `limit` is a class's name or UNDETERMINED; `share` the part of the runs that agree; `runner_up`
-    the next class, if any, and `why_not` why it is not the verdict; `decide` what would decide, by
-    the interventions of the `leading` classes. `likely` are the classes with the strongest
-    evidence, strongest first; `scores` are the strengths of that evidence, at most 1, as means over
-    runs. `of` is the position, among the runs of the configuration, of the run that sentence and
-    figures come from; None if they come from none.
+    Attributes:
+        limit: Name of a class, or UNDETERMINED.
+        sentence: The evidence in words.
+        figures: The figures behind it.
+        runner_up: The next class, if any.
+        why_not: Why the runner-up is not the verdict.
+        decide: The change that would decide.
+        share: Share of the runs that agree.
+        runs: Number of runs judged.
+        leading: Classes whose interventions are worth making.
+        likely: Classes with the strongest evidence, strongest first.
+        of: Position, among the configuration's runs, of the run that sentence and figures come
+            from; None if they come from no single run.
+        scores: Class -> strength of its evidence, at most 1; the mean over runs.
     """
 
     limit: str
@@ -79,7 +86,7 @@ class Verdict:
 
     @property
     def points_to(self) -> str:
-        """Return the likeliest class of an undetermined run; "" for any other verdict."""
+        """Return the likeliest class of an undetermined verdict; "" for any other."""
         return self.likely[0] if self.limit == UNDETERMINED and self.likely else ""
 
 
@@ -91,7 +98,7 @@ def of_run(run: RunFigures) -> Verdict:
 
 
 def _near(signs: dict[LimitClass, Sign]) -> list[LimitClass]:
-    """Return the LEADING classes with any evidence, strongest first; those of idle CPUs last."""
+    """Return at most LEADING classes with any evidence, strongest first, idle CPUs last."""
 
     def strength(limit: LimitClass) -> float:
         return min(1.0, signs[limit].strength)
@@ -107,7 +114,7 @@ def _of_signs(signs: dict[LimitClass, Sign], run: RunFigures) -> Verdict:
     fired = [limit for limit, sign in signs.items() if sign.fires]
     if not fired:
         unjudged = [limit for limit in CLASSES if not _measured(limit, signs, run)]
-        return _nothing(signs, unjudged, imported.partly(run))
+        return _nothing(signs, unjudged, imported.hints(run))
     first = fired[0]
     rival = next((e for e in fired[1:] if {first.name, e.name} == {*RIVALS}), None)
     shared = next((each for each in fired if each.name == SHARED), None)
@@ -137,7 +144,7 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
     likely = _likeliest(verdicts)
     scores = {name: mean(each.scores.get(name, 0.0) for each in verdicts) for name in likely}
     if share >= AGREEMENT:
-        if limit == UNDETERMINED:  # prefer one that points to the likeliest class
+        if limit == UNDETERMINED:  # prefer a run that points to the likeliest class
             same = [verdict for verdict in verdicts if verdict.points_to in likely[:1]]
             of = _middle(same or [of])
         place = next(at for at, verdict in enumerate(verdicts) if verdict is of)
@@ -167,7 +174,7 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def remaining(verdicts: Sequence[Verdict], refuted: Collection[str]) -> str:
-    """Return the first class that AGREEMENT of the runs point to, without the refuted ones."""
+    """Return the class that AGREEMENT of the runs point to, without refuted ones; "" if none."""
     counts: Counter[str] = Counter()
     for verdict in verdicts:
         told = [verdict.limit] if verdict.limit != UNDETERMINED else []
@@ -178,7 +185,10 @@ def remaining(verdicts: Sequence[Verdict], refuted: Collection[str]) -> str:
 
 
 def firing(verdicts: Sequence[Verdict], refuted: Collection[str]) -> str:
-    """Return the first class that fires in AGREEMENT of the runs, even if others fire, too."""
+    """Return the first class that fires in AGREEMENT of the runs, even if others fire too.
+
+    Return "" for none, or if both RIVALS fire.
+    """
     names = [
         each.name
         for each in CLASSES
@@ -194,7 +204,8 @@ def _likeliest(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
     scores: dict[str, float] = {}
     for verdict in verdicts:
         names = [verdict.limit, *verdict.likely] if verdict.limit != UNDETERMINED else []
-        names = list(dict.fromkeys(names)) or ["", *verdict.likely]  # a verdict counts more
+        # without a verdict, "" takes the highest weight
+        names = list(dict.fromkeys(names)) or ["", *verdict.likely]
         for name, weight in zip(names, WEIGHTS, strict=False):
             scores[name] = scores.get(name, 0.0) + weight
     scores.pop("", None)
@@ -202,7 +213,7 @@ def _likeliest(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
 
 
 def _measured(limit: LimitClass, signs: dict[LimitClass, Sign], run: RunFigures) -> bool:
-    """Return True if a class was judged, or has its figures but does not apply to the run."""
+    """Return True if a class has a sign, or has its figures and does not apply to the run."""
     ends = ("", "local_", "remote_")
     needs = [name for name in limit.needs if not (run.udp and name in OF_CONNECTIONS)]
     needs = [name for name in needs if name != TRANSACTIONS or run.throughput is None]
@@ -219,7 +230,7 @@ def _middle(verdicts: Sequence[Verdict]) -> Verdict:
 def _nothing(
     signs: dict[LimitClass, Sign], unjudged: list[LimitClass], known: Mapping[str, str]
 ) -> Verdict:
-    """Return the verdict if no class fires: the nearest class, and those without figures."""
+    """Return the verdict if no class fires: it names the nearest class and the unjudged ones."""
     sentence, decide = "No class has enough evidence.", SUSPECT
     if names := ", ".join(limit.name for limit in unjudged if limit.name not in known):
         sentence += f" Not checked, for lack of figures: {names}."
@@ -245,7 +256,7 @@ def _nothing(
 def _rivals(
     first: LimitClass, rival: LimitClass, signs: dict[LimitClass, Sign], run: RunFigures
 ) -> Verdict:
-    """Return the verdict if both ends are out of CPU, between which counters cannot decide."""
+    """Return the verdict if both ends are out of CPU: counters cannot tell which one limits."""
     why = (
         "both ends are one machine, whose CPUs they share"
         if run.one_machine

@@ -18,7 +18,7 @@ TRIP = LINK | {"workload": "rr", "throughput_mbps": None, "transaction_rate_tps"
                "proof": ""}  # fmt: skip
 OPEN = LINK | {
     "workload": "udp", "throughput_mbps": 640.0, "low": 600.0, "high": 680.0, "limit": "", "state": "open", "proof": "",
-    "ruled_out": {"receive buffer": "it was in the way for 0 % of the time"},
+    "ruled_out": {"receive buffer": "it held the run back for 0 % of the time"},
     "sensitivities": [{"resource": "sender CPU", "value": 0.3, "low": -0.1, "high": 0.7,
                        "state": "open"}],
 }  # fmt: skip
@@ -50,7 +50,7 @@ def test_an_open_row_says_what_is_known_and_the_command_that_adds_blocks():
     text = " ".join(printed(OPEN).split())
     assert "UDP, 1472 B 640 Mbit/s [600, 680] open – 0.29" in text
     assert "open: policer?" in printed(OPEN | {"limit": "policer"})
-    assert "sender CPU open [-0.10, 0.70]; receive buffer ruled out (it was in the way" in text
+    assert "sender CPU open [-0.10, 0.70]; receive buffer ruled out (it held the run" in text
     assert "netlimits extend 'results/a b' --replicates 6" in text
 
 

@@ -105,7 +105,7 @@ def test_a_cap_on_the_path_may_be_one_of_packets():
 def test_what_rules_a_resource_out_is_told():
     run = RunFigures(TCP | IDLE)
     why = ruled_out(NAMED["sender CPU"], of_run(run), [run])
-    assert why == "the program used and waited for 12 % of a CPU, all 40 % at most"
+    assert why == "the program used and waited for 12 % of a CPU, and the busiest CPU was 40 % busy"
     assert ruled_out(NAMED["streams"], of_run(run), [run]) == ""
 
 

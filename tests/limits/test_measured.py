@@ -111,7 +111,7 @@ def test_what_bbr_paces_is_no_pace_that_a_program_set():
 
 def test_losses_are_placed_where_they_are_counted():
     small = run("small UDP buffer")
-    share = places.share(small, places.IN_SOCKET)
+    share = places.share(small, places.OF_RECEIVER["udp_rcvbuf_errors"])
     assert share is not None
     assert share > 0.9
     assert of_run(small).limit == "udp-receive-buffer"

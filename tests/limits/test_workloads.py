@@ -6,7 +6,7 @@ import pytest
 
 from netlimits.experiment import load
 from netlimits.experiment.plan import Plan, seeded
-from netlimits.limits.ladder.workloads import able, observation, seconds
+from netlimits.limits.ladder.workloads import observation, seconds, supported
 from netlimits.tools import WORKLOADS
 
 NAMES = [each.name for each in WORKLOADS]
@@ -14,13 +14,15 @@ NAMES = [each.name for each in WORKLOADS]
 
 def planned(tmp_path, tool: str, **options) -> Plan:
     path = tmp_path / "observed.yaml"
-    path.write_text(observation(able(tool, NAMES), "diagnose-a-b", "What?", tool=tool, **options))
+    path.write_text(
+        observation(supported(tool, NAMES), "diagnose-a-b", "What?", tool=tool, **options)
+    )
     return Plan(seeded(load.load(path)))
 
 
 @pytest.mark.parametrize(("tool", "names"), [("netperf", NAMES), ("iperf3", NAMES[:3])])
 def test_each_workload_that_a_tool_can_make_is_a_configuration(tmp_path, tool, names):
-    assert able(tool, NAMES) == tuple(names)
+    assert supported(tool, NAMES) == tuple(names)
     plan = planned(tmp_path, tool, replicates=3)
     assert [each.values["workload"] for each in plan.configurations] == names
     assert len(plan) == 3 * len(names)

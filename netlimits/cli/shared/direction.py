@@ -31,7 +31,7 @@ def answer(
     """Carry out one direction; return True if all its runs are ok, and the answer as JSON."""
     from netlimits.limits.ladder import workloads
 
-    names = workloads.able(tool, wanted)
+    names = workloads.supported(tool, wanted)
     if not names:
         raise InputError(f"{tool} measures none of {', '.join(wanted)}")
     question = f"What limits the data rate: {stages.title.removeprefix('diagnose-')}?"

@@ -1,12 +1,12 @@
 """The classes of limits, of hosts and of the path, in the order in which one explains another.
 
-Where several fire, the first of them is the verdict:
+If several classes fire, the first of them is the verdict:
 
-- what was asked for (a pace, a rate of the program, transactions one by one), then what was set up
-  (a shaper, a quota), then a receive queue that fills;
-- where packets were seen to be lost, then the CPUs that were busy with it;
-- a CPU, then the program that reads, then a window that is small because of either;
-- last what is only inferred from throughput, from the clearest to the vaguest.
+- limits that were asked for (a pace, a target rate, transactions one by one), then those that were
+  set up (a shaper, a quota), then a UDP receive buffer that overflows;
+- CPUs busy with packets, datagrams that are cut or lost on the path, and calls that are too small;
+- a CPU of either end, then the reading program, then a window that is small because of either;
+- last the limits that show only in throughput, round trip and losses, the clearest first.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What `diagnose` measures, step by step: workloads, doses, and what they say together."""
+"""The steps of `diagnose`: its workloads, the doses it gives, and the diagnosis from both."""

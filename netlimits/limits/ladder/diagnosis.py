@@ -29,20 +29,25 @@ if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
 
 HELPS = 1.05
-"""Minimum lower end of the interval of its ratio, for a change of a setting to count as help."""
+"""Minimum lower end of the interval of the ratio of throughput for a change to count as help."""
 FEW = 3
-"""Minimum number of runs for an interval of their mean: that of two reaches below zero."""
+"""Minimum number of runs for an interval of their mean: that of two runs reaches below zero."""
 SUGGESTED = "suggested"
 CPUS = {"sender CPU", "receiver CPU"}
+"""Names of the resources of `doses` that are CPUs."""
 SHARED_SUM = {"path-cap", "link"}
-"""Classes that two streams prove by an unchanged sum, which a full CPU causes as well."""
+"""Classes that two streams prove by an unchanged sum. A full CPU keeps the sum unchanged too."""
 DEMANDS = ("sd_us_per_kib", "sd_us_per_tran")
-"""Columns with a host's CPU time: per KiB, and per transaction."""
+"""Columns of an end's service demand: CPU time per KiB, and per transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Help:
-    """A change of settings that helps; `cost` is each end's CPU time per unit before and after."""
+    """A change of settings that helps a workload, one rung of the ladder.
+
+    `cost` is each end's CPU time per KiB or transaction before and after, `throughput` that of the
+    changed runs, and `then` the limit that comes next.
+    """
 
     workload: str
     change: str
@@ -109,7 +114,7 @@ def workloads(campaign: Campaign) -> list[dict[str, Any]]:
 
 
 def undecided(campaign: Campaign) -> list[int]:
-    """Return the numbers, from 1, of the configurations in which more blocks may prove a limit."""
+    """Return the numbers (from 1) of the configurations of which more blocks may prove a limit."""
     rows = {row["workload"]: row for row in workloads(campaign)}
     states = {
         (row[WORKLOAD], row["change"]): row["state"] for row in records(sensitivities(campaign))
@@ -149,16 +154,16 @@ def judged(
 ) -> tuple[str, str, str]:
     """Return a workload's limit, `proven`, `suggested` or `open`, and the proof in words.
 
-    What `explain` has proven comes first, but a CPU that throughput follows comes before a cap that
-    only an unchanged sum of two streams proves. Next comes the resource that throughput follows
-    most, except resources that throughput follows whatever limits it:
+    A class that `explain` has proven comes first. But if throughput follows a CPU, that CPU comes
+    before a cap that only an unchanged sum of two streams proves. Next comes the resource that
+    throughput follows most, except resources that throughput follows whatever limits it:
 
     - the number of streams, since any limit of a connection makes throughput follow it;
     - the round trip of a stream, since its window or its losses make throughput follow it;
     - the size of packets and calls, since each takes CPU time, unless both CPUs are ruled out.
 
-    A class whose resource was ruled out is not suggested. If runs disagree, the class is `left`
-    (see `_left`). An open row has the likeliest class, or "".
+    A class whose resource was ruled out is not suggested. Without a verdict of `explain` the class
+    is `left` (see `_left`). A workload that is open has the likeliest class, or "".
     """
     full = any(row["state"] == PROVEN for row in rows if row["resource"] in CPUS)
     if verdict["state"] == PROVEN and not (full and verdict["class"] in SHARED_SUM):
@@ -190,7 +195,7 @@ def _left(
     rows: Sequence[Mapping[str, Any]],
     ruled_out_by_counters: Collection[str],
 ) -> str:
-    """Return the class that the runs without a change suggest, without refuted ones, or ""."""
+    """Return the class that the runs without a change suggest once refuted ones are left out."""
     bare = proof.bare(part)
     if bare.empty or len(bare) == len(part):
         return ""
@@ -203,7 +208,7 @@ def _left(
 
 
 def _named(of: Resource, verdict: Mapping[str, Any]) -> str:
-    """Return the class that a proven resource means: the verdict's, else the most specific one."""
+    """Return the class of a proven resource: the verdict's, the last likely one, or the first."""
     if verdict["class"] in of.limits:
         return str(verdict["class"])
     near = {each["name"] for each in verdict["likely"] if each["score"] >= LEAST_SIGN}
@@ -211,7 +216,7 @@ def _named(of: Resource, verdict: Mapping[str, Any]) -> str:
 
 
 def _ruled_out(runs: Sequence[RunFigures], rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return resource -> why the counters rule it out, for resources without a dose."""
+    """Return resource -> why counters rule it out, for the resources that got no dose."""
     if not runs:
         return {}
     verdict = of_configuration([of_run(run) for run in runs])
@@ -241,7 +246,7 @@ def _number(value: Any) -> float | None:
 
 
 def _costs(part: pd.DataFrame) -> dict[str, float | None]:
-    """Return the median CPU time, µs per KiB or per transaction, of the sender and the receiver."""
+    """Return the median CPU time of sender and receiver, µs per KiB or per transaction."""
     costs: dict[str, float | None] = {}
     for end, name in (("local", "send"), ("remote", "receive")):
         columns = [f"{end}_{demand}" for demand in DEMANDS if f"{end}_{demand}" in part.columns]
@@ -251,7 +256,7 @@ def _costs(part: pd.DataFrame) -> dict[str, float | None]:
 
 
 def helping(campaign: Campaign) -> list[Help]:
-    """Return the changes of settings that help by 5 % or more, the most helpful first."""
+    """Return the changes of settings that help by HELPS or more, the most helpful first."""
     frame, evidence = evidence_of(campaign)
     if not proof.tested(frame):
         return []

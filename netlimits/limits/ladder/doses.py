@@ -1,4 +1,4 @@
-"""Resources that may limit a workload, and a dose of each: a change that shows whether it does."""
+"""Resources that may limit a workload. The dose of each is a change that shows if it does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ Runs = Sequence[RunFigures]
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource that limits if its sensitivity is `least`; `factor` converts a dose to it."""
+    """A resource, which limits if its sensitivity is `least` or more.
+
+    `limits` are the classes that it stands for. `factor` converts the dose's `times` to the factor
+    by which the dose changes the resource.
+    """
 
     name: str
     dose: Intervention
@@ -26,6 +30,7 @@ class Resource:
 
 
 def _shared(times: float) -> float:
+    """Return the share of a CPU that a program keeps beside `times` busy processes."""
     return 1 / (1 + times)
 
 
@@ -85,19 +90,22 @@ RESOURCES: tuple[Resource, ...] = (
 """In causal order: a cause comes before what follows from it."""
 
 NO_SIGN = "nothing points to it"
-"""Why a resource that few experiments have, such as a rate that a tool is told, gets no dose."""
+"""Why a resource gets no dose that few experiments have, such as a rate asked of the tool."""
 IDLE_PCT = 40.0
-"""Share of one CPU, used and waited for, below which half a CPU is enough for a program."""
+"""Maximum % of a CPU that a program uses and waits for if half a CPU is enough for it."""
 WAITED_PCT = 5.0
-"""Minimum share of the busy time spent waiting for a window or a buffer."""
+"""Minimum % of the busy time spent waiting for a window or a buffer."""
 SOFTIRQ_PCT = 50.0
+"""Minimum softirq % of one CPU for softirq to be a possible limit."""
 ROOM_PCT = 60.0
+"""Maximum use of the busiest CPU if CPUs are no possible limit."""
 CAPS = {"path-cap", "per-flow-cap", "policer"}
 LOST = 0.01
+"""Minimum share of the datagrams that a full receive buffer must drop to be a possible limit."""
 
 
 def resource(level: str) -> tuple[Resource, float] | None:
-    """Return the resource of a change (`receive-buffer-x2`) and its factor; None of no dose."""
+    """Return the resource and the factor of a change (`receive-buffer-x2`); None if no dose is."""
     what, _, times = level.rpartition("-x")
     for each in RESOURCES:
         if each.dose.what.replace("_", "-") == what:
@@ -106,9 +114,9 @@ def resource(level: str) -> tuple[Resource, float] | None:
 
 
 def candidates(verdict: Verdict, runs: Runs, *, deciding: bool = False) -> list[Intervention]:
-    """Return the changes to make, each once: the one that best separates the leading classes first.
+    """Return the changes to make, those first that best separate the leading classes.
 
-    Loads on CPUs come before more streams, because a full CPU keeps the sum of streams the same, as
+    Loads on CPUs come before more streams, because a full CPU keeps the sum of streams unchanged as
     a full path does. `deciding` leaves out doses that prove nothing by themselves.
     """
     transactions = any(run.transactions for run in runs)
@@ -121,11 +129,11 @@ def candidates(verdict: Verdict, runs: Runs, *, deciding: bool = False) -> list[
     likely = {each.name: -place for place, each in enumerate(RESOURCES)}
     open_ = [each for each in RESOURCES if not ruled_out(each, verdict, runs)]
     if deciding:
-        open_ = [each for each in open_ if not _separates(each, verdict, transactions)]
+        open_ = [each for each in open_ if not _is_inconclusive(each, verdict, transactions)]
     open_.sort(
         key=lambda each: (
-            not _counts_packets(each, verdict),
-            _separates(each, verdict, transactions),
+            not _tests_packet_cap(each, verdict),
+            _is_inconclusive(each, verdict, transactions),
             -_wait(each, runs),
             -likely[each.name],
         )
@@ -143,21 +151,21 @@ def candidates(verdict: Verdict, runs: Runs, *, deciding: bool = False) -> list[
     return list(by_level.values())
 
 
-def _separates(of: Resource, verdict: Verdict, transactions: bool) -> bool:
+def _is_inconclusive(of: Resource, verdict: Verdict, transactions: bool) -> bool:
     """Return True for a dose that proves no limit by itself (`diagnosis.judged`)."""
     what = of.dose.what
     if what == "delay":
         return not transactions
-    return what == "streams" or (what == "packet_size" and not _counts_packets(of, verdict))
+    return what == "streams" or (what == "packet_size" and not _tests_packet_cap(of, verdict))
 
 
 def ruled_out(of: Resource, verdict: Verdict, runs: Runs) -> str:
-    """Return why the evidence of runs rules a resource out; "" if it does not."""
+    """Return why the counters of runs rule a resource out; "" if they do not."""
     return next(_reasons(of, verdict, runs), "")
 
 
 def _reasons(of: Resource, verdict: Verdict, runs: Runs) -> Iterator[str]:
-    if {*of.limits} & {*verdict.leading} or _counts_packets(of, verdict):
+    if {*of.limits} & {*verdict.leading} or _tests_packet_cap(of, verdict):
         return
     what, transactions = of.dose.what, any(run.transactions for run in runs)
     if what in ("send_size", "seconds", "shaper", "rate", "pace"):
@@ -176,7 +184,10 @@ def _reasons(of: Resource, verdict: Verdict, runs: Runs) -> Iterator[str]:
         end = what.removesuffix("_load")
         used, peak = _used(runs, what), _most(runs, lambda run: _peak(run, getattr(run, end)))
         if used is not None and peak is not None and used < IDLE_PCT and peak < ROOM_PCT:
-            yield f"the program used and waited for {used:.0f} % of a CPU, all {peak:.0f} % at most"
+            yield (
+                f"the program used and waited for {used:.0f} % of a CPU, and the busiest CPU was "
+                f"{peak:.0f} % busy"
+            )
     elif what == "rps":
         share = _most(runs, lambda run: run.received("cpu_peak_softirq_pct"))
         if share is None or share < SOFTIRQ_PCT:
@@ -184,16 +195,16 @@ def _reasons(of: Resource, verdict: Verdict, runs: Runs) -> Iterator[str]:
     elif what.endswith("_buffer"):
         share = 100 * _wait(of, runs)
         if share < WAITED_PCT:
-            yield f"it was in the way for {share:.0f} % of the time"
+            yield f"it held the run back for {share:.0f} % of the time"
 
 
-def _counts_packets(of: Resource, verdict: Verdict) -> bool:
-    """Return True for smaller packets if the path has a cap, which may be one on packets."""
+def _tests_packet_cap(of: Resource, verdict: Verdict) -> bool:
+    """Return True for smaller packets if the path may have a cap, since it may be on packets/s."""
     return of.dose.what == "packet_size" and bool(CAPS & {*verdict.leading})
 
 
 def _wait(of: Resource, runs: Runs) -> float:
-    """Return how much a resource was waited for, as a share; half if that is unknown."""
+    """Return the share of the time spent waiting for a resource; a guess if that is unknown."""
     what = of.dose.what
     if what.endswith("_load"):
         used = _used(runs, what)
@@ -221,12 +232,12 @@ def _overflowed(runs: Runs) -> float:
 
 
 def _used(runs: Runs, what: str) -> float | None:
-    """Return the most that the tool used and waited for at the end of a load, % of one CPU."""
+    """Return the most CPU that the tool used and waited for at the end `what` loads, % of one."""
     return _most(runs, lambda run: run.wanted_pct(getattr(run, what.removesuffix("_load"))))
 
 
 def _peak(run: RunFigures, end: str) -> float | None:
-    """Return the use of an end's busiest CPU; on a shared machine, by the run itself."""
+    """Return the % in use of an end's busiest CPU; on a shared machine only by the run itself."""
     if not run.one_machine:
         return run.figure(f"{end}_cpu_peak_pct")
     known = all(run.process_pct(end) is not None for end in (run.sender, run.receiver))

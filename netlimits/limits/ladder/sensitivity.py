@@ -3,8 +3,8 @@
     campaign = nl.open("results/diagnose-vm1-vm2-20260101-120000")
     nl.sensitivities(campaign)
 
-About 1: the resource limits. About 0: it does not. Between them it is one of several. The runs with
-a dose are compared with those without it in the same blocks, as every proof is.
+About 1: the resource limits. About 0: it does not. In between: it is one of several limits. As for
+every proof, runs with a dose are compared with those without it in the same blocks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 RULED_OUT = "ruled out"
 WORKLOAD = "workload"
-"""The factor of a diagnosis that names what was measured; others follow from it."""
+"""The factor of a diagnosis that names the workload; its other factors follow from it."""
 COLUMNS = (
     *("resource", "sensitivity", "low", "high", "state"),
     *("change", "factor", "ratio", "ratio_low", "ratio_high", "blocks", "why"),
@@ -36,18 +36,22 @@ COLUMNS = (
 
 
 def sensitivities(results: Campaign | pd.DataFrame) -> pd.DataFrame:
-    """Return how throughput followed each resource that was changed, one row each.
+    """Return how throughput followed each resource that was changed.
 
     Args:
         results: A campaign that made interventions (`netlimits diagnose`, or the experiment that
             `netlimits explain --next` writes), or its frame.
 
     Returns:
-        The factors of the configuration (of a diagnosis the `workload` alone), `resource`,
-        `sensitivity` with its 95 % interval from `low` to `high`, and its `state`: `proven` (the
-        resource limits), `ruled out`, or `open` with the reason in `why`. Then the `change` that
-        was made, the `factor` by which it changed the resource, the `ratio` of throughput with its
-        interval (`ratio_low`, `ratio_high`), and the number of `blocks`.
+        One row for each configuration and changed resource, with the configuration's factors (of a
+        diagnosis only `workload`) and these columns:
+
+        - `resource`, `sensitivity`, `low`, `high`: the resource, and its sensitivity with the 95 %
+          interval.
+        - `state`, `why`: `proven` (the resource limits), `ruled out`, or `open` with the reason.
+        - `change`, `factor`: the change, and the factor by which it changed the resource.
+        - `ratio`, `ratio_low`, `ratio_high`, `blocks`: the ratio of throughput with its interval,
+          and the number of blocks.
 
     Raises:
         DataError: The campaign made no interventions, or no run is ok.

@@ -12,22 +12,21 @@ from netlimits.limits.ladder.sensitivity import WORKLOAD
 from netlimits.tools import MEASURING, WORKLOADS
 
 SECONDS = 1
-"""Seconds of a run: many short runs show more of a change than a few long ones."""
+"""Seconds of a run: many short runs show a change better than a few long ones."""
 ROUND_TRIPS, LONGEST = 100, 5
-"""Minimum round trips of a run, so that slow start is little of it, and maximum seconds."""
-
+"""Minimum round trips of a run, so that slow start is a small part of it, and maximum seconds."""
 
 TITLES = {each.name: each.title for each in WORKLOADS}
 
 
 def seconds(round_trip_us: float | None) -> int:
-    """Return the seconds that a run over such a round trip should take."""
+    """Return the seconds that a run over a path with this round trip should take."""
     trips = ROUND_TRIPS * (round_trip_us or 0.0) / 1e6
     return max(SECONDS, min(LONGEST, math.ceil(trips)))
 
 
-def able(tool: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Return those of the workloads that a tool can run."""
+def supported(tool: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the workloads among `names` that a tool can run."""
     return tuple(w.name for w in WORKLOADS if w.name in names and tool in w.values)
 
 
@@ -41,7 +40,7 @@ def observation(
     settings: Sequence[Any] = (),
     profiled: bool = False,
 ) -> str:
-    """Return the text of an experiment that measures workloads as the hosts are."""
+    """Return the text of an experiment that measures workloads without changing the hosts."""
     how = MEASURING[tool]
     rows = [(w.name, *w.values[tool]) for w in WORKLOADS if w.name in names]
     lists = zip((WORKLOAD, *how.factors), zip(*rows, strict=True), strict=True)

@@ -1,1 +1,1 @@
-"""Premises of several classes of limits: what else has to hold for their evidence to count."""
+"""Premises that several classes of limits share."""

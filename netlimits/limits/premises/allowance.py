@@ -6,11 +6,14 @@ from netlimits.limits.base import Premise, Sign
 from netlimits.limits.figures import RunFigures
 
 SHARE = 0.001
-"""Minimum share of the packets beyond the allowance, for it to limit the run."""
+"""Minimum share of packets beyond the allowance for the allowance to limit the run."""
 
 
 def sign(run: RunFigures, kind: str, what: str) -> Sign | None:
-    """Return a sign from packets beyond the allowance of a kind, at the end with more of them."""
+    """Return a sign from the packets beyond an allowance, at the end that has more of them.
+
+    `kind` is the allowance in the driver's name of the counter, `what` in words.
+    """
     ends = {"sender": run.sender, "receiver": run.receiver}
     shares = {}
     for whose, end in ends.items():

@@ -1,4 +1,4 @@
-"""Premises on losses: whether they are random, as on a path with errors, or a policer's.
+"""Evidence that losses are not random, as on a path with errors, but a policer's.
 
 Random losses come one by one, hold TCP to the rate of Mathis's formula, vary between runs as much
 as chance alone would, and hit retransmissions as often as first transmissions.
@@ -13,27 +13,31 @@ from netlimits.limits.base import Premise
 from netlimits.limits.figures import RunFigures
 
 MOST = 3.0
-"""Ratio of throughput to what random losses allow (`bounds`) from which losses are not random.
-Paths that lost 0.5 and 2 % had 0.9 to 1.3, 0.1 % in 3 s 1.3 to 3.2, policers 3.7 to 17."""
+"""Ratio of throughput to the bound for random losses (`bounds`) from which losses are not random.
+Paths that lost 0.5 and 2 % had 0.9 to 1.3, paths that lost 0.1 % for 3 s had 1.3 to 3.2, policers
+3.7 to 17."""
 BURST = MOST**2
-"""Segments sent again in each recovery from which losses are not random. TCP sees one loss for all
-of them, so the bound above is too low by their square root. Random losses had 1.0 to 1.4, policers
-3.5 to 20; some paths lose several in a row by chance, so values between decide nothing."""
+"""Segments sent again per recovery from which losses are not random. TCP reacts once to all of
+them, so the bound of MOST is too low by their square root. Random losses had 1.0 to 1.4, policers
+3.5 to 20; some paths lose several in a row by chance, so values in between decide nothing."""
 CHANCE = 0.6
-"""Maximum strength of the evidence against chance with which losses count as random."""
+"""Maximum strength of the evidence against chance for losses to count as random."""
 STEADIER = 0.1
-"""Spread of three or more runs, 1 − slowest / fastest, times √n for n losses, below which losses
-are not random. Random losses are below it once in a hundred times (1.0 to 1.8 were seen); policers
+"""Spread of three or more runs (1 − slowest / fastest), times √n for n losses, below which losses
+are not random. Random losses are below it once in a hundred cases (1.0 to 1.8 were seen); policers
 had 0.0 to 1.5."""
 SPARED, EXPECTED = 0.5, 10.0
 """Maximum ratio of the retransmissions lost to those that random losses would hit, and minimum
-number of the latter: policers had 3 to 35 lost, of 86 to 104 expected."""
+number that they would hit. Policers hit 3 to 35 where chance would have hit 86 to 104."""
 SURE = 2.0
 """Maximum strength of one piece of evidence."""
 
 
 def steady(run: RunFigures, least: float) -> list[Premise]:
-    """Return the premise that all runs have the same cap; none if it is unknown."""
+    """Return the premise that the slowest run is at least `least` of the fastest.
+
+    There is none if the spread is unknown.
+    """
     if run.slowest is None:
         return []
     short = f"the slowest run had {100 * run.slowest:.0f} % of the fastest"
@@ -41,7 +45,7 @@ def steady(run: RunFigures, least: float) -> list[Premise]:
 
 
 def steadiness(run: RunFigures) -> float:
-    """Return how much steadier runs are than random losses allow; 0 if unknown."""
+    """Return the strength of the evidence that runs are steadier than random losses allow."""
     retransmitted = run.sent("tcp_retrans_segs")
     if run.slowest is None or not retransmitted:
         return 0.0
@@ -49,7 +53,7 @@ def steadiness(run: RunFigures) -> float:
 
 
 def against(run: RunFigures) -> tuple[float, str]:
-    """Return how strongly losses speak against chance (from 1 on they do), and the main reason."""
+    """Return the strength of the evidence that losses are not random, and its main reason."""
     retransmitted, rate, share = run.sent("tcp_retrans_segs"), run.throughput, run.retransmitted
     if not retransmitted or not rate or not share:
         return 0.0, "nothing was lost"

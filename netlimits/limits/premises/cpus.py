@@ -8,37 +8,39 @@ from netlimits.limits.premises import goal, queues
 
 BUSY_PCT = 95.0
 WANTED_PCT = 90.0
-"""BUSY_PCT of a thread, with its waits for a CPU: both are sums over samples, which miss what
-begins or ends between two samples."""
+"""BUSY_PCT of a thread with its waits for a CPU. It is lower because both are sums over samples,
+which miss what begins or ends between two samples."""
 ROOM_PCT = 75.0
-"""Maximum use of CPUs and of the tool's threads if something else limits a run. (A thread that
-sometimes waits for a CPU is not fully busy either.)"""
+"""Maximum use of CPUs and of the tool's threads if something else limits a run."""
 
 SHARE_PCT = 15.0
-"""Minimum share of a CPU that a tool gets which wants all of it and shares it with half a dozen
-others. Tools that wait for a path, a window or their own clock used 0.6 to 8 %."""
+"""Minimum % of a CPU used and waited for by a tool that wants a whole one. It gets that much beside
+half a dozen others. Tools that wait for a path, a window or their own clock used 0.6 to 8 %."""
 READER_PCT = 25.0
-"""SHARE_PCT of a receiver in whose buffer nothing waits: it does not want more CPU than it has."""
+"""SHARE_PCT for a receiver whose buffer's fill is known."""
 QUEUED_PCT = 30.0
-"""Minimum fill of the receive buffer of a program that gets no CPU."""
+"""Minimum fill of the receive buffer of a program that gets too little CPU."""
 NEAR = 0.95
-"""Share of what the link leaves for data from which no CPU is the limit."""
+"""Maximum share of the link's goodput bound if a CPU is the limit."""
 LOADED = 0.75
 """Maximum ratio of throughput with a load that takes half of each CPU to throughput without it. A
 tool that needs less than two thirds of a CPU, because a path limits it, keeps more."""
 HELD_PCT = 50.0
-"""Share of the time for which a thread waits for a CPU from which idle CPUs do not help it."""
+"""Minimum % of the time that a thread waits for a CPU, while CPUs are idle, if a quota or a binding
+holds it back."""
 
 UNKNOWN = 0.9
-"""Strength of a premise that nothing is known of: not met, but no reason against the class."""
+"""Strength of a premise without figures: it fails, but hardly speaks against the class."""
 
 NEEDS = ("cpu_peak_pct", "process_cpu_pct")
+"""Columns that `sign` requires (`LimitClass.needs`)."""
 
 
 def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
-    """Return a sign from an end's busiest CPU, or its only tool thread if that is busier.
+    """Return a sign from an end's busiest CPU, or from its only tool thread if that is busier.
 
-    If both ends share a machine, only the thread counts, with the time for which it waited.
+    `whose` is the end in words. If both ends share a machine, only the thread counts, with the time
+    that it waited for a CPU.
     """
     thread, peak = run.thread_pct(end), run.figure(f"{end}_cpu_peak_pct")
     waited = run.own(f"{end}_cpu_wait_pct") or 0.0
@@ -75,13 +77,16 @@ def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
     if clock:
         figures[f"{end}_cpu_mhz"] = clock
         at = f", at {clock:,.0f} MHz"
-    if held:  # more clock or more CPUs do not help it
+    if held:  # a faster clock or more CPUs would not help the thread
         at, decide = "", f"a larger quota or other CPUs for the tool on the {whose} ({BY_HAND})"
     return Sign(tuple(premises), f"The {text}{at}.", figures, decide)
 
 
 def _asked(run: RunFigures, whose: str, end: str) -> list[Premise]:
-    """Return the premise that the tool used its share of a CPU, or waited for it."""
+    """Return the premise that the tool wanted CPU: it used a share, waited for it, or lags.
+
+    There is none on a shared machine.
+    """
     used, waited = run.process_pct(end), run.own(f"{end}_cpu_wait_pct")
     queued = run.own(f"{end}_rcvbuf_used_pct") if end == run.receiver else None
     if run.one_machine:
@@ -90,13 +95,14 @@ def _asked(run: RunFigures, whose: str, end: str) -> list[Premise]:
         short = f"what the tool itself used of the {whose}'s CPUs was not measured"
         return [Premise(UNKNOWN, short)]
     share = SHARE_PCT if queued is None else READER_PCT
-    waits = 0.0 if waited is not None else queued or 0.0  # a reader that sleeps lets data wait, too
+    # unread data counts only if waits are unknown: a reader that sleeps lets data wait too
+    waits = 0.0 if waited is not None else queued or 0.0
     strength = max((used + (waited or 0.0)) / share, waits / QUEUED_PCT)
     return [Premise(strength, f"the tool on the {whose} used only {used:.0f} % of a CPU")]
 
 
 def its_own_pct(run: RunFigures) -> float | None:
-    """Return the most that the run itself used of a CPU of either end, %; None if unknown."""
+    """Return the load of the busiest CPU of either end by the run itself, %; None if unknown."""
     parts = []
     for end in ("local", "remote"):
         busiest = run.busiest_pct(end)
@@ -114,7 +120,7 @@ def its_own_pct(run: RunFigures) -> float | None:
 
 
 def room(run: RunFigures) -> list[Premise]:
-    """Return the premise that the run leaves room on each CPU; none if that is unknown."""
+    """Return the premise that the run leaves room on each CPU; none if the load is unknown."""
     if not (busiest := its_own_pct(run)):
         return []
     return [Premise.below(busiest, ROOM_PCT, f"the busiest CPU was {busiest:.0f} % busy with it")]

@@ -6,7 +6,7 @@ from netlimits.limits.base import Premise
 from netlimits.limits.figures import RunFigures, mbps
 
 GOAL = 0.95
-"""Share of the target rate from which nothing else is the limit."""
+"""Maximum share of the target rate if anything else is the limit."""
 
 
 def premises(run: RunFigures) -> list[Premise]:

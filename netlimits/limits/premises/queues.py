@@ -7,16 +7,17 @@ from netlimits.limits.base import Premise
 from netlimits.limits.figures import RunFigures
 
 UNREAD = 0.5
-"""Share of the receive window that is unread data from which the reader is too slow. Windows over a
-delay had 0.00, free paths 0.01 to 0.14, readers that slept 0.8 and more."""
+"""Minimum unread share of the receive window if the reader is too slow. Windows over a delay had
+0.00, free paths 0.01 to 0.14, readers that slept 0.8 and more."""
 ELSEWHERE = 0.5
-"""Maximum share of the losses that hosts dropped themselves, for the path to be what loses."""
+"""Maximum share of the losses that the hosts dropped themselves if the path is what loses."""
 LOST_BEHIND = 0.09
-"""Maximum loss after sending: above it a tenth less arrives, and the sender is not the limit."""
+"""Maximum share of datagrams lost after they were sent if the sender is the limit: with more, a
+tenth less arrives."""
 
 
 def read_at_once(run: RunFigures) -> list[Premise]:
-    """Return the premise that the receiving program reads what arrives; none if not known."""
+    """Return the premise that the receiving program reads data when it arrives; none if unknown."""
     unread = run.unread
     if unread is None:
         return []
@@ -25,7 +26,7 @@ def read_at_once(run: RunFigures) -> list[Premise]:
 
 
 def waits_on_path(run: RunFigures) -> list[Premise]:
-    """Return the premise that more data waits on the path than unread at the receiver."""
+    """Return the premise that more data waits on the path than at the receiver, unread."""
     unread, queue, rate = run.received("recv_q_bytes"), run.queueing_us, run.throughput
     if unread is None or queue is None or not rate:
         return []
@@ -35,7 +36,7 @@ def waits_on_path(run: RunFigures) -> list[Premise]:
 
 
 def lost_on_path(run: RunFigures) -> list[Premise]:
-    """Return the premise that hosts dropped less than half of what was lost."""
+    """Return the premise that the hosts dropped at most half of the lost packets; none without."""
     where = {place: n for place, n in places.losses(run).items() if place != places.PATH}
     total = places.lost(run)
     if not where or not total:

@@ -1,4 +1,4 @@
-"""Premise that a run is past its start: until then windows grow, and none is the limit."""
+"""The premise that a run is past its start, during which windows grow and none is the limit."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from netlimits.limits.base import Premise
 from netlimits.limits.figures import RunFigures
 
 LATE_PCT = 65.0
-"""Maximum share of the data in the later half of the samples: 70 % if slow start takes 0.3 of a run
-that is steady afterwards, 50 % if all of it is steady."""
+"""Maximum % of the data in the later half of the samples. A steady run has 50 % there, and a run
+with slow start for 0.3 of its time 70 %."""
 TRIPS = 20.0
-"""Minimum number of round trips if samples do not show how the rate developed: slow start to 1,000
-segments takes 7, and the receiver's buffer tuning as many again."""
+"""Minimum number of round trips, used if samples do not show how the rate developed. Slow start to
+1,000 segments takes 7 of them, and the receiver's buffer tuning as many again."""
 
 
 def over(run: RunFigures) -> list[Premise]:

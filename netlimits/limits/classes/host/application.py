@@ -11,12 +11,12 @@ MET_PCT, OVER_PCT = 2.0, 10.0
 Tools send later what they could not send in time, and a short run includes their first burst.
 """
 BUSY_PCT, SHORT_PCT, USED_PCT = 50.0, 95.0, 50.0
-"""An idle connection has data in flight for at most BUSY_PCT of the time, or at least SHORT_PCT of
-its samples find nothing to send in a send buffer that is at most USED_PCT full. If the fill of the
-buffer is unknown, both shares must hold."""
+"""A connection waits for its program if it has data in flight for at most BUSY_PCT of the time. It
+also does if SHORT_PCT of its samples or more find nothing to send in a send buffer that is at most
+USED_PCT full. If the fill of the buffer is unknown, both BUSY_PCT and SHORT_PCT must hold."""
 CPU_PCT, ROOM_PCT, WAITED_PCT = 90.0, 75.0, 25.0
 """Maximum CPU use of the sender, ROOM_PCT if data is in flight most of the time, and maximum share
-of the time for which it waits for a CPU. Above them it may send little because it lacks CPU."""
+of the time that it waits for a CPU. Above them it may send little because it lacks CPU."""
 
 LABELS = tuple(
     Label(
@@ -79,7 +79,7 @@ def _idle(run: RunFigures, limited: float, busy: float, short: str) -> Premise:
 
 
 def _room(run: RunFigures, most: float) -> list[Premise]:
-    """Return the premises that the sender (on a shared machine: its program) has CPU left."""
+    """Return the premises that the sender, on a shared machine its program, has CPU left."""
     used, waited = (
         run.process_pct(run.sender),
         run.own(f"{run.sender}_cpu_wait_pct"),

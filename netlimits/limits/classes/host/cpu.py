@@ -9,7 +9,7 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import cpus
 
 SEND_SIZES = {"sender": [1448, 4096, 16384, 65536], "receiver": [4096, 16384, 65536, 131072]}
-"""Send sizes in bytes of the labelled runs that the CPU of each end limits."""
+"""End -> send sizes, in bytes, of the labelled runs that its CPU limits."""
 
 
 class EndCpu:
@@ -38,5 +38,5 @@ measure:
         )
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the end's busiest CPU, or its only tool thread if that is busier."""
+        """Return a sign from the load of the end's busiest CPU, or of its only tool thread."""
         return cpus.sign(run, self._end, run.sender if self._end == "sender" else run.receiver)

@@ -6,6 +6,7 @@ from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures
 
 PER_DATAGRAM = 0.5
+"""Minimum number of fragments for each datagram sent."""
 
 LABELS = tuple(
     Label(

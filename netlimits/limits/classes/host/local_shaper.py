@@ -6,11 +6,11 @@ from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures, mbps
 
 OF_RATE, UNCOUNTED = 0.9, 0.97
-"""Minimum share of the qdisc's rate that frames reach. UNCOUNTED applies if it counted no
-overlimits: `fq` never counts any, and any other qdisc then delayed nothing."""
+"""Minimum share of the qdisc's rate that frames reach. UNCOUNTED applies if the qdisc counted no
+overlimits: `fq` never counts any, and another qdisc without any delayed nothing."""
 OVERLIMITS_PER_PACKET = 0.5
-"""Minimum overlimits per packet, from runs on veth and virtio under tbf and htb. A qdisc that is
-merely full counts drops, not overlimits."""
+"""Minimum overlimits per packet, from runs on veth and virtio under tbf and htb. A full qdisc
+without a rate counts drops, not overlimits."""
 
 LABEL = Label(
     """factors: {kind: [tbf, htb], rate: [4mbit, 10mbit, 20mbit, 40mbit]}

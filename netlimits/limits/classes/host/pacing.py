@@ -1,4 +1,4 @@
-"""A requested pace that was met: the run is as fast as it was told to be."""
+"""A pace: the run is as fast as the experiment or the program asked it to be."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures, mbps
 
 MET_PCT = 1.0
-"""Allowed difference between the run and its requested rate, in percent."""
+"""Maximum difference between the rate sent and the pace, in percent."""
 OF_PACE = 0.9
 """Minimum ratio of throughput to TCP's pacing rate, which includes the headers of frames."""
 
@@ -30,7 +30,7 @@ class Pacing:
     labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign:
-        """Return a sign from how near the run came to its pace, else to TCP's own pacing rate."""
+        """Return a sign from the difference to the experiment's pace, else to TCP's pacing rate."""
         pace, off = run.figure("pace_mbps"), run.figure("pace_off_pct")
         own, rate = bounds.of_mechanism("pace", run), run.throughput
         if pace is None and own and rate:

@@ -7,15 +7,16 @@ from netlimits.limits.classes.host.softirq_core import SLOW
 from netlimits.limits.figures import RunFigures
 
 SOFTIRQ_PCT = 80.0
-"""Minimum softirq share of the CPU that serves the queue, which may run the reading program too."""
+"""Minimum softirq share of the CPU that serves the queue; the reading program may run there too."""
 OF_ONE = 0.9
-"""Minimum share of interrupts that the busiest queue has, or of packets that the busiest CPU
-has."""
+"""Minimum share of the interrupts that come from the busiest queue, or of the packets that the
+busiest CPU processes."""
 FLOWS, QUEUES = 2.0, 2.0
+"""Minimum number of flows, and of receive queues."""
 IDLE = 0.85
-"""Maximum ratio of the mean CPU use to that of the busiest CPU: the others have room. It was 0.77
-to 0.82 on machines of two CPUs where spread flows were 1.8 to 2.2 times as fast."""
-
+"""Maximum ratio of the mean CPU use to that of the busiest CPU, for the others to have room. It was
+0.77 to 0.82 on machines with two CPUs, where spreading the flows made them 1.8 to 2.2 times as
+fast."""
 
 LABEL = Label(
     f"""factors: {{mss: [536, 1460], send_size: [16384, 65536]}}
@@ -31,7 +32,7 @@ measure:
 )
 """The NIC's table sends all flows to one of two queues.
 
-8,000 filter rules that never match make softirq the limit: RPS shows what one more CPU adds.
+SLOW makes softirq the limit: RPS shows what one more CPU adds.
 """
 
 
@@ -43,7 +44,7 @@ class QueueCollision:
     labels: tuple[Label, ...] = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the share of the receiver's busiest queue, and how full its CPU is."""
+        """Return a sign from the busiest receive queue's share of packets and its CPU's softirq."""
         end = run.receiver
         every, most = run.received("nic_interrupts"), run.received("nic_interrupts_busiest")
         softirq, peak = run.received("cpu_peak_softirq_pct"), run.received("cpu_peak_pct")

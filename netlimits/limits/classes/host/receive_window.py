@@ -1,4 +1,4 @@
-"""The window that the receiver grants: the sender waits for it, not for the path."""
+"""The window that the receiver grants: the sender waits for it and not for the path."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from netlimits.limits.figures import RunFigures, mbps
 from netlimits.limits.premises import goal, queues, start
 
 LIMITED_PCT, PACED_PCT, AT_BOUND = 50.0, 20.0, (0.85, 1.1)
-"""Minimum share of the sender's busy time that waits for the window. PACED_PCT applies if
-throughput over one window a round trip is within AT_BOUND, since a sender that paces itself (BBR)
-waits less: 35 % was seen, at 0.92."""
+"""Minimum % of its busy time that the sender waits for the window. PACED_PCT applies if the ratio
+of throughput to window / min_rtt is within AT_BOUND, since a sender that paces itself (BBR) waits
+less: 35 % was seen, at 0.92."""
 OF_WINDOW = 0.5
-"""Minimum ratio of throughput to window / rtt; from 0.9 to 1.2 was seen where the window limits."""
+"""Minimum ratio of throughput to window / rtt. It was 0.9 to 1.2 where the window limits."""
 LOST = 0.05
-"""Maximum share of segments lost: above it a flow is far below its window most of the time."""
+"""Maximum share of segments lost: with more, a flow is far below its window most of the time."""
 RTT_INFLATION = 2.0
 """Maximum ratio of rtt to min_rtt: above it the sender waits for a queue on the path."""
 
@@ -38,7 +38,7 @@ class ReceiveWindow:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the busy time that waited for window, if the RTT shows no queue."""
+        """Return a sign from the time spent waiting for the window, if the RTT shows no queue."""
         limited = run.sent("rwnd_limited_pct")
         rtt, least_rtt = run.sent("rtt_us"), run.sent("min_rtt_us")
         if limited is None or rtt is None or not least_rtt:
@@ -52,7 +52,7 @@ class ReceiveWindow:
             most = granted * 8 / rtt  # bytes in µs: Mbit/s
             short = f"its window would let {mbps(most)} through, and {mbps(rate)} arrived"
             filled = [Premise.reached(rate / most, OF_WINDOW, short)]
-        if (lost := run.retransmitted) is not None:  # they do not keep the flow below its window
+        if (lost := run.retransmitted) is not None:  # losses would keep the flow below its window
             short = f"{100 * lost:.2g} % of the segments were lost"
             filled.append(Premise.below(lost, LOST, short))
         return Sign(

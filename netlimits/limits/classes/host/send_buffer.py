@@ -7,12 +7,13 @@ from netlimits.limits.figures import RunFigures, mbps
 from netlimits.limits.premises import goal
 
 LIMITED_PCT = 20.0
+"""Minimum % of its busy time that the sender waits for the buffer."""
 OF_BUFFER = 0.25
-"""Minimum ratio of throughput to one send buffer a round trip: a segment occupies up to three times
-its bytes. Small buffers had 2.1 to 2.5; a buffer that a paused reader filled had 0.18."""
+"""Minimum ratio of throughput to one send buffer per round trip: a segment occupies up to three
+times its bytes. Small buffers had 2.1 to 2.5; a buffer that a paused reader filled had 0.18."""
 OVER_PCT, SHORT_PCT, FLIGHT_PCT = 125.0, 50.0, 60.0
-"""Minimum fill of the buffer by its socket (buffers that the kernel tunes hold 122 % at most),
-minimum share of samples with nothing to send, and maximum share of the window in flight."""
+"""Signs of an overfull buffer, in percent: minimum fill (buffers that the kernel tunes hold 122 %
+at most), minimum share of samples with nothing to send, maximum share of the window in flight."""
 
 LABELS = tuple(
     Label(
@@ -24,8 +25,8 @@ measure:
     )
     for delay in ("10ms", "20ms")
 )
-"""A socket fills its last segment, of up to 64 KiB, whatever the size of its buffer, so a small
-buffer holds four times its size. Doubling it would prove nothing; these buffers hold several
+"""A socket fills its last segment, of up to 64 KiB, even beyond the size of its buffer. So a small
+buffer holds four times its size, and doubling it would prove nothing. These buffers hold several
 segments."""
 
 
@@ -37,7 +38,7 @@ class SendBuffer:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the busy time that waited for send buffer, or from an overfull one."""
+        """Return a sign from the time spent waiting for the buffer, or from an overfull buffer."""
         limited = run.sent("sndbuf_limited_pct")
         if limited is None:
             return None

@@ -7,14 +7,14 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import goal, queues
 
 LIMITED_PCT, FULL_PCT, FULL = 50.0, 20.0, 0.8
-"""Minimum share of the sender's busy time that waits for the receive window. FULL_PCT applies if
-unread data fills FULL of it or more, since a sender that paces itself (BBR) waits less."""
+"""Minimum % of its busy time that the sender waits for the receive window. FULL_PCT applies if
+unread data fills FULL of the window or more, since a sender that paces itself (BBR) waits less."""
 HELD_MS, HELD = 5.0, 131072
-"""Minimum time for which data waits to be read, at the run's throughput, and minimum of that data
-in bytes, for a reader whose window is not full yet. Slow readers had 8 ms and more, others 2.4 ms
+"""Signs of a slow reader whose window is not full yet: minimum time that data waits to be read, at
+the run's throughput, and minimum bytes of that data. Slow readers had 8 ms and more, others 2.4 ms
 and less (medians of labelled campaigns)."""
 WAITED_PCT = 25.0
-"""Maximum share of the time for which the reader waits for a CPU: above it, it lacks CPU."""
+"""Maximum % of the time that the reader waits for a CPU: above it, it lacks CPU."""
 ROOM_PCT = 75.0
 """Maximum CPU use of the reader, with its waits: above it the class is `receiver-cpu`."""
 
@@ -49,7 +49,7 @@ class SlowReader:
     labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from how full of unread data the window is that the sender waits for."""
+        """Return a sign from the unread share of the window and the sender's wait for window."""
         limited, unread = run.sent("rwnd_limited_pct"), run.unread
         wanted = run.wanted_pct(run.receiver)
         if limited is None or unread is None or wanted is None:
@@ -79,6 +79,6 @@ class SlowReader:
 
 
 def _held_ms(run: RunFigures, waiting: float) -> float:
-    """Return for how long data waits to be read at the run's throughput; 0 for little data."""
+    """Return how many ms data waits to be read at the run's throughput; 0 below HELD bytes."""
     rate = run.throughput
     return waiting * 8 / 1e3 / rate if rate and waiting >= HELD else 0.0

@@ -1,4 +1,4 @@
-"""Calls that carry less than a segment, from a thread that makes as many as it can."""
+"""Calls that carry less than a segment, from a thread that makes as many calls as it can."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import cpus, goal, queues
 
 THREAD_PCT = 75.0
-"""Minimum CPU use of the thread on a full CPU; the rest is the softirq of its packets."""
+"""Minimum use of the full CPU by the thread; the rest is the softirq of its packets."""
 FRAME = 1460.0
-"""Upper limit of the segment size that calls are compared with: the 16 KiB that netperf sends are a
-quarter of a segment over loopback, and not small."""
+"""Maximum MSS that packets are compared with if calls are unknown: over loopback an MSS is up to
+64 KiB, and netperf's sends of 16 KiB are not small."""
 OF_SEGMENT = 0.5
 """Maximum share of a segment that a small call carries."""
 
@@ -35,12 +35,13 @@ class SmallSends:
     labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the bytes of a call (or a segment), and the sending thread's CPU."""
+        """Return a sign from the bytes per call (or segment) and the CPU of the sending thread."""
         size, per, column = _bytes_per_call(run), "call", "bytes_per_call"
         mss = run.figure("transport_mss_bytes") or run.sent("mss_bytes")
         segment = None if run.udp else run.packet_bytes
         if size is None and segment and mss and segment < OF_SEGMENT * min(mss, FRAME):
-            size, per, column = segment, "segment", "packet_bytes"  # a stream usually fills them
+            # a stream that is not made of small calls fills its segments
+            size, per, column = segment, "segment", "packet_bytes"
         busy = run.process_pct(run.sender)
         waited = run.own(f"{run.sender}_cpu_wait_pct") or 0.0
         used = busy

@@ -1,4 +1,4 @@
-"""Softirq core: a CPU is fully busy with receiving or sending packets."""
+"""Softirq: one CPU is fully busy with receiving or sending packets."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from netlimits.limits.premises import queues
 
 SOFTIRQ_PCT = 90.0
 IN_BACKLOG = 0.5
-"""Minimum share of the lost datagrams that a full backlog dropped, however busy the CPUs were:
-softirq did not process them in time."""
+"""Minimum share of the lost datagrams that a full backlog dropped. Softirq then was too slow for
+them, even if no CPU was full."""
 SOFTNET = {
     "softnet_dropped": "{} packets were dropped at the backlog",
     "softnet_squeezed": "its budget ran out {} times",
 }
-"""Softirq's own counters, with the words for them in the sentence."""
+"""Counters of softirq, with the clauses for them in the sentence."""
 
 SLOW = """\
     switch:
@@ -31,7 +31,7 @@ SLOW = """\
             match ip protocol 255 0xff match ip dport $n 0xffff flowid 1:1; done | tc -batch -
       to: "1"
 """
-"""8,000 firewall rules that never match: softirq tries them all for each packet."""
+"""8,000 filter rules that never match: softirq tries them all for each packet."""
 
 LABEL = Label(
     f"""factors: {{mss: [536, 1460], send_size: [4096, 16384, 65536, 131072]}}
@@ -51,7 +51,7 @@ measure:
 """,
     lab="",
 )
-"""Between network namespaces softirq runs on the CPU that sent; RPS spreads the streams."""
+"""Between network namespaces softirq runs on the CPU that sends. RPS spreads the streams."""
 
 
 class SoftirqCore:

@@ -14,10 +14,11 @@ from netlimits.limits.premises.start import LATE_PCT
 RAMP = 0.3
 """Minimum share of the run that slow start takes."""
 OVERSHOT = 2.0
-"""Recoveries that the losses at the end of slow start explain; with more, losses must be few."""
+"""Maximum number of recoveries that slow start itself causes when it overshoots. With more, few
+segments may be lost."""
 WAITED_PCT = 50.0
-"""Maximum share of the time spent waiting for a window or buffer: TCP then does not double its
-own."""
+"""Maximum % of the busy time spent waiting for a receive window or send buffer: meanwhile TCP does
+not double its congestion window."""
 
 LABELS = tuple(
     Label(
@@ -39,7 +40,7 @@ class TooShort:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the share of the run in which TCP doubled its window without loss."""
+        """Return a sign from the share of the run that TCP needed to double its window."""
         cwnd, rtt, elapsed = run.sent("cwnd_segs"), run.sent("min_rtt_us"), run.elapsed
         if not cwnd or not rtt or not elapsed:
             return None

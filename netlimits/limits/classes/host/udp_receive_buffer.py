@@ -1,4 +1,4 @@
-"""A UDP receive buffer that ran over while the receiver had CPU left."""
+"""A UDP receive buffer that overflowed while the receiver had CPU left."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures
 
 SHARE_OF_LOST = 0.8
+"""Minimum share of the lost datagrams that found the buffer full."""
 LOSS = 0.09
-"""Minimum loss: with a buffer that loses nothing a tenth more would arrive."""
+"""Minimum share of datagrams lost: without this loss a tenth more would arrive."""
 CPU_LEFT_PCT = 95.0
+"""Maximum use of the receiver's CPU."""
 
 LABELS = (
     Label(
@@ -36,7 +38,7 @@ class UdpReceiveBuffer:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the lost datagrams that found the buffer full, with CPU left."""
+        """Return a sign from the datagrams that found the buffer full, if the CPU was not."""
         errors, peak = run.received("udp_rcvbuf_errors"), run.busiest_pct(run.receiver)
         if run.one_machine:
             peak = run.wanted_pct(run.receiver)

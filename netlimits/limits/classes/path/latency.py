@@ -9,9 +9,10 @@ from netlimits.limits.premises import cpus
 OF_ROUND_TRIPS = 0.7
 """Minimum share of the time that transactions spend on their round trips."""
 CPU_PCT = 80.0
+"""Maximum load of a CPU by the run."""
 IMPOSSIBLE = 1.5
-"""Ratio of transactions in a round trip to those under way above which the sampled round trip is
-not that of the run. (On a host full of other work it read 116 µs where a transaction took 24.)"""
+"""Maximum ratio of transactions per round trip to those under way. Above it the sampled round trip
+is not that of the run: on a busy host it read 116 µs where a transaction took 24."""
 
 LABEL = Label(
     """factors: {request: [1, 64, 512, 1024], response: [1, 512]}
@@ -32,7 +33,7 @@ class Latency:
     labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the number of transactions in a round trip, and how busy CPUs were."""
+        """Return a sign from the transactions per round trip, if the CPUs had time left."""
         rate, busiest = run.transactions, cpus.its_own_pct(run)
         rtt = run.sent("rtt_us") or run.received("rtt_us") or run.figure("latency_mean_us")
         if not rate or not rtt or busiest is None:

@@ -1,4 +1,4 @@
-"""The link: as much data arrives as its bit rate leaves room for."""
+"""The link: as much data arrives as its bit rate allows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from netlimits.limits.figures import RunFigures, mbps
 OF_BOUND = 0.95
 """Minimum share of the bound: a run of a few seconds loses the rest to its start and to losses."""
 CPU_PCT = 80.0
+"""Maximum use of the busiest CPU of either end."""
 
 LABELS = tuple(
     Label(
@@ -22,7 +23,8 @@ measure:
     )
     for speed in (10, 100)
 )
-"""The lab's link omits preamble, frame check sequence and gap: 24 bytes of a frame on a wire."""
+"""The lab's link lacks the preamble, frame check sequence and gap of a wire, 24 bytes per frame, so
+its rate is lower by as much."""
 
 
 class LinkRate:
@@ -35,7 +37,7 @@ class LinkRate:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from throughput over the goodput bound, with CPU left on both ends."""
+        """Return a sign from throughput over the goodput bound, if both ends have CPU left."""
         rate, bound = run.throughput, run.bound_mbps
         busiest = run.busiest
         if rate is None or bound is None or busiest is None:

@@ -8,25 +8,26 @@ from netlimits.limits.figures import RunFigures, mbps
 from netlimits.limits.premises import chance, cpus, queues
 
 RETRANSMITTED = 0.001
+"""Minimum share of segments sent again."""
 SEGMENTS = 5.0
-"""Minimum number of segments sent again: one of 240 is 0.4 %, but no more than chance."""
+"""Minimum number of segments sent again: one of 240 would be 0.4 %, but is a single event."""
 WAITS = {
     "app_limited_pct": "its program",
     "rwnd_limited_pct": "its receiver",
     "sndbuf_limited_pct": "send buffer",
 }
 WAITED_PCT = 40.0
-"""Maximum share of the time, or of samples, for which the flow waits for its program, receiver or
-send buffer: such a flow does not fill its window."""
+"""Maximum % of the time, or of samples, in which the flow waits for its program, receiver or send
+buffer. A flow that waits more does not fill its window."""
 INFLATED = 2.3
 """Maximum ratio of rtt to min_rtt: above it a full queue drops the segments (`path-cap`)."""
 NEAR = 0.5
-"""Minimum ratio of throughput to cwnd x mss / rtt, for the window to be the limit."""
+"""Minimum ratio of throughput to cwnd x mss / rtt for the congestion window to be the limit."""
 MODEL_PCT = 50.0
-"""Maximum share of connections that pace by a model of the path (BBR)."""
+"""Maximum % of samples of connections that pace by a model of the path (BBR)."""
 LEAST = 0.2
-"""Minimum ratio of throughput to what random losses of this share allow. Timeouts cost up to three
-quarters; a run below this is limited by something else."""
+"""Minimum ratio of throughput to the bound for random losses of this share. Timeouts cost up to
+three quarters of it. Below this ratio something else limits."""
 
 LABELS = tuple(
     Label(
@@ -54,7 +55,7 @@ class Loss:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the segments sent again, and from throughput over cwnd x mss / rtt."""
+        """Return a sign from the share of segments sent again, if losses look random."""
         retransmitted, out = run.sent("tcp_retrans_segs"), run.sent("tcp_out_segs")
         rtt, least_rtt = run.sent("rtt_us"), run.sent("min_rtt_us")
         window, rate = run.window_mbps, run.throughput
@@ -72,7 +73,7 @@ class Loss:
         premises += waits(run)
         short = f"the round trip is {rtt / least_rtt:.1f} times its least: a full queue drops"
         premises.append(Premise.below(rtt / least_rtt, INFLATED, short))
-        premises += cpus.room(run)  # hosts are idle if losses limit the flow
+        premises += cpus.room(run)  # losses leave the hosts idle
         short = f"its window would let {mbps(window)} through, and {mbps(rate)} arrived"
         premises.append(Premise.reached(rate / window, NEAR, short))
         if bound := bounds.of_mechanism("loss", run):

@@ -1,4 +1,4 @@
-"""Packets per second: the same packet rate, whatever the size of the packets."""
+"""Packets per second: the packet rate is the same whatever the size of the packets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from netlimits.limits.premises import allowance, cpus
 WITHIN = 0.05
 """Maximum relative difference between packet rates that count as equal."""
 OTHER_SIZE = 1.5
-"""Minimum ratio of two packet sizes that count as different."""
+"""Minimum ratio of two packet sizes to compare."""
 
 LABELS = tuple(
     Label(
@@ -21,7 +21,7 @@ measure:
     )
     for packets in (1000, 2000, 3000)
 )
-"""Paths that carry a fixed number of packets a second of any size, as a cloud's allowance does."""
+"""Paths that carry a fixed number of packets per second, as a cloud's allowance does."""
 
 
 class PacketRate:
@@ -34,7 +34,7 @@ class PacketRate:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from a cloud's counter of excess packets, or from a fixed packet rate."""
+        """Return a sign from a cloud's counter of excess packets, or from equal packet rates."""
         counted = allowance.sign(run, "pps", "packets")
         if counted and counted.fires:
             return counted

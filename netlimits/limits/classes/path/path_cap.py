@@ -1,4 +1,4 @@
-"""A cap on the path that neither host can see: a queue that fills, or a cloud's allowance."""
+"""A cap on the path: a queue outside the hosts that fills, or a cloud's allowance."""
 
 from __future__ import annotations
 
@@ -7,31 +7,32 @@ from netlimits.limits.figures import RunFigures, mbps
 from netlimits.limits.premises import allowance, chance, cpus, goal, queues
 
 RTT_INFLATION = 2.3
-"""Minimum ratio of rtt to min_rtt if packets wait in a queue; without one it varies by less."""
+"""Minimum ratio of rtt to min_rtt if packets wait in a queue; without a queue it varies by less."""
 QUEUE_US, QUEUE_SEGMENTS = 200.0, 5.0
-"""Minimum wait in the queue in µs, and minimum number of packets in it. Less is a host's own
-scheduling; what holds two packets and drops the others is a policer."""
+"""Minimum wait in the queue in µs, and minimum number of packets in it. A shorter wait may be the
+host's scheduling; a device that holds two packets and drops the others is a policer."""
 MANY = 100.0
-"""Ratio of rtt to min_rtt above which its size means little: on one machine min_rtt is a few µs."""
+"""Ratio of rtt to min_rtt above which sentences round it: on one machine min_rtt is a few µs."""
 SHORT_INFLATION = 1.25
-"""RTT_INFLATION of a queue that drops early, whose rate is steadier than random losses allow."""
+"""RTT_INFLATION for a queue that drops early and is steadier than random losses allow."""
 OF_BOUND = 0.9
-"""Maximum share of the link's goodput bound: nearer to it, the link itself may be the cap."""
+"""Maximum share of the link's goodput bound: above it the link itself may be the cap."""
 OF_MOST = 0.8
-"""Minimum share of what the same path carried for another configuration: a cap is the same for
-all."""
+"""Minimum ratio of throughput to that of any other configuration on the same path: a cap is the
+same for all of them."""
 OF_SHAPER = 0.7
 """Maximum share of the rate of the sender's own qdisc: above it the queue may be there."""
 OVERLIMITS_PER_PACKET = 0.1
 """Maximum overlimits per packet of the sender's own qdisc: above it the queue may be there."""
 LOST = 0.001
-"""Share of segments lost from which it matters where they were lost."""
+"""Minimum share of segments lost for the place of the losses to matter."""
 BUNCHED, ALIKE = 2.4, 0.93
-"""Segments per acknowledgement, and slowest over fastest run, that show a queue on the way back. A
-full queue on the way there had 1.9 to 2.0 and 0.95 to 1.0, or losses. One on the way back had 2.5
-to 11 and 0.12 to 0.75."""
+"""Signs of a queue on the way back: minimum segments per acknowledgement, and maximum ratio of the
+slowest to the fastest run. A full queue on the way to the receiver had 1.9 to 2.0 and 0.95 to 1.0,
+or losses; one on the way back had 2.5 to 11 and 0.12 to 0.75."""
 SPACED_US = 100.0
-"""Minimum time between two segments: closer ones are received in one poll of the NIC."""
+"""Minimum µs between two segments for BUNCHED to count: one poll of the NIC receives closer ones
+together."""
 STEADY = 0.75
 """Minimum ratio of a configuration's slowest run to its fastest: all runs have the same cap."""
 
@@ -47,7 +48,7 @@ measure:
 )
 
 OF_FILE = "a file of runs tells neither the link's rate nor the one that the tool was told"
-"""Note on runs from a file: a campaign's folder has what would tell these limits from a cap."""
+"""Note on runs from a file. In a campaign's folder both rates are known, which rules these out."""
 
 
 class PathCap:
@@ -60,7 +61,7 @@ class PathCap:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from a cloud's counter of excess bandwidth, or a queue on the path."""
+        """Return a sign from a cloud's counter of excess bandwidth, or from a queue on the path."""
         counted = allowance.sign(run, "bw", "bandwidth")
         if counted and counted.fires:
             return counted
@@ -131,7 +132,7 @@ class PathCap:
 
 
 def _short_queue(run: RunFigures, inflation: float) -> float:
-    """Return the strength of a short queue (CoDel, BBR), which drops but keeps rates steady."""
+    """Return the strength of signs of a short queue (CoDel, BBR): losses, but steady rates."""
     lost = (run.retransmitted or 0.0) >= LOST
     return chance.steadiness(run) if lost and inflation >= SHORT_INFLATION else 0.0
 
@@ -152,6 +153,10 @@ def way_back(run: RunFigures) -> bool:
 
 
 def _way_there(run: RunFigures) -> list[Premise]:
+    """Return the premise that the queue is on the way to the receiver, which fails by a little.
+
+    There is none unless the queue may be on the way back.
+    """
     if not way_back(run):
         return []
     bunched = run.received("sampled_segments_per_ack") or 0.0

@@ -1,4 +1,4 @@
-"""A cap on each connection: each has the same rate, however many there are."""
+"""A cap on each connection: each has the same rate, however many connections there are."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from netlimits.limits.figures import RunFigures, mbps
 from netlimits.limits.premises import cpus, goal, queues
 
 WITHIN = 0.1
-"""Maximum relative difference of the rate of a connection between numbers of connections."""
+"""Maximum relative difference between the rates per connection with few and with many of them."""
 OTHER_NUMBER = 1.5
-"""Minimum ratio of two numbers of connections that are compared."""
+"""Minimum ratio of two numbers of connections to compare."""
 UNTOLD = 0.75
-"""Factor of the strength if no other number of connections was measured."""
+"""Factor on the strength of `path-cap` if no other number of connections was measured."""
 WAITED_PCT = 50.0
-"""Maximum share of the time for which a connection waits for a window, a buffer or its program."""
+"""Maximum % of the time that a connection waits for a window, a buffer or its program."""
 
 
 class PerFlowCap:
@@ -27,7 +27,10 @@ class PerFlowCap:
     labels: tuple[Label, ...] = ()
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the rate of a connection among other numbers of connections."""
+        """Return a sign from the rate per connection with other numbers of connections.
+
+        If there was only one number, the sign is that of `path-cap`, weakened.
+        """
         rate, busiest = run.throughput, cpus.its_own_pct(run)
         if not rate or busiest is None or run.udp:
             return None

@@ -1,4 +1,4 @@
-"""A policer: it drops packets above its rate, and queues none."""
+"""A policer: it drops packets above its rate and queues none."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import chance, cpus, goal, queues
 
 SEGMENTS = 30.0
-"""Minimum number of segments sent again: it tells their share to within a fifth, and fewer give no
-reliable bound. Paths that lost 0.1 % by chance had 7 to 15 in 3 s, and 1.3 to 3.2 times the rate of
-their bound."""
+"""Minimum number of segments sent again: their share is then known to within a fifth, and fewer
+give no reliable bound. Paths that lost 0.1 % by chance lost 7 to 15 segments in 3 s, and had 1.3 to
+3.2 times the rate of their bound."""
 STILL, QUEUE_US, QUEUE_SEGMENTS = 1.25, 200.0, 5.0
-"""Maximum ratio of rtt to min_rtt, or of the wait in µs (a host's own scheduling takes as much
-where round trips are short), or of packets waiting at once. One of them within its limit means no
-queue; policers that hold two packets were seen."""
+"""Maximum ratio of rtt to min_rtt, maximum wait in µs (host scheduling takes as much), and maximum
+number of packets waiting at once. One of the three is enough to show that there is no queue. Some
+policers hold two packets."""
 STEADY = 0.75
 """Minimum ratio of a configuration's slowest run to its fastest: all runs have the same cap."""
 COUNTED = 0.1
-"""Minimum ratio of the drops that a policer on the receiver counts to the segments lost. It counts
+"""Minimum ratio of the drops that the receiver's own policer counts to the segments lost. It counts
 packets of up to 45 segments, because GRO comes before it: 42 packets were 178 segments."""
 
 LABELS = tuple(
@@ -61,7 +61,7 @@ class Policer:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the drops of the receiver's policer, else from non-random losses."""
+        """Return a sign from drops that a policer counts, else from losses that are not random."""
         counted = _counted(run)
         if counted and counted.fires:
             return counted
@@ -103,6 +103,7 @@ class Policer:
 
 
 def _counted(run: RunFigures) -> Sign | None:
+    """Return the sign from the drops that a policer on the receiver counts."""
     drops, lost = run.received("ingress_drops"), places.lost(run)
     if drops is None or not lost:
         return None

@@ -8,7 +8,7 @@ from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import queues
 
 ON_PATH = 0.8
-"""Minimum share of the losses that neither host dropped."""
+"""Minimum share of the losses that occur on the path, where neither host counts them."""
 
 LABELS = tuple(
     Label(
@@ -36,7 +36,7 @@ class UdpAbovePath:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a sign from the share of datagrams lost, and how many of these on the path."""
+        """Return a sign from the share of datagrams lost, and the part of it lost on the path."""
         share, sent = run.sent_datagrams_lost, run.sent("udp_out_datagrams")
         if share is None or not sent or run.received("udp_rcvbuf_errors") is None:
             return None
