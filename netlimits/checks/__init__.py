@@ -1,4 +1,4 @@
-"""The checks before a campaign: each is a small file, in the order of this table."""
+"""The checks before a campaign. Each is one small file and one line in a table below."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ CHECKS: tuple[Check, ...] = (
     Sampler(),
     Drops(),
 )
-"""In any order: no check disturbs another."""
+"""In the order of findings; no check disturbs another."""
 
 AFTERWARDS: tuple[Check, ...] = (PathMtu(),)
-"""After each tool's trial, whose packets have shown the kernel how large they may be."""
+"""Checks that run after the tools' trials, from which the kernel learns the MTU of the path."""
 
 __all__ = ["AFTERWARDS", "CHECKS", "Check", "Finding", "Severity", "Site", "error"]

@@ -1,7 +1,6 @@
 """The interface of checks: commands that only read, and findings from their output.
 
-A check is pure; `survey` runs its commands on all hosts at the same time. Each is one small file
-and one line in CHECKS.
+A check is pure; `survey` runs its commands on all hosts at the same time.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ class Finding:
     Attributes:
         host: The host's role; "" for all hosts.
         check: The name of the check.
-        severity: An `error` makes runs fail, a `warning` makes figures misleading, a `note` is
-            fine.
-        problem: What is wrong, or the value of a note.
+        severity: An `error` makes runs fail, a `warning` makes figures misleading, a `note`
+            reports that all is well.
+        problem: What is wrong, or what a note reports.
         advice: What to do about it.
     """
 
@@ -45,7 +44,7 @@ class Finding:
 
     @property
     def message(self) -> str:
-        """The problem and what to do about it, on one line."""
+        """The problem and the advice, on one line."""
         return "; ".join(one_line(part) for part in (self.problem, self.advice) if part)
 
 
@@ -57,15 +56,15 @@ def error(host: str, check: str, message: str) -> Finding:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The plan, and everything that is known of the hosts that answered.
+    """The plan, and everything known about the hosts that answered.
 
     Attributes:
         experiment: The experiment of the plan.
         machines: Role -> machine.
         facts: Role -> the host's facts; see `fact`.
         features: Tool -> the features of its build.
-        requirements: Each different setup of the plan once.
-        states: (role, reading command) -> a setting's present state.
+        requirements: The different setups of the plan, each once.
+        states: (role, command that reads a setting) -> the setting's present state.
         clocks: Role -> the offset of its clock.
     """
 
@@ -78,11 +77,11 @@ class Site:
     clocks: Mapping[str, Offset] = field(default_factory=dict)
 
     def fact(self, role: str, name: str) -> Any:
-        """Return the parsed value of a host's fact, None if it lacks it."""
+        """Return the parsed value of a host's fact, None if it is missing."""
         return facts.value(self.facts.get(role, {}), name)
 
     def interface(self, role: str) -> str:
-        """Return the data interface of a role."""
+        """Return the data interface of a role, "" if unknown."""
         return self.machines[role].interface or ""
 
     def mtu(self, role: str) -> int:
@@ -91,7 +90,7 @@ class Site:
         return int(link.get("mtu", 0))
 
     def uses(self, role: str) -> Iterator[SettingUse]:
-        """Yield every setting that the plan makes on a role, once for each different options."""
+        """Yield every setting that the plan makes on a role, once for each value of its options."""
         seen = set()
         for requirement in self.requirements:
             for use in requirement.settings:
@@ -122,7 +121,7 @@ class Check(Protocol):
     name: str
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """Return the commands to run on the host; they change nothing. By default there are none.
+        """Return the commands to run on the host, which must change nothing; by default none.
 
         Args:
             site: The plan and what is known of its hosts.
@@ -151,5 +150,5 @@ class Check(Protocol):
         return Finding(role, self.name, "warning", problem, advice)
 
     def note(self, role: str, problem: str, advice: str = "") -> Finding:
-        """Return a finding that is fine."""
+        """Return a finding that all is well."""
         return Finding(role, self.name, "note", problem, advice)

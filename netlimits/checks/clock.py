@@ -1,4 +1,4 @@
-"""The hosts' clocks against the first role's, for plans that compare times of several hosts."""
+"""The hosts' clocks compared with the first role's, for plans that compare times of hosts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from netlimits.checks._base import Answers, Check, Finding, Site
 
 TOLERABLE = 0.1
-"""Seconds: interim results are rates over about a second."""
+"""Maximum offset in seconds: interim results are rates over about a second."""
 
 
 class Clock(Check):
@@ -37,7 +37,7 @@ class Clock(Check):
 
 
 def aligned(site: Site) -> bool:
-    """Return True if times of several hosts are compared: several senders, or several traces."""
+    """Return True if the plan compares times of hosts: it has several senders or traced hosts."""
     traced = {
         role
         for requirement in site.requirements

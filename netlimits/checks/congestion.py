@@ -1,7 +1,7 @@
-"""Congestion controls that the plan names: each kernel must have them, and the login may use them.
+"""The plan's congestion controls: each kernel must have them, and the login be allowed to use them.
 
-The kernel loads a module only for root; another login, and a network namespace, may choose among
-`tcp_allowed_congestion_control`.
+The kernel loads a module for root only. Other logins, and all network namespaces but the first, may
+only choose from `tcp_allowed_congestion_control`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from netlimits.model import Command
 AVAILABLE = "/proc/sys/net/ipv4/tcp_available_congestion_control"
 ALLOWED = "/proc/sys/net/ipv4/tcp_allowed_congestion_control"
 READ_ONLY = "444"
-"""The mode of the second list in all network namespaces but the first."""
+"""Mode of the file ALLOWED in all network namespaces but the first."""
 DEFAULT = "net.ipv4.tcp_congestion_control"
 ALLOWING = "net.ipv4.tcp_allowed_congestion_control"
 SYSCTL, OPTION = "sysctl", "option"
@@ -45,7 +45,7 @@ class Congestion(Check):
         }
         root = site.fact(role, "uid") == "0"
         allowed |= _allowed_by_the_plan(site, role)
-        if not inside:  # the first namespace allows everybody its default
+        if not inside:  # in the first namespace everybody may use the default that a sysctl sets
             allowed |= {name for name, how in algorithms if how == SYSCTL}
         problems: dict[str, Finding] = {}
         for name, how in algorithms:
@@ -63,7 +63,7 @@ class Congestion(Check):
                         f"{_listed(allowed)}"
                     )
                     advice = f"allow it outside: `sysctl -w {ALLOWING}='…{name}'`"
-            if problem:  # once, by however many ways the plan names it
+            if problem:  # report a name once, in however many ways the plan sets it
                 finding = self.error(role, problem, advice)
                 problems.setdefault(name, finding)
         yield from problems.values()
@@ -72,7 +72,7 @@ class Congestion(Check):
 
 
 def wants(site: Site, role: str) -> list[tuple[str, str]]:
-    """Return (name, way) of each congestion control that the plan names for a role."""
+    """Return each congestion control that the plan names for a role, with SYSCTL or OPTION."""
     controls: dict[tuple[str, str], None] = {}
     for use in site.uses(role):
         if use.name == "sysctl" and DEFAULT in use.options:

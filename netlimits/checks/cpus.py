@@ -1,6 +1,6 @@
-"""Free CPUs, and frequency scaling.
+"""CPUs used by other programs, and frequency scaling.
 
-A governor that saves power lets the clock rate follow the load, and service demand with it.
+A governor that saves power lets the clock rate, and so the service demand, depend on the load.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from netlimits.evidence import cpu
 from netlimits.model import Command, Completed
 
 BUSY_PCT = 10.0
-"""Percent of the whole machine that other programs may use without a warning."""
+"""Maximum % of the whole machine that other programs may use without a warning."""
 
 _GOVERNORS = "cat /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor 2>/dev/null"
 _SAMPLE = (

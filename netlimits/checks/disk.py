@@ -13,11 +13,12 @@ from netlimits.model import Command
 from netlimits.model.state_folder import FOLDER
 
 LEAST_KIB = 256
-"""A note and a guard take a few KiB each."""
+"""Less free space on a host is an error. A note and a guard take a few KiB each."""
 
 SOME_KIB = 10 * 1024
+"""Less free space on a host is a warning."""
 RUN_BYTES = 50_000
-"""Raw output of one run of netperf with both ends' evidence: `quickstart` took 46 kB each."""
+"""Disk space for a run of netperf with both ends' evidence; a run of `quickstart` took 46 kB."""
 
 _DF = FOLDER + 'while [ ! -d "$d" ]; do d=$(dirname "$d"); done; df -Pk "$d" "${TMPDIR:-/tmp}"'
 
@@ -47,7 +48,7 @@ class Disk(Check):
 
 
 def free(stdout: str) -> Iterator[tuple[str, int]]:
-    """Yield (mount point, free KiB) of each line of `df -Pk`, each once."""
+    """Yield each mount point that `df -Pk` printed, once, with its free KiB."""
     lines = (
         re.fullmatch(r"\S+(?: \S+)*?\s+\d+\s+\d+\s+(-?\d{1,15})\s+\S+\s+(/.*)", line)
         for line in stdout.splitlines()
@@ -56,7 +57,7 @@ def free(stdout: str) -> Iterator[tuple[str, int]]:
 
 
 def here(folder: Path, runs: int) -> Finding:
-    """Return a finding on whether the results of so many runs fit into their folder."""
+    """Return a finding on the space for the results of `runs` runs in their folder."""
     place = folder.absolute()
     while not place.is_dir() and place != place.parent:
         place = place.parent

@@ -1,4 +1,4 @@
-"""Whether a host's kernel counts the packets that it drops by reason (evidence.drops)."""
+"""How a host's kernel counts dropped packets by reason, if it can (`evidence.drops`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A data address on every host for each version of IP that the plan needs."""
+"""The data address that every host needs for each version of IP in the plan."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Packets of the plan against the MTU that its runs will have.
+"""Packet sizes of the plan compared with the MTU that its runs will have.
 
-A larger datagram is fragmented: each fragment has headers of its own, and the loss of one loses
-all. A larger segment silently becomes smaller.
+A larger datagram is fragmented: each fragment has headers of its own, and losing one loses the
+datagram. A larger MSS is silently reduced.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from netlimits.tools import Transfer, tool
 ETHERNET = 14
 UDP_HEADERS = {4: 28, 6: 48}
 TCP_HEADERS = {4: 40, 6: 60}
-"""Bytes of a packet that are neither data nor TCP options, by the version of IP."""
+"""Bytes of headers without TCP options, by the version of IP."""
 
 
 class Fragments(Check):
@@ -31,7 +31,7 @@ class Fragments(Check):
         yield from self._unlike(site, role)
 
     def _paced(self, site: Site, role: str) -> Iterator[Finding]:
-        """Yield an error for a frame rate with headers of the other version of IP."""
+        """Yield an error for a frame rate that counts the headers of the other version of IP."""
         for requirement in site.requirements:
             pace, size = requirement.around.pace, transfer(requirement).datagram
             if pace and size:
@@ -72,7 +72,7 @@ class Fragments(Check):
             )
 
     def _unlike(self, site: Site, role: str) -> Iterator[Finding]:
-        """Yield a warning if the plan gives the other end a larger MTU than this one will have."""
+        """Yield a warning if the plan gives this end a smaller MTU than the other one."""
         ends = [r for roles in site.experiment.ends.values() for r in roles if r in site.machines]
         for requirement in site.requirements:
             mine = wanted_mtu(site, requirement, role)
@@ -97,7 +97,7 @@ def _mss(requirement: Setup) -> int:
 def _too_large(
     site: Site, role: str, of: Callable[[Setup], int], headers: Mapping[int, int]
 ) -> tuple[int, int, int, str] | None:
-    """Return the largest size that does not fit, its MTU and headers, and the tool."""
+    """Return the largest size that does not fit its MTU, with the MTU, header bytes and tool."""
     large = [
         (size, mtu, more, requirement.tool)
         for requirement in site.requirements
@@ -117,11 +117,13 @@ def transfer(requirement: Setup) -> Transfer:
 
 
 def wanted_mtu(site: Site, requirement: Setup, role: str) -> int:
+    """Return the MTU that a setup gives a role, else the present one."""
     uses = [use.options for use in requirement.settings if use.name == "mtu" and role in use.roles]
     return int(uses[-1]) if uses else site.mtu(role)
 
 
 def version(site: Site, family: Family | None, role: str) -> int:
+    """Return the version of IP that carries the data, 4 or 6."""
     if family:
         return 6 if family == "ipv6" else 4
     address = site.machines[role].address

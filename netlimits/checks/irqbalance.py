@@ -1,4 +1,4 @@
-"""irqbalance, which moves the interrupts that an experiment sets."""
+"""irqbalance, which moves interrupts that the experiment has bound to CPUs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from netlimits.checks._base import Answers, Check, Finding, Site
 
 MOVED = ("irq", "channels")
+"""Settings that irqbalance undoes."""
 
 
 class Irqbalance(Check):

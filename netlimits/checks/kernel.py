@@ -1,4 +1,4 @@
-"""Two roles on one kernel: the same boot id, so the same CPUs, counted twice."""
+"""Two roles on one kernel (one boot id): their CPU figures are of the same CPUs."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Links(Check):
 
 
 def _links(completed: Completed) -> dict[str, IpLink]:
-    """Return the interfaces by name; empty for any other output."""
+    """Return the interfaces by name; empty if the output cannot be parsed."""
     try:
         links = decoding.typed(completed.stdout, list[IpLink])
     except ValueError:
@@ -80,7 +80,7 @@ def _links(completed: Completed) -> dict[str, IpLink]:
 
 
 def _vrf(link: IpLink) -> str:
-    """Return the VRF that an interface is, or is in; "" for none."""
+    """Return the VRF that an interface belongs to, or that it is; "" for none."""
     if link.linkinfo.info_kind == "vrf":
         return link.ifname
     return link.master if link.linkinfo.info_slave_kind == "vrf" else ""
@@ -91,7 +91,7 @@ def _addresses(link: IpLink) -> list[str]:
 
 
 def _down(link: IpLink) -> tuple[str, str] | None:
-    """Return why no data can pass, and what to do; None if it can."""
+    """Return why an interface carries no data, and what to do; None if it does."""
     if "UP" not in link.flags:
         return "is down", f"bring it up: `ip link set dev {link.ifname} up`"
     if "NO-CARRIER" in link.flags or link.operstate in ("DOWN", "LOWERLAYERDOWN"):

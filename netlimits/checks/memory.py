@@ -1,6 +1,7 @@
-"""Socket buffers against a host's memory.
+"""Default socket buffers of the plan compared with a host's memory.
 
-A UDP receiver that falls behind fills its buffer: the kernel then kills the server, or hangs.
+A UDP receiver that falls behind fills its buffer. If memory runs out, the kernel kills the server
+or hangs.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from netlimits.model import Command
 SYSCTLS = ("net.core.rmem_default", "net.core.wmem_default")
 MEMINFO = Command(("cat", "/proc/meminfo"), deadline=10)
 SHARE = 0.5
+"""Maximum share of the memory that one buffer may take without a warning."""
 
 
 class Memory(Check):
@@ -43,6 +45,7 @@ class Memory(Check):
 
 
 def _buffers(site: Site, role: str) -> Iterator[tuple[str, int]]:
+    """Yield each of SYSCTLS that the plan sets on a role, with its bytes."""
     for use in site.uses(role):
         for name in SYSCTLS if use.name == "sysctl" else ():
             value = use.options.get(name)

@@ -1,7 +1,7 @@
-"""The largest packet that the path carries, before anything is changed.
+"""The route to the other end, and the largest packet that the path carries at present.
 
-The trial of each tool has sent full-size packets with Don't Fragment set. The kernel remembers
-the errors of routers that could not forward them, and `ip route get` prints them.
+The trial of each tool has sent full-size packets with Don't Fragment set. If a router reported that
+it could not forward them, the kernel remembers the MTU, and `ip route get` prints it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from netlimits.checks.fragments import wanted_mtu
 from netlimits.model import Command, Completed, decoding
 
 KERNEL_REFUSED = 2
-"""Exit status of `ip` if the kernel refused, not if `ip` lacks the subcommand."""
+"""Exit status of `ip` if the kernel has no route. If `ip` lacks the subcommand, it is another."""
 
 
 class PathMtu(Check):
@@ -56,7 +56,7 @@ class PathMtu(Check):
             yield Finding(
                 role,
                 self.name,
-                # an error at the sender: every run would be invalid; the receiver sends only ACKs
+                # a sender's runs would all be invalid; a receiver sends only acknowledgements
                 "error" if role in site.experiment.ends["local"] else "warning",
                 f"packets to {address} leave through {device}, but settings and counters are of "
                 f"{interface}",
@@ -79,6 +79,7 @@ class PathMtu(Check):
 
 
 def _others(site: Site, role: str) -> list[str]:
+    """Return the addresses of the hosts at the other end; none for a role at neither end."""
     ends = site.experiment.ends
     others = ends["remote"] if role in ends["local"] else ends["local"]
     if role not in ends["local"] and role not in ends["remote"]:

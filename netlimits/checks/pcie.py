@@ -1,7 +1,7 @@
-"""The PCIe link of the NIC: narrower or slower than it could be, or than the network's link.
+"""The PCIe link of the NIC: it may be slower than the NIC supports, or than the network's link.
 
 A card in the wrong slot, or one whose link trained down, carries less than its port, and nothing
-else shows it. Rates are what the line code leaves, before the headers of PCIe's own packets.
+else shows it. Rates are net of the line code, but include the headers of PCIe's packets.
 """
 
 from __future__ import annotations

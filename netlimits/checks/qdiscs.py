@@ -1,7 +1,7 @@
-"""The qdiscs of the plan, with their parameters, on the host's kernel.
+"""The qdiscs of the plan: the host's kernel must have them and accept their parameters.
 
-They are tried on the loopback of a network namespace that exists for one command. A login that may
-not create such a namespace (`unshare`) cannot try.
+Each is tried on the loopback of a network namespace that exists for one command. A login that may
+not create a namespace (`unshare`) cannot try them.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ _TRY = (
     'unshare "$n" sh -c "$1"'
 )
 UNTRIED = 125
+"""Exit status of a trial if the login may not create a namespace."""
 
 
 class Qdiscs(Check):
     name = "qdisc"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """Return a trial of each qdisc of the plan and, if there is any, of every known kind."""
+        """Return a trial of each qdisc of the plan and, if it has any, of each of EXAMPLES."""
         wishes = list(wanted(site, role))
         examples = EXAMPLES if wishes or _paced(site, role) else ()
         return tuple(trial(options) for options in [*wishes, *examples])
@@ -79,7 +80,7 @@ class Qdiscs(Check):
 
 
 def wanted(site: Site, role: str) -> Iterator[dict[str, Any]]:
-    """Yield the qdiscs of the plan on a role that can be tried on a loopback."""
+    """Yield the plan's qdiscs on a role, without those that a loopback cannot have."""
     for use in site.uses(role):
         if use.name == "qdisc" and use.options["kind"] not in _OF_THE_DEVICE:
             yield dict(use.options)
@@ -91,6 +92,7 @@ def _paced(site: Site, role: str) -> bool:
 
 
 def trial(options: dict[str, Any]) -> Command:
+    """Return the command that fails unless the kernel accepts a qdisc with these options."""
     try:
         commands = setting("qdisc").change("lo", {}, options)
     except SettingError:
@@ -108,6 +110,7 @@ EXAMPLES: tuple[dict[str, Any], ...] = (
     {"kind": "bfifo", "limit": "1mb"},
     {"kind": "pfifo_fast"},
 )
+"""Qdiscs that are tried to name those that the kernel has, if it lacks the wanted one."""
 
 _OF_THE_DEVICE = ("noqueue", "mq")
-"""Kinds that every kernel has and that depend on the device."""
+"""Kinds that every kernel has, and that only some devices can have."""

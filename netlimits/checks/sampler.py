@@ -1,7 +1,7 @@
-"""Perl, its modules and the kernel's files, which the sampler needs on a host during a run.
+"""What the sampler needs on a host during a run: Perl, its modules, and files of the kernel.
 
-Without Perl or one of its modules the sampler is `ss`, twice in a run. CPU time is then that of the
-middle of the transfer and includes the sampler's; queues and windows are those of two moments.
+Without Perl or one of its modules, `ss` takes only two samples of a run. CPU time is then that of
+the middle of the transfer and includes the sampler's own; queues and windows are of two moments.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from netlimits.checks._base import Answers, Check, Finding, Site
 from netlimits.model import Command
 
 MODULES = {"Time::HiRes": "perl-Time-HiRes", "Socket": "perl-Socket", "POSIX": "perl-POSIX"}
+"""Perl module -> the package that contains it in distributions that split Perl."""
 
 NEEDED = f"""
 command -v perl >/dev/null || echo perl

@@ -1,7 +1,7 @@
-"""The rights of a login that is not root: every command of the plan that needs root.
+"""The rights of a login that is not root: sudo must allow every command that needs root.
 
-These are the changes of every configuration and the commands that restore them. `sudo -l COMMAND`
-asks without running anything.
+These are the changes of every configuration, the commands that restore them, and packet traces.
+`sudo -l COMMAND` asks without running anything.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ MOST = 200
 """Maximum number of commands to ask about; later ones differ little."""
 
 WIDTH = 160
+"""Maximum characters of a command in a message."""
 
 
 class Sudo(Check):
@@ -58,13 +59,13 @@ class Sudo(Check):
 
 
 def _cut(argv: tuple[str, ...]) -> str:
-    """Return a command for people: an MTU's restore has a hundred sysctls."""
+    """Return a command line for a message; restoring an MTU takes a hundred sysctls."""
     line = shlex.join(argv)
     return line if len(line) <= WIDTH else f"{line[:WIDTH]} …"
 
 
 def as_root(site: Site, role: str) -> Iterator[tuple[str, ...]]:
-    """Yield the argument vectors that the plan needs root for on a host; some may come twice."""
+    """Yield the argument vectors that need root on a host; some may come twice."""
     interface = site.interface(role)
     for use in site.uses(role):
         yield from _of_setting(site, role, use)
@@ -80,17 +81,18 @@ def _of_setting(site: Site, role: str, use: SettingUse) -> Iterator[tuple[str, .
     state = site.states.get((role, kind.read(interface, use.options)))
     if state is None:
         return
-    for from_state in (state, {}):  # the present state, and any that a configuration leaves
+    # change it from the present state, and from an unknown one that another configuration left
+    for from_state in (state, {}):
         try:
             options = options_of(use, role, site.machines)
             yield from _rooted(kind.change(interface, from_state, options))
-        except SettingError:  # a finding of its own
+        except SettingError:  # `survey.settings` reports it
             return
     yield from _rooted(kind.undo(interface, state, {}))
 
 
 def _pacing(requirement: Setup, site: Site, role: str) -> Iterator[SettingUse]:
-    """Yield the qdiscs with which a setup may be paced on a role."""
+    """Yield the qdiscs that may pace a setup on a role."""
     if (
         requirement.around.pace
         and role in site.experiment.all_ends["local"]
@@ -105,7 +107,7 @@ def _pacing(requirement: Setup, site: Site, role: str) -> Iterator[SettingUse]:
 
 def _rooted(commands: Iterable[Command]) -> Iterator[tuple[str, ...]]:
     for command in commands:
-        # without a state, `route` has placeholders for what only a state contains
+        # from an unknown state, `route` has placeholders for values that only a state contains
         if command.sudo and not {"NETWORK", "…"} & set(command.argv):
             yield command.argv
         yield from (by_hand.argv for by_hand in command.by_hand if by_hand.sudo)

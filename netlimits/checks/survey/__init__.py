@@ -1,7 +1,7 @@
 """Survey the hosts before anything is changed, and find what would make runs fail or mislead.
 
-`look` returns what reading and one short trial of each tool show, on all hosts at the same time;
-`survey` raises if a finding is an error. Nothing in this module changes a host.
+`look` reads from all hosts at the same time, tries each tool once for a short time, and returns its
+findings. `survey` raises if a finding is an error. Nothing in this module changes a host.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ from netlimits.model import Command, Machine, decoding
 from netlimits.tools import Features
 
 FEW = 8
+"""Maximum number of hosts whose clocks are read one host at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """The result of looking at the hosts.
+    """The result of a survey.
 
     Attributes:
-        machines: Role -> the machine with interface and address.
+        machines: Role -> the machine with its data interface and address.
         facts: Role -> the host's facts.
         features: Tool -> the features of the client's build.
-        skipped: Tool -> the reason why its rows are left out.
-        findings: Everything found.
-        clocks: Role -> how far the host's clock is ahead of ours.
+        skipped: Tool -> the reason why its runs are left out.
+        findings: Errors, warnings and notes.
+        clocks: Role -> offset of the host's clock from ours.
         sides: The roles of each side of a duet.
         unreached: Role -> why a host of a mesh is missing.
     """
@@ -54,7 +55,7 @@ class Survey:
 
     @property
     def shared_kernel(self) -> bool:
-        """True if two roles of one run are one machine, so that CPU figures count twice."""
+        """True if two roles of one run are on one kernel, so that CPU figures count twice."""
         sides = self.sides or (tuple(self.facts),)
         return any(facts.one_kernel({r: self.facts[r] for r in side}) for side in sides)
 
@@ -65,7 +66,7 @@ def survey(
     hosts: Mapping[str, Host],
     skipped: Mapping[str, str] | None = None,
 ) -> Survey:
-    """Look at the hosts for a campaign. Raises CheckError with every error among the findings."""
+    """Survey the hosts for a campaign. Raises CheckError with every error among the findings."""
     host_survey = look(plan, machines, hosts, skipped)
     refuse(host_survey.findings)
     return host_survey
@@ -89,9 +90,10 @@ def look(
     Args:
         plan: The plan of the campaign.
         machines: Role -> machine, of the hosts file.
-        hosts: The hosts that answered.
-        skipped: The tools that a resumed campaign skips; else every one that is missing and may be.
-        try_tools: False if another campaign is measuring there.
+        hosts: Role -> host, for the hosts that answered.
+        skipped: Tool -> reason, for the tools that a resumed campaign skips. By default a tool is
+            skipped if it is missing and the experiment allows that.
+        try_tools: False if another campaign is measuring on the hosts.
     """
     if plan.experiment.sides:
         return _both_sides(plan, machines, hosts, skipped, try_tools)
@@ -110,12 +112,12 @@ def look(
     site = replace(site, clocks=_clocks(known_machines, prompt))
     findings += _everywhere(known_machines, lambda role: _on_host(site, prompt[role], role))
     cut_off = {f.host for f in findings if f.check == "link" and f.severity == "error"}
-    if try_tools and not cut_off:  # else each trial would blame a firewall
+    if try_tools and not cut_off:  # without a link each trial would blame a firewall
         findings += trial.findings(site, hosts)
     reachable = {role: m for role, m in known_machines.items() if role not in cut_off}
     paths = replace(site, machines=reachable)
     findings += _everywhere(
-        reachable, lambda role: _checked(paths, prompt[role], role, checks.AFTERWARDS)
+        reachable, lambda role: _check(paths, prompt[role], role, checks.AFTERWARDS)
     )
     findings = list(dict.fromkeys(findings))
     return Survey(known_machines, host_facts, features, left_out, tuple(findings), site.clocks)
@@ -128,7 +130,7 @@ def _both_sides(
     skipped: Mapping[str, str] | None,
     try_tools: bool,
 ) -> Survey:
-    """Look at the hosts of a duet: at each side by itself; common findings appear once."""
+    """Survey the hosts of a duet, each side by itself; report findings of both sides once."""
     surveys = []
     for side in plan.experiment.sides.values():
         bound = {role: machines[role] for role in side.roles}
@@ -157,7 +159,7 @@ def _features(plan: Plan, surveys: Sequence[Survey]) -> dict[str, Features]:
 
 
 def foreseen(plan: Plan, machines: Mapping[str, Machine] | None = None) -> tuple[Finding, ...]:
-    """Return the findings that need no host: parts of the plan that contradict each other."""
+    """Return the findings that need no host, such as options that contradict each other."""
     sides = plan.experiment.sides
     if sides:
         bound = machines or {role: Machine(role) for role in plan.experiment.roles}
@@ -185,7 +187,7 @@ def _bare(plan: Plan, machines: Mapping[str, Machine] | None) -> Site:
 
 
 def _each(act: Callable[[str], Any], roles: Iterable[str]) -> tuple[dict[str, Any], list[Finding]]:
-    """Return `act(role)` for each role, all at the same time, and a finding if it raises."""
+    """Return role -> `act(role)`, called for all roles at once, and a finding for each error."""
 
     def guarded(role: str) -> Any:
         try:
@@ -211,10 +213,10 @@ def _everywhere(
 def _on_host(site: Site, host: PromptHost, role: str) -> Iterator[Finding]:
     states: settings.States = {}
     yield from settings.findings(site, host, role, states)
-    yield from _checked(replace(site, states=states), host, role, checks.CHECKS)
+    yield from _check(replace(site, states=states), host, role, checks.CHECKS)
 
 
-def _checked(
+def _check(
     site: Site, host: PromptHost, role: str, which: Iterable[checks.Check]
 ) -> Iterator[Finding]:
     for check in which:
@@ -223,9 +225,9 @@ def _checked(
 
 
 def _clocks(machines: Mapping[str, Machine], hosts: Mapping[str, PromptHost]) -> dict[str, Offset]:
-    """Return how far each host's clock is ahead of ours.
+    """Return role -> offset of the host's clock from ours.
 
-    Of many hosts several are read at a time, which makes each offset a little less precise.
+    If there are many hosts, several are read at a time: offsets are then a little less precise.
     """
     several = MOST if len(machines) > FEW else 1
     offsets = dict(
@@ -235,7 +237,7 @@ def _clocks(machines: Mapping[str, Machine], hosts: Mapping[str, PromptHost]) ->
 
 
 def _placed(host: PromptHost, machine: Machine) -> Machine:
-    """Return the machine with its data interface and address, whichever of the two was given."""
+    """Return the machine with its data interface and address; complete the one not given."""
     listing = must(host.run(Command(("ip", "-j", "addr", "show"), deadline=10)))
     try:
         links = decoding.typed(listing.stdout, list[IpLink])

@@ -1,7 +1,7 @@
-"""The data interface and address of two hosts, from the routes between them.
+"""Choose the data interface and address of two hosts from the routes between them.
 
-An address on a link of the sender's own comes before one behind a gateway, a faster link before a
-slower one, and a network for data before the one that the logins use.
+An address on the sender's own link is preferred to one behind a gateway, a faster link to a slower
+one, and a network for data to the network that logins use.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LOOK = Command(("sh", "-c", _LOOK), deadline=10)
 class Network:
     """The network of a host: addresses with their interfaces, and the links' speeds in Mbit/s.
 
-    `login` is the address that the login came in by, `stack` names the host's network stack.
+    `login` is the host's address that the login connected to. `stack` identifies the network stack.
     """
 
     addresses: Mapping[str, str]
@@ -36,7 +36,7 @@ class Network:
 
 
 def network(completed: Completed) -> Network:
-    """Return the network that LOOK printed. Raises HostError if it printed none."""
+    """Parse the output of LOOK. Raises HostError if it has no list of addresses."""
     first, _, rest = completed.stdout.partition("\n")
     try:
         devices = decoding.typed(first, list[IpLink])
@@ -61,7 +61,7 @@ def network(completed: Completed) -> Network:
 def placed(
     machines: Mapping[str, Machine], hosts: Mapping[str, Host], interface: str = ""
 ) -> dict[str, Machine]:
-    """Return the sender and the receiver with data interface and address; what they have stays.
+    """Return the sender and the receiver with data interface and address; given ones are kept.
 
     Raises HostError if they are one host, or no route leads from the sender to the receiver.
     """

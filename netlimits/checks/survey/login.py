@@ -1,4 +1,4 @@
-"""Log in on every host at once; an unreachable host does not hide the others."""
+"""Log in on all hosts at once; if some are unreachable, go on with the others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def finding(role: str, error: HostError) -> Finding:
 def logged_in(
     machines: Mapping[str, Machine], patience: Patience | None = None
 ) -> Iterator[tuple[dict[str, Host], list[Finding]]]:
-    """Yield the connected hosts by role, and an error for each other; close them at the end."""
+    """Yield role -> connected host and an error for each other host; log out at the end."""
     hosts: dict[str, Host] = {}
     findings = []
     with connect.logged_in(machines, patience) as outcomes:

@@ -1,6 +1,6 @@
-"""A host whose commands must end within the time of one command.
+"""A host on which a batch of commands must end within about the deadline of one.
 
-If one hangs (a driver, a mount), others that need the same thing hang as well.
+If one command hangs (on a driver or a mount), those that need the same resource hang as well.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from netlimits.hosts.shell import command_name
 from netlimits.model import Command, Completed
 
 MORE = 1.0
-"""Seconds that each further command of a round trip adds to the longest one's deadline."""
+"""Seconds that each further command of a batch adds to the longest deadline."""
 
 
 class PromptHost:
-    """A host that raises HostError for a command that did not end within its deadline."""
+    """A host that raises HostError if a command does not end within its deadline."""
 
     def __init__(self, host: Host) -> None:
         self.name = host.name
@@ -30,11 +30,11 @@ class PromptHost:
         return self._host.patience
 
     def run(self, command: Command) -> Completed:
-        """Run it on the host. Raises HostError for a command that hangs."""
+        """Run a command on the host. Raises HostError if it does not end in time."""
         return self._ended(self._host.run(command), command.deadline)
 
     def run_in_turn(self, commands: Sequence[Command]) -> list[Completed]:
-        """Run them on the host, in the time that one command may take. Raises as `run`."""
+        """Run commands in turn, in little more time than one may take. Raises as `run`."""
         longest = max((command.deadline for command in commands), default=0.0)
         seconds = longest + MORE * (len(commands) - 1)
         shared = [replace(command, deadline=seconds / len(commands)) for command in commands]

@@ -1,7 +1,7 @@
-"""Configurations that set and measure the same as another, under a name of their own.
+"""Configurations that set and measure the same as another configuration.
 
 A factor that nothing uses is an error of the file. A factor that only some configurations use, such
-as an option of one of two tools, shows only in the plan; `dummies` are intended.
+as an option of one of two tools, shows only in the plan. Factors listed in `dummies` are intended.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from netlimits.model import SIDE, Values
 
 NAME = "plan"
 LARGE = 10_000
+"""Maximum number of configurations to compare."""
 
 
 def findings(plan: Plan) -> Iterator[Finding]:
-    """Yield a warning for configurations that are alike, and for tools that none measures with."""
+    """Yield warnings for configurations that are alike and for tools that no run uses."""
     for tool in plan.experiment.unchosen:
         yield _warning(
             f"measure.{tool}: no value of the factor `tool` chooses it",

@@ -1,4 +1,4 @@
-"""The plan's settings against what the hosts support, before anything is set."""
+"""Compare the plan's settings with what the hosts support, before anything is set."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ States = dict[tuple[str, Command], State]
 SETTINGS_READ = "settings"
 
 ONE_BY_ONE = ("sysctl", "channels", "ring", "coalesce", "napi", "offload", "pause", "gso")
-"""Settings whose values are independent, so that each can be tried on its own."""
+"""Settings whose options are independent of each other, so that each can be checked alone."""
 
 
 def findings(site: Site, host: PromptHost, role: str, states: States) -> Iterator[Finding]:
-    """Yield an error for each setting of a role that the host refuses or lacks; fill `states`."""
+    """Yield an error for each setting that the host rejects or lacks; fill `states`."""
     interface, experiment = site.interface(role), site.experiment
     seen: list[str] = []
     refused: set[str] = set()
@@ -44,7 +44,7 @@ def findings(site: Site, host: PromptHost, role: str, states: States) -> Iterato
 
 
 def never(site: Site, role: str) -> Iterator[Finding]:
-    """Yield an error for each setting of a role that no host accepts, whatever its state."""
+    """Yield an error for each setting of a role that no host would accept."""
     problems: dict[str, str] = {}
     for use in site.uses(role):
         try:
@@ -59,7 +59,7 @@ def never(site: Site, role: str) -> Iterator[Finding]:
 def _refusals(
     name: str, options: Any, interface: str, host: PromptHost, role: str, states: States
 ) -> list[str]:
-    """Return why a host refuses a setting: a sentence, or one for each refused value."""
+    """Return why a host rejects a setting: one sentence, or one for each rejected option."""
     kind = setting(name)
     read = kind.read(interface, options)
     try:

@@ -1,4 +1,4 @@
-"""The tools of the plan: installed on both ends, with the features that its options need."""
+"""The tools of the plan: both ends must have them, with the features that the options need."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from netlimits.tools import Features, at_path, tool
 
 NAME = "tools"
 PROBE = 10.0
-"""Seconds that a tool may take to print its features, which it does at once."""
+"""Seconds that a tool may take to print its features, which it normally does at once."""
 
 
 class _Everything(frozenset[str]):
-    """The features of an unknown build: it may have any."""
+    """The features of an unknown build, which may have any."""
 
     def __contains__(self, feature: object) -> bool:
         return True
 
 
 ANY_BUILD = Features("of any build", _Everything(), selectors.SELECTORS)
-"""Used without a host: finds contradictions, but not what a build lacks."""
+"""Features to check options without a host: finds contradictions, but no missing features."""
 
 
 def inventory(
@@ -37,9 +37,10 @@ def inventory(
     hosts: Mapping[str, PromptHost],
     skipped: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, Features], dict[str, str], list[Finding]]:
-    """Return each tool's features, the reasons for skipped tools, and findings about tools.
+    """Return tool -> features, skipped tool -> reason, and findings about tools.
 
-    A tool that is missing and may be skipped is, unless `skipped` lists the skipped ones.
+    By default a missing tool is skipped if the experiment allows it. With `skipped`, only those
+    tools are skipped.
     """
     left_out = dict(skipped or {})
     names = [name for name in _tools_of(experiment) if name not in left_out]
@@ -75,7 +76,7 @@ def inventory(
 
 
 def _tools_of(experiment: Experiment) -> list[str]:
-    """Return the tools that measure, and those whose streams run beside them."""
+    """Return the tools that measure, and those that run `bulk` streams beside them."""
     names = [*experiment.measure]
     if "bulk" in experiment.around:
         names += [tool(name).streams_of for name in names]
@@ -92,7 +93,7 @@ def _version_note(experiment: Experiment, name: str, features: Features) -> Find
 def _probe(
     experiment: Experiment, hosts: Mapping[str, PromptHost], name: str
 ) -> tuple[Features | None, list[Finding]]:
-    """Return the features of a tool's client, and findings about a missing client or server."""
+    """Return the features of a tool's client, and an error for each missing client or server."""
     clients, servers = (
         [role for role in experiment.ends[end] if role in hosts] for end in ("local", "remote")
     )
@@ -122,7 +123,7 @@ def _probe(
 
 
 def refused(site: Site) -> Iterator[Finding]:
-    """Yield an error for options that the build lacks, or that contradict the plan, once each."""
+    """Yield an error, once, for each option that the build lacks or that contradicts the plan."""
     client = site.experiment.ends["local"][0]
     problems = {
         str(error): error
@@ -173,7 +174,7 @@ def _nodes(site: Site, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _under_load(site: Site, requirement: Setup) -> str:
-    """Return why no bulk streams can run beside a setup's test, or ""."""
+    """Return why `bulk` streams cannot run beside a setup's test; "" if they can."""
     bulk = requirement.around.bulk
     if not bulk:
         return ""
@@ -191,7 +192,7 @@ def _under_load(site: Site, requirement: Setup) -> str:
 
 
 def _concurrent(site: Site, requirement: Setup) -> Iterator[str]:
-    """Yield why several clients of a tool cannot run at the same time."""
+    """Yield each reason why several clients of a tool cannot run at the same time."""
     streams, sinks = requirement.around.streams, len(site.experiment.ends["remote"])
     schema = tool(requirement.tool).schema["properties"]
     if streams > 1 and tool(requirement.tool).server_lasts == "run":

@@ -1,7 +1,7 @@
-"""Try each tool once between the hosts, as short as possible: control and data ports, both ways.
+"""Try each tool between the hosts, as short as possible, to test its control and data ports.
 
-The tool itself shows best what a firewall lets pass; the port that is closed shows in the client's
-sockets (SYN-SENT). If a large packet is lost and a small one is not, the cause is the path's MTU.
+The tool itself shows best what a firewall lets pass. A closed port shows in the client's sockets
+(SYN-SENT). If large packets are lost and small ones are not, the cause is the path's MTU.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from netlimits.tools import PROGRAMS, tool
 
 NAME = "ports"
 LONGEST = 10.0
-"""Seconds that a trial may take: one of its own, and the time of a slow path or host to connect."""
+"""Seconds that a trial may take: it runs for one second, but a slow host may connect slowly."""
 
 WAIT = 0.7
-"""Seconds without an answer after which a port counts as closed: no path takes that long."""
+"""Seconds without an answer after which a port counts as closed. No path takes that long."""
 
 SMALL = 512
-"""Bytes that every path carries (RFC 791: a host must accept packets of 576)."""
+"""Bytes of data that every path carries (RFC 791: hosts must accept packets of 576 bytes)."""
 
 AT_ONCE = 3
-"""Number of concurrent trials: each takes two of sshd's ten sessions."""
+"""Maximum number of concurrent trials: each takes two of sshd's ten sessions."""
 
 _CONNECTING = f"while sleep {WAIT}; do ss -Htn state syn-sent; done"
 CONNECTING = Command(("sh", "-c", _CONNECTING))
@@ -47,7 +47,7 @@ CONNECTING = Command(("sh", "-c", _CONNECTING))
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A tool with the options of its shortest run, to the server of a role."""
+    """A tool with the options of its shortest run; the server is at `role`."""
 
     tool: str
     role: str
@@ -61,11 +61,11 @@ class Trial:
 
     @property
     def port(self) -> int:
-        """The control port, on which the server listens."""
+        """The control port, on which the tool's server listens."""
         return int(self.options.get("port", tool(self.tool).port))
 
     def small(self) -> Trial | None:
-        """Return the trial with small packets; None for a tool without such an option."""
+        """Return the same trial with small packets; None if the tool has no option for it."""
         properties = tool(self.tool).schema["properties"]
         option = "send_size" if self.udp else "mss"
         sized = {**self.options, option: SMALL}
@@ -73,6 +73,7 @@ class Trial:
 
 
 def trials(site: Site) -> list[Trial]:
+    """Return one trial for each tool, server and kind of transfer, with the largest datagrams."""
     by_key: dict[Any, Trial] = {}
     for requirement in site.requirements:
         for role in site.experiment.ends["remote"]:
@@ -82,7 +83,7 @@ def trials(site: Site) -> list[Trial]:
                 requirement.around.family
                 and site.machines[role].over(requirement.around.family).address is None
             ):
-                continue  # the check of families reports it
+                continue  # the check `family` reports it
             trial = _trial(site, requirement, role)
             data_port = trial.options.get("data_port")
             key = (trial.tool, role, trial.protocol, trial.port, data_port, trial.family)
@@ -114,7 +115,7 @@ def _trial(site: Site, requirement: Setup, role: str) -> Trial:
 
 
 def findings(site: Site, hosts: Mapping[str, Host]) -> list[Finding]:
-    """Return the findings of all trials, in the plan's order; trials of one server run in turn."""
+    """Run all trials and return their findings; trials of one server run one after the other."""
     turns: dict[Any, list[Trial]] = {}
     if _client(site) in site.machines:
         for trial in trials(site):
@@ -145,7 +146,7 @@ def _in_turn(site: Site, hosts: Mapping[str, Host], group: list[Trial]) -> list[
 
 
 def _finding(site: Site, hosts: Mapping[str, Host], servers: Servers, trial: Trial) -> Finding:
-    """Return the finding of a trial; one without an answer is tried again with small packets."""
+    """Run a trial and return its finding; without an answer, try again with small packets."""
     address = _address(site, trial, trial.role)
     what = f"{trial.tool} over {trial.protocol.upper()}"
     try:
@@ -159,7 +160,7 @@ def _finding(site: Site, hosts: Mapping[str, Host], servers: Servers, trial: Tri
             return _closed(site, trial, what, closed)
         small = trial.small()
         if small and not _tried(site, hosts, servers, small)[1]:
-            if _tried(site, hosts, servers, trial)[1]:  # again: the first may have met a busy host
+            if _tried(site, hosts, servers, trial)[1]:  # the host may have been busy the first time
                 return _vanished(site, trial, what)
             return Finding(trial.role, NAME, "note", f"{what} reaches {address}, at a second try")
     except HostError as error:
@@ -239,7 +240,10 @@ def _vanished(site: Site, trial: Trial, what: str) -> Finding:
 def _tried(
     site: Site, hosts: Mapping[str, Host], servers: Servers, trial: Trial
 ) -> tuple[int, ToolFailure | None]:
-    """Return the port that did not answer (or 0), and why the trial failed. Raises HostError."""
+    """Run a trial. Raises HostError.
+
+    Return the port that did not answer, else 0, and why the trial failed, None if it did not.
+    """
     address = _address(site, trial, trial.role)
     ends = servers.serve(
         tool(trial.tool), trial.options, hosts[trial.role], ServerAddress(address, trial.port)
@@ -258,7 +262,7 @@ def _tried(
 
 
 def _failure(trial: Trial, completed: Completed) -> ToolFailure | None:
-    """Return why a trial failed, or None if any data arrived."""
+    """Return why a trial failed; None if data arrived, even if the figures are not valid."""
     try:
         tool(trial.tool).read(completed, trial.options)
     except ToolFailure as error:
@@ -267,7 +271,7 @@ def _failure(trial: Trial, completed: Completed) -> ToolFailure | None:
 
 
 def connecting(completed: Completed, address: str) -> Iterator[int]:
-    """Yield the ports of an address that connections wait for, from the output of CONNECTING."""
+    """Yield the ports of an address that connections still wait for, as CONNECTING printed them."""
     for line in completed.stdout.splitlines():
         fields = line.split()
         if len(fields) >= 4:
