@@ -1,1 +1,1 @@
-"""Readings from the hosts beside the tools: what a run cost, and what limited it."""
+"""Readings from the hosts beside the tools' output: what a run cost, and what limited it."""

@@ -1,12 +1,12 @@
-"""CPU utilization and service demand from /proc/stat, for every tool by the same rule.
+"""CPU utilization and service demand from /proc/stat, by the same rule for every tool.
 
-A CPU's time is wall − Δidle − Δiowait and not the sum of its busy ticks: ticks are samples, and
-traffic paced by a timer can hide between them (25 µs/KiB of work showed as 8), while tickless
-kernels measure idle time. The wall time is by the host's clock, else by /proc/uptime (10 ms).
+A CPU's busy time is wall − Δidle − Δiowait and not the sum of its busy ticks. Ticks are samples:
+traffic paced by a timer can hide between them (25 µs/KiB of work showed as 8), but tickless kernels
+measure idle time. Wall time is taken from the host's clock, else from /proc/uptime (10 ms).
 
-netperf's own formula (netlib.c's calc_service_demand: by ticks, iowait is busy) has columns with
-`ticks` in their names: the mean of the CPUs' shares. Ticks that the kernel misses were busy ones;
-for each CPU, 1 - util = (1 - util by ticks) x (1 - lost share).
+Columns with `ticks` in their names follow netperf's own formula (calc_service_demand of netlib.c),
+which counts ticks, with iowait as busy, and averages the CPUs' shares. Ticks that the kernel misses
+were busy ones: for each CPU, 1 - util = (1 - util by ticks) x (1 - lost share).
 """
 
 from __future__ import annotations
@@ -30,20 +30,25 @@ $clock->();
 0;
 """
 READ = Command(("sh", "-c", SCRIPT), deadline=10, perl=PERL)
+"""Prints the clock before and after /proc/uptime and /proc/stat."""
 
 HZ = 100
-"""Ticks per second in /proc/stat, whatever the kernel's own timer: USER_HZ."""
+"""Ticks per second in /proc/stat (USER_HZ), whatever the kernel's own timer."""
 
 CLOCK_S = 0.05
-"""Seconds by which the clock may differ from the uptime, which is truncated to 10 ms."""
+"""Maximum difference in seconds between wall time by the clock and by the uptime, unless the clock
+was set. The uptime is truncated to 10 ms."""
 
 IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL = 3, 4, 5, 6, 7
-"""Columns of a CPU's line in /proc/stat, after `user nice system`."""
+"""Columns of a CPU's line in /proc/stat, counted from 0; before them come user, nice and system."""
 
 
 @dataclass(frozen=True, slots=True)
 class CpuTimes:
-    """A reading of /proc/stat: each CPU's ticks since boot; `clock_s` is None without fractions."""
+    """A reading of /proc/stat: each CPU's ticks since boot, by the columns of its line.
+
+    `clock_s` is the time of the reading; None if the host's `date` prints no fractions.
+    """
 
     uptime_s: float
     cpus: tuple[int, ...]
@@ -57,13 +62,14 @@ class CpuUse:
     """The CPU use of one or several machines between two readings.
 
     Attributes:
-        util_pct: Of the whole machine, without the sampler.
-        peak_pct: Of the busiest CPU.
-        busy_s: CPU seconds of all CPUs, without the sampler, in `seconds`.
-        irq_pct: Share of ticks; so are `softirq_pct` and `steal_pct`.
-        peak_softirq_pct: Share of ticks of the CPU with the most softirq, `peak_softirq_cpu`.
-        ticks_pct: netperf's busy time: all ticks but idle; in seconds `ticks_s`.
-        own_pct: What the sampler used.
+        util_pct: Use of the whole machine, without the sampler's.
+        peak_pct: Use of the busiest CPU, `peak_cpu`.
+        busy_s: CPU seconds used on all CPUs in `seconds`, without the sampler's.
+        count: Number of CPUs.
+        irq_pct: Share of ticks, mean of all CPUs; so are `softirq_pct` and `steal_pct`.
+        peak_softirq_pct: Softirq's share of ticks on the CPU with the most, `peak_softirq_cpu`.
+        ticks_pct: Use of the whole machine by netperf's formula; `ticks_s` is that in CPU seconds.
+        own_pct: Use of the whole machine by the sampler.
         lost_ticks_pct: Share of the time that no tick counts.
     """
 
@@ -90,7 +96,7 @@ _CPU, _TICKS = re.compile("cpu[0-9]{1,6}"), re.compile("[0-9]{1,20}")
 
 
 def times(completed: Completed) -> CpuTimes:
-    """Parse the counters that READ prints. Raises ToolFailure if there are none."""
+    """Parse the output of READ. Raises ToolFailure if it is incomplete."""
     cpus, ticks, clock = [], [], []
     uptime = ""
     for line in completed.stdout.splitlines():
@@ -101,7 +107,7 @@ def times(completed: Completed) -> CpuTimes:
             uptime = uptime or name
         if not _CPU.fullmatch(name):
             continue
-        fields = rest.split()[:8]  # guest times are in user's already
+        fields = rest.split()[:8]  # user time includes the guest times after these
         if len(fields) < 8 or not all(map(_TICKS.fullmatch, fields)):
             raise ToolFailure(f"{completed.host}: /proc/stat is incomplete: {line[:80]!r}")
         cpus.append(int(name[3:]))
@@ -115,7 +121,7 @@ def times(completed: Completed) -> CpuTimes:
 
 
 def wall(before: CpuTimes, after: CpuTimes) -> float:
-    """Return seconds between two readings, by the clock unless it was set meanwhile."""
+    """Return the seconds between two readings by the clock, or by the uptime if it was set."""
     uptime = after.uptime_s - before.uptime_s
     if before.clock_s is None or after.clock_s is None:
         return uptime
@@ -123,8 +129,8 @@ def wall(before: CpuTimes, after: CpuTimes) -> float:
     return clock if abs(clock - uptime) <= CLOCK_S else uptime
 
 
-def went(before: Collection[int], after: Collection[int]) -> str:
-    """Return which CPUs went offline and online: "CPU 3 went offline"."""
+def hotplugged(before: Collection[int], after: Collection[int]) -> str:
+    """Return which CPUs went offline or online: "CPU 3 went offline"."""
     changes = (("offline", {*before} - {*after}), ("online", {*after} - {*before}))
     return "; ".join(
         f"CPU {', '.join(map(str, sorted(cpus)))} went {how}" for how, cpus in changes if cpus
@@ -132,10 +138,13 @@ def went(before: Collection[int], after: Collection[int]) -> str:
 
 
 def use(before: CpuTimes, after: CpuTimes, *, own_s: float = 0.0) -> CpuUse:
-    """Return the CPU use between two readings, without `own_s` seconds of the sampler."""
+    """Return the CPU use between two readings, without the sampler's `own_s` CPU seconds.
+
+    Raises ToolFailure if CPUs went offline or online, or if no time passed.
+    """
     if before.cpus != after.cpus:
         raise ToolFailure(
-            f"{before.host}: {went(before.cpus, after.cpus)} during the run", status="invalid"
+            f"{before.host}: {hotplugged(before.cpus, after.cpus)} during the run", status="invalid"
         )
     seconds = wall(before, after)
     if seconds <= 0:
@@ -176,7 +185,7 @@ def use(before: CpuTimes, after: CpuTimes, *, own_s: float = 0.0) -> CpuUse:
 
 
 def pooled(uses: Sequence[CpuUse]) -> CpuUse:
-    """Return the CPU use of several machines as if they were one; their CPUs weight percentages."""
+    """Return the CPU use of several machines as if they were one, each weighted by its CPUs."""
     count = sum(used.count for used in uses)
     peak = max(uses, key=lambda used: used.peak_pct)
     softirqs = max(uses, key=lambda used: used.peak_softirq_pct)
@@ -198,11 +207,12 @@ def pooled(uses: Sequence[CpuUse]) -> CpuUse:
 
 
 def service_demand(busy_s: float, units: float) -> float:
-    """Return µs of CPU for each unit (KiB or transaction) done in the same window."""
+    """Return the µs of CPU time for each unit (KiB or transaction) done in the same window."""
     return busy_s * 1e6 / units
 
 
 def figures(end: str, used: CpuUse, work: Work | None) -> dict[str, Scalar]:
+    """Return the columns of an end: its CPU use and, with `work`, its service demand."""
     columns: dict[str, Scalar] = {
         f"{end}_cpu_pct": used.util_pct,
         f"{end}_cpu_peak_pct": used.peak_pct,

@@ -1,8 +1,9 @@
 """Packets that the kernel dropped during a run, by reason and place: the event skb:kfree_skb.
 
-A histogram trigger of tracefs counts, in an instance of its own, the drops of all network
-namespaces together. bpftrace separates them, at half a second of CPU to start. Reasons came with
-Linux 5.17. Only IPv4 and IPv6 count: other sockets free their messages with the same event.
+A histogram trigger of tracefs, in an instance of its own, counts the drops of all network
+namespaces together. bpftrace can separate namespaces, but takes half a second of CPU to start.
+Reasons exist since Linux 5.17. Only IPv4 and IPv6 count, because sockets of other families free
+their messages with the same event.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from netlimits.model import Command, Completed, Scalar
 from netlimits.model.drop_reasons import NO_LOSS, TOGETHER, cause
 
 FACT = "drop_reasons"
-"""The host's fact: how its kernel counts drops by reason, absent if it cannot."""
+"""Name of the host's fact with the ways to count drops by reason; absent if there are none."""
 
 BEGUN = "counting drops"
-"""What the command prints to its error output once every drop is counted."""
+"""Printed to standard error once every drop is counted."""
 
 _AS_ROOT = """script=$1
 shift
 [ "$(id -u)" = 0 ] || exec sh -c "$script" sh "$@"
 exec unshare -m sh -c "$script" sh "$@"
 """
-"""Give root's script a mount namespace of its own."""
+"""Run the script in argument 1; as root, in a mount namespace of its own."""
 
 _FIND = r"""
 separate=$1
@@ -48,9 +49,10 @@ histogram*) by=histogram ;;
 *) echo "no histogram triggers, and no bpftrace" >&2; exit 4 ;;
 esac
 """
-"""Set `ways`, how drops can be counted, `by`, how they are counted, and the number of `spaces`.
+"""Find out how drops can be counted.
 
-Argument 1 is not empty if network namespaces are to be separated.
+Set `ways` (all that the host has), `by` (the one to use) and `spaces` (the number of network
+namespaces; 0 if unknown). Argument 1 is not empty if namespaces are to be separated.
 """
 
 _BY_BPFTRACE = """BEGIN { printf("begun\\n"); }
@@ -63,7 +65,7 @@ tracepoint:skb:kfree_skb /args->protocol == 0x0800 || args->protocol == 0x86dd/ 
 }"""
 
 _OF_RX_SK = "if ($n == 0) { $n = ((struct sock *)args->rx_sk)->__sk_common.skc_net.net->ns.inum; }"
-"""From Linux 6.11 on the event has the socket that a packet was for."""
+"""Replaces RX_SK from Linux 6.11 on, where the event has the socket that a packet was for."""
 
 _SCRIPT = rf"""{_FIND}
 show() {{
@@ -71,7 +73,7 @@ show() {{
   wait $w
   $root cat $1
 }}
-# before the end, which has to be quick
+# print this now: the end of the script has to be quick
 printf '%s\n' "$format" | grep -o '{{ [0-9]*, "[A-Z0-9_]*" }}'
 echo "spaces $spaces"
 echo "here $(readlink /proc/self/ns/net | sed 's/[^0-9]//g')"
@@ -112,20 +114,24 @@ _BPFTRACE = re.compile(
 )
 _LOST = re.compile(r"^\s*Dropped: ([0-9]{1,18})$", re.MULTILINE)
 
-UNTOLD = {
+IMPLIED = {
     ("NOT_SPECIFIED", "udp_recvmsg"): "UDP_CSUM",
     ("NOT_SPECIFIED", "udpv6_recvmsg"): "UDP_CSUM",
     ("NOT_SPECIFIED", "__first_packet_length"): "UDP_CSUM",
 }
-"""Reasons that older kernels do not give, of functions that drop packets for only one."""
+"""(Reason, function) -> the actual reason: older kernels give none in functions that have just one.
+"""
 
 PLACES = 3
-"""Number of reasons with their places in `dropped_where`."""
+"""Maximum number of drops that `dropped_where` lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Packets dropped for one reason at one place; `namespace` is an inode, None if unknown."""
+    """Packets dropped for one reason in one function, `place`.
+
+    `namespace` is the inode of the network namespace; None if unknown.
+    """
 
     reason: str
     place: str
@@ -139,7 +145,11 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class CountedDrops:
-    """The drops of a host, most frequent first; `elsewhere` counts those of other namespaces."""
+    """The drops of a host, most frequent first.
+
+    `spaces` is the host's number of network namespaces. `separated` is true if `drops` are of the
+    host's own namespace only; `elsewhere` then counts the others' drops.
+    """
 
     drops: tuple[Drop, ...]
     spaces: int
@@ -148,22 +158,24 @@ class CountedDrops:
 
 
 def command(seconds: float, *, separate: bool = False) -> Command:
-    """Return the command that counts drops until it is ended, for at most so many `seconds`."""
+    """Return the command that counts drops until it is ended, for at most `seconds`."""
     words = ("1" if separate else "", f"{seconds:g}", _BY_BPFTRACE, _OF_RX_SK)
     argv = ("sh", "-c", _AS_ROOT, "sh", _SCRIPT, *words)
     return Command(argv, deadline=seconds + 10)
 
 
 def probe() -> tuple[str, ...]:
-    """Return the command that prints how a host can count drops, and fails if it cannot."""
+    """Return the arguments of a command that prints how a host can count drops, else fails."""
     return ("sh", "-c", _AS_ROOT, "sh", f"{_FIND}echo $ways spaces=$spaces", "")
 
 
 def begun(stderr: str) -> bool:
+    """Return True once the command of `command` counts every drop."""
     return BEGUN in stderr
 
 
 def read(completed: Completed) -> CountedDrops | None:
+    """Parse the output of `command`; None if it counted nothing."""
     text = completed.stdout
     about = dict(re.findall(r"^(spaces|here|by) (\S{1,20})$", text, re.MULTILINE))
     names = {int(number): name for number, name in _NAME.findall(text)}
@@ -174,7 +186,7 @@ def read(completed: Completed) -> CountedDrops | None:
     def drop(reason: str, place: str, count: str, namespace: int | None = None) -> Drop:
         place = place.partition("+")[0]
         name = names.get(int(reason), f"REASON_{reason}")
-        return Drop(UNTOLD.get((name, place), name), place, int(count), namespace)
+        return Drop(IMPLIED.get((name, place), name), place, int(count), namespace)
 
     if about["by"] == "histogram":
         if "# event histogram" not in text:
@@ -199,7 +211,7 @@ def together(hosts: Sequence[CountedDrops]) -> CountedDrops:
 
 
 def figures(counted: CountedDrops) -> dict[str, Scalar]:
-    """Return the columns of one host, without reasons for which no data is lost."""
+    """Return the columns of an end; reasons for which no data is lost do not count."""
     lost = [drop for drop in counted.drops if drop.reason not in NO_LOSS]
     values: dict[str, Scalar] = {"dropped": sum(drop.count for drop in lost)}
     for drop in lost:
@@ -212,6 +224,7 @@ def figures(counted: CountedDrops) -> dict[str, Scalar]:
 
 
 def _added(counts: list[Drop]) -> tuple[Drop, ...]:
+    """Add up drops of the same reason, place and namespace; the most frequent come first."""
     sums: dict[tuple[str, str, int | None], int] = {}
     for each in counts:
         key = each.reason, each.place, each.namespace

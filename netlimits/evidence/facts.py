@@ -1,4 +1,4 @@
-"""Facts of a host: read once a campaign, stored with it, and compared before it is resumed."""
+"""Facts of a host: read once per campaign, stored with it, and compared when it is resumed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ class CommandRunner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A command about a host (`argv` may contain INTERFACE), and the parser of its stdout."""
+    """A command whose output describes a host, and the parser of that output.
+
+    The word INTERFACE of `argv` stands for the data interface. A fact that `identifies` differs if
+    the host is another one.
+    """
 
     name: str
     argv: tuple[str, ...]
@@ -38,7 +42,7 @@ def _cpu(stdout: str) -> dict[str, Any]:
 
 
 def _pairs(stdout: str) -> dict[str, str]:
-    """Parse `name: value` and `name = value` lines."""
+    """Parse lines of the form `name: value` or `name = value`."""
     rows = (re.split(r"\s*[:=]\s*", line.strip(), maxsplit=1) for line in stdout.splitlines())
     return {row[0]: row[1] for row in rows if len(row) == 2}
 
@@ -52,11 +56,11 @@ def _link(stdout: str) -> dict[str, Any]:
 
 
 _LANE = {2.5: 0.8, 5.0: 0.8, 8.0: 128 / 130, 16.0: 128 / 130, 32.0: 128 / 130, 64.0: 0.98}
-"""GT/s of a PCIe lane -> the share that its line code leaves (64: FLITs)."""
+"""GT/s of a PCIe lane -> the share of its rate that the line code leaves (64 GT/s uses FLITs)."""
 
 
 def _pcie(stdout: str) -> dict[str, Any]:
-    """Return the NIC's PCIe link, current and maximum: GT/s, lanes, Mbit/s that they carry."""
+    """Return the GT/s, lanes and Mbit/s of the NIC's PCIe link, current and maximum."""
     shown = _pairs(stdout)
     known: dict[str, Any] = {}
     for name in ("current", "max"):
@@ -72,7 +76,7 @@ def _pcie(stdout: str) -> dict[str, Any]:
 
 
 def _nodes(stdout: str) -> dict[str, str]:
-    """Return NUMA node -> its CPUs, "nic": the node of the data interface's device, "numactl"."""
+    """Return NUMA node -> its CPUs, "nic" -> the NIC's node, and "numactl" if it is installed."""
     return {name: cpus for name, cpus in _pairs(stdout).items() if cpus not in ("", "-1")}
 
 
@@ -104,7 +108,7 @@ _SERVICES = r"""grep -lsx irqbalance /proc/[0-9]*/comm | grep -q . && echo "irqb
 
 
 def _rss(stdout: str) -> dict[str, Any]:
-    """Return each ring's table entries and the hash; the key, which may be secret, is left out."""
+    """Return the number of table entries per ring and the hash; the key may be secret."""
     entries: dict[str, int] = {}
     for row in re.findall(r"^\s*[0-9]+:((?:\s+[0-9]+)+)\s*$", stdout, re.MULTILINE):
         for ring in row.split():
@@ -150,15 +154,15 @@ FACTS: tuple[Fact, ...] = (
     Fact("iproute2", ("ip", "-V"), str.strip),
     Fact(drops.FACT, drops.probe(), str.strip),
 )  # fmt: skip
-"""In the order of storage. Some hosts lack some of them: see `read`."""
+"""In the order of storage. Facts that a host lacks are `absent` (see `read`)."""
 
 
 TOGETHER = 7
-"""Facts read in one round trip: one that hangs prevents those after it."""
+"""Number of facts read in one round trip. If one hangs, those after it are not read."""
 
 
 def read(host: CommandRunner, interface: str) -> dict[str, dict[str, Any]]:
-    """Return every fact of a host: {"value": parsed} or {"absent": why}, and its output."""
+    """Return name -> {"value": parsed} or {"absent": why} for each fact, with its raw output."""
     answers: list[Completed] = []
     for n in range(0, len(FACTS), TOGETHER):
         some = [fact.command(interface) for fact in FACTS[n : n + TOGETHER]]
@@ -179,11 +183,12 @@ def _fact(fact: Fact, completed: Completed) -> dict[str, Any]:
 
 
 def value(facts: Mapping[str, Mapping[str, Any]], name: str) -> Any:
+    """Return the parsed value of a fact; None if it is absent."""
     return facts.get(name, {}).get("value")
 
 
 def mismatches(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a sentence for each fact that shows `now` to be another host than before."""
+    """Return a clause for each fact by which a host is another one than before."""
     return tuple(
         f"{fact.name} was {value(before, fact.name)!r} and is {value(now, fact.name)!r}"
         for fact in FACTS
@@ -192,11 +197,11 @@ def mismatches(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, 
 
 
 PASSING = frozenset(("boot_id", "hostname", "uid", "routes", "qdiscs", "link_settings", "link"))
-"""Facts of a boot, a login or an address: they differ between any two campaigns."""
+"""Facts of a boot, a login or an address, which may differ between any two campaigns."""
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return changes of a host that may explain other figures: "offloads: tso on, then off"."""
+    """Return differences of a host that may explain other figures: "offloads: tso on, then off"."""
     lines = []
     for fact in FACTS:
         pair = value(before, fact.name), value(after, fact.name)
@@ -215,7 +220,7 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[st
 
 
 def one_kernel(hosts: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Return True if two of the hosts are one machine, whose CPUs would count twice."""
+    """Return True if two of the hosts are on one kernel, whose CPUs would count twice."""
     ids = [value(facts, "boot_id") for facts in hosts.values()]
     boot_ids = [i for i in ids if i]
     return len(set(boot_ids)) < len(boot_ids)

@@ -1,8 +1,8 @@
-"""CPU profiles of a host during a run: three scripts around `perf`, and little network traffic.
+"""CPU profiles of a host during a run, by three scripts that run `perf`.
 
-The first one records until the second ends it, and the third folds the recording into stacks. They
-share a folder that only the login can open. `perf` runs as root, unless the kernel lets every user
-profile it with the names of functions.
+The first script records until the second ends it. The third folds the recording into stacks, so
+little has to be transferred. They share a folder that only the login can open. `perf` runs as root,
+unless the kernel lets every user profile it and read the names of its functions.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 from netlimits.model import Command
 
 MIB = 128
-"""Maximum size of a recording."""
+"""Maximum size of a recording in MiB."""
 
 FOLD_SECONDS = 240.0
-"""Deadline of folding; 2 s of a busy CPU take about a second on a host as fast as it."""
+"""Deadline of folding. A recording of 2 s on one busy CPU takes about a second."""
 
 STACKS, OUTPUT = 3_000, 20_000
-"""Maximum number of stacks that are sent complete, the most frequent ones, and of all lines."""
+"""Maximum number of stacks to print whole (the most frequent), and of lines with shortened ones."""
 
 _RIGHTS = r"""
 root="sudo -n --"
@@ -157,27 +157,31 @@ fi
 """
 
 RECORDING = "profile: recording"
-"""What the first script prints when samples are taken."""
+"""Printed by the first script once perf takes samples."""
 
 
 def record(role: str, frequency: int, seconds: float) -> Command:
-    """Return the command that records a host until `end`, for at most `seconds`."""
+    """Return the command that records until the command of `end` runs, for at most `seconds`."""
     words = (role, str(frequency), f"{seconds:g}", str(MIB))
     return Command(("sh", "-c", _RECORD, "profile", *words), deadline=seconds + 30)
 
 
 def trial(frequency: int) -> Command:
+    """Return the command that shows if a host can be profiled, for `checks.profile`."""
     return Command(("sh", "-c", _TRIAL, "profile", str(frequency)), deadline=60)
 
 
 def end(role: str) -> Command:
+    """Return the command that ends a recording."""
     return Command(("sh", "-c", _END, "profile", role), deadline=30)
 
 
 def fold(role: str, frequency: int) -> Command:
+    """Return the command that prints a recording's stacks (`profiles.stacks`) and removes it."""
     words = (role, str(frequency), str(STACKS), str(OUTPUT), _AWK, _REDUCE)
     return Command(("sh", "-c", _FOLD, "profile", *words), deadline=FOLD_SECONDS)
 
 
 def records(stderr: str) -> bool:
+    """Return True once the command of `record` takes samples."""
     return RECORDING in stderr

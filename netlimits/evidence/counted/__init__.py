@@ -1,4 +1,4 @@
-"""Counters of the hosts, read right before and right after each run, as differences."""
+"""Counters of the hosts: how much each grew between right before and right after a run."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ EVIDENCE: tuple[Evidence, ...] = (
 )
 """In the order of reading.
 
-The counters come last: before a run they are read closest to it, and after a run only once the
-other two, which disturb them, are done.
+The counters come last: reading the other two disturbs them, so nothing may be read between them and
+the start of the run.
 """

@@ -1,4 +1,4 @@
-"""The interface of evidence: a counter read on a host right before and right after each run."""
+"""The interface of evidence: counters of a host that are read right before and after each run."""
 
 from __future__ import annotations
 
@@ -13,37 +13,40 @@ class Evidence(Protocol):
     """A command and a parser. New evidence is one file, one line in EVIDENCE, and a capture.
 
     Attributes:
-        name: Its name in the raw output: `before NAME` and `after NAME`.
+        name: The name of its readings in the raw output: `before NAME` and `after NAME`.
     """
 
     name: str
 
     def read(self, interface: str) -> Command:
-        """Return the command that reads it; it changes nothing and ends at once.
+        """Return the command that reads the counters; it changes nothing and ends at once.
 
         Args:
             interface: The host's data interface.
         """
 
     def figures(self, before: Completed, after: Completed) -> Mapping[str, Scalar]:
-        """Return what changed between two readings.
+        """Return the figures between two readings.
 
         Args:
             before: The result of `read` before the run.
             after: The result after it.
 
         Returns:
-            Figures by the name of a METRICS row without its `local_` or `remote_`. Each can be
-            added over the hosts of one end. What a host lacks is left out.
+            Figures by the name of a METRICS row without its prefix `local_` or `remote_`. The
+            figures of an end are sums over its hosts. Figures that a host lacks are left out.
 
         Raises:
-            ToolFailure: If the readings do not belong together: a counter that went back, an
-                interface that was removed.
+            ToolFailure: The readings do not belong together: a counter was reset, or the interface
+                was removed.
         """
 
 
 def growth(what: str, before: int, after: int, *, bits: int = 64) -> int:
-    """Return how much a counter grew, also if it wrapped. Raises ToolFailure if it was reset."""
+    """Return how much a counter of `bits` bits grew. Raises ToolFailure if it was reset.
+
+    A counter of 32 bits may have wrapped once.
+    """
     if after >= before:
         return after - before
     wrapped = after - before + 2**32

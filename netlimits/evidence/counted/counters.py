@@ -26,7 +26,7 @@ _LINES = (
     "^(Ip|IpExt|Tcp|TcpExt|Udp|MPTcpExt): |^(Ip6|Udp6)[A-Z][A-Za-z0-9]+[[:space:]]"
     "|^[0-9a-f]{8} |^[0-9]+$|^some "
 )
-"""Lines to keep: they are printed four times a run, and all lines would be a third more."""
+"""Lines to keep. They are printed four times in a run, and all lines would take a third more."""
 
 _SCRIPT = r"""lines=$1 interface=$2
 shift 2
@@ -39,10 +39,10 @@ done
 [ -z "$irqs" ] || lines="$lines|^ *($irqs): "
 [ -n "$irqs" ] || lines="$lines|^ *[0-9]+:.*[^A-Za-z0-9]$interface([^A-Za-z0-9]|\$)"
 exec grep -HsE -- "$lines" "$@" """
-"""Print the lines to keep of every file.
+"""Print the lines to keep of every file, and those of the interface's interrupts.
 
-A virtio device, which has `features`, uses the interrupts of the PCI device above it. A device that
-lists none uses those named after the interface.
+The interrupts of a virtio device, which has `features`, are those of the PCI device above it. For a
+device that lists none, interrupts named after the interface count.
 """
 
 _PERL = r"""
@@ -62,7 +62,7 @@ for my $path (@files) {
 }
 $missing ? 2 : $matching ? 0 : 1;
 """
-"""The Perl version of the script."""
+"""The same in Perl."""
 
 PROTOCOLS = {
     "tcp_in_segs": ("Tcp.InSegs",),
@@ -99,12 +99,12 @@ PROTOCOLS = {
 }
 """Figure -> the kernel's counters to add up. Tcp and TcpExt count IPv4 and IPv6 together.
 
-`tcp_in_segs` counts after GRO and `tcp_out_segs` before TSO: the first is packets that the stack
-processed, the second segments as on the wire. UDP's input errors include its receive buffer's.
+`tcp_in_segs` counts the packets that the stack processes, after GRO; `tcp_out_segs` counts segments
+as on the wire, even with TSO. `udp_in_errors` include `udp_rcvbuf_errors`.
 """
 
 _NAMED: dict[str, dict[str, str]] = {}
-"""Protocol -> the counters that figures use; there are some hundred others."""
+"""Protocol -> column of its line -> the counter's name here, for the counters that figures use."""
 for _name in itertools.chain(*PROTOCOLS.values()):
     _NAMED.setdefault(_name.partition(".")[0], {})[_name.partition(".")[2]] = _name
 
@@ -133,7 +133,7 @@ SOFTNET_COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """A reading: counters by the kernel's name, softnet by CPU, interrupts by their number."""
+    """A reading: counters by name, softnet_stat's columns by CPU, interrupts by number."""
 
     host: str
     counters: Mapping[str, int]
@@ -155,7 +155,7 @@ class Counters:
 
 
 def counts(completed: Completed) -> Counts:
-    """Parse what the command printed. Raises ToolFailure if it is late or incomplete."""
+    """Parse the output of `Counters.read`. Raises ToolFailure if it is late or incomplete."""
     if completed.timed_out:
         raise ToolFailure(f"{completed.host}: reading the kernel's counters did not end in time")
     try:
@@ -184,7 +184,7 @@ def _counts(completed: Completed) -> Counts:
             counters[fields[0]] = int(fields[1])
         elif path == SOFTNET:
             row = [int(field, 16) for field in fields]
-            # column 13 is the CPU; kernels before 5.10 list those online without saying which
+            # field 13 is the CPU; kernels before 5.10 list online CPUs without their numbers
             softnet[row[12] if len(row) > 12 else len(softnet)] = tuple(row)
         elif path == INTERRUPTS:
             # ` 24:  100  0  PCI-MSI 65537-edge  eth0-rx-0`
@@ -199,7 +199,10 @@ def _counts(completed: Completed) -> Counts:
 
 
 def grown(before: Counts, after: Counts) -> dict[str, Scalar]:
-    """Return the figures between two readings. Raises ToolFailure if they do not fit together."""
+    """Return the figures between two readings.
+
+    Raises ToolFailure if a counter was reset or vanished, or CPUs went offline or online.
+    """
     host = before.host
     named = PROTOCOLS | {figure: (counter,) for figure, counter in INTERFACE.items()}
     figures: dict[str, Scalar] = {}
@@ -217,7 +220,7 @@ def grown(before: Counts, after: Counts) -> dict[str, Scalar]:
                 for name in present
             )
     if before.softnet.keys() != after.softnet.keys():
-        changes = cpu.went(before.softnet.keys(), after.softnet.keys())
+        changes = cpu.hotplugged(before.softnet.keys(), after.softnet.keys())
         raise ToolFailure(f"{host}: {changes} during the run", status="invalid")
     return figures | _by_cpu(before, after) | _by_queue(before, after) | _pressure(before, after)
 
@@ -237,10 +240,10 @@ def _by_cpu(before: Counts, after: Counts) -> dict[str, Scalar]:
 
 
 def _by_queue(before: Counts, after: Counts) -> dict[str, Scalar]:
-    """Return the interface's interrupts; those of new or removed queues are left out."""
+    """Return the interface's interrupts, without queues that are new, removed or reset."""
     both = before.interrupts.keys() & after.interrupts.keys()
     pairs = [(before.interrupts[number], after.interrupts[number]) for number in both]
-    # each CPU's counter has 32 bits: one that began again makes the sum go back
+    # each CPU's counter has 32 bits: if one wraps, the sum over CPUs decreases
     grown = [b - a for a, b in pairs if b >= a]
     if not grown:
         return {}

@@ -1,7 +1,8 @@
 """Packets that the NIC and its driver dropped before the kernel's stack saw them, and delays.
 
-Many drivers count one packet under several names of `ethtool -S`. So names that differ only in a
-queue's number form a group, and the figure is the sum of the largest: no packet counts twice.
+Many drivers count one packet under several names of `ethtool -S`. Names that differ only in a
+queue's number form a group. The figure is the largest of the groups' sums, so no packet counts
+twice.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ return Kept::ran(qw(ethtool -S), $interface) unless @names && @values == @names;
 print "NIC statistics:\n", map "     $names[$_]: $values[$_]\n", 0 .. $#names;
 0;
 """
-"""Print what `ethtool -S` prints, asking the driver as it does; failures are left to `ethtool`."""
+"""Print the driver's statistics as `ethtool -S` does; if asking the driver fails, run `ethtool`."""
 
 _LOST = re.compile(
     r"rx.*(drop|discard|miss|overrun|overflow|over_err|fifo_err"
@@ -35,8 +36,8 @@ _LOST = re.compile(
 )
 _WHOLE = re.compile(r"\s*[0-9]{1,20}\s*")
 _ON_PURPOSE = re.compile(r"xdp|filter|steer_missed", re.IGNORECASE)
-"""Drops that are intended: by a program in the driver, by an address filter, or of frames for other
-hosts on the link that no flow was steered for."""
+"""Drops that are intended: by an XDP program, by an address filter, or of frames for other hosts on
+the link (mlx5's `rx_steer_missed_packets`)."""
 
 _KINDS = {
     "nic_rx_drops": _LOST,
@@ -50,11 +51,11 @@ _KINDS = {
     "nic_pcie_stalls": re.compile(r"^outbound_pci_(stalled_wr_events|buffer_overflow)$"),
 }
 _STALLED = "outbound_pci_stalled_wr"
-"""mlx5's percentage of time for which the bus delayed writes: a momentary value, not a counter."""
+"""mlx5's name for the % of time that the bus delayed writes: a present value, not a counter."""
 
 _NUMBER = re.compile(r"(?<!prio)\d")
 _ALLOWANCE = "_allowance_exceeded"
-"""The end of ENA's names for what AWS's limits queued or dropped."""
+"""End of ENA's names for packets that AWS's limits queued or dropped."""
 
 
 class Nic:
@@ -64,7 +65,7 @@ class Nic:
         return Command(("ethtool", "-S", interface), deadline=10, perl=_PERL)
 
     def figures(self, before: Completed, after: Completed) -> dict[str, Scalar]:
-        """Return `nic_rx_drops` (packets at least) and related figures; empty without any."""
+        """Return `nic_rx_drops`, a lower bound in packets, and the figures of delays."""
         first, second = counters(before), counters(after)
         figures: dict[str, Scalar] = {}
         for figure, pattern in _KINDS.items():
@@ -90,7 +91,7 @@ def _group(name: str) -> str:
 
 
 def _groups(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
-    """Return each group's growth; names in a group differ only in a number."""
+    """Return each group's growth, without groups of which a counter was reset or vanished."""
     groups: dict[str, int] = {}
     restarted = set()
     for name, value in first.items():
@@ -103,7 +104,7 @@ def _groups(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
 
 
 def counters(completed: Completed) -> dict[str, int]:
-    """Return the counters of what the card lost or delayed, under the driver's names."""
+    """Return the driver's counters of lost or delayed packets, by name, from `ethtool -S`."""
     counts = {}
     for line in completed.stdout.splitlines():
         name, _, value = line.strip().rpartition(":")

@@ -1,7 +1,7 @@
-"""Packets that the queueing disciplines of an interface dropped, delayed and requeued.
+"""Packets that the qdiscs of an interface dropped, delayed and requeued.
 
-The root's *drops* and *requeues* include its children's. *overlimits* are each qdisc's own: they
-are added up over all except `mq` and `mqprio`, which repeat their children's.
+A root's *drops* and *requeues* include its children's. *overlimits* are each qdisc's own, so they
+are added up over all qdiscs except `mq` and `mqprio`, which repeat their children's.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from netlimits.model import Command, Completed, Scalar, decoding
 _INGRESS = ("ingress", "clsact")
 _SUMS_OF_CHILDREN = ("mq", "mqprio")
 _RATE = {"tbf": ("rate",), "netem": ("rate", "rate"), "cake": ("bandwidth",), "fq": ("maxrate",)}
-"""Kind -> the keys of its rate in `tc -j`, bytes/s."""
+"""Kind of qdisc -> path of keys to its rate, bytes/s, in the options that `tc -j` prints."""
 _MOST = 0.5
-"""Minimum share of the interface's bytes through a qdisc whose rate counts as the interface's."""
+"""Minimum ratio of a qdisc's bytes to those of the busiest qdisc for its rate to count."""
 
 
 class _Qdisc(TypedDict):
@@ -47,8 +47,8 @@ $qdiscs =~ s/\n*\z/\n/;
 print $qdiscs;
 $qdiscs =~ /"kind":"(htb|hfsc|drr)"/ ? Kept::ran(qw(tc -s class show dev), $interface) : 0;
 """
-"""The Perl version. A kept `tc` remembers the number of an interface: a new interface with the same
-name gets a new `tc`.
+"""The same in Perl, with a `tc` that is kept running. It remembers an interface's index, so a new
+interface of the same name gets a new `tc`.
 """
 
 Qdiscs = Sequence[Mapping[str, Any]]
@@ -61,7 +61,7 @@ class Queues:
         return Command(("sh", "-c", _SCRIPT, "sh", interface), deadline=10, perl=_PERL)
 
     def figures(self, before: Completed, after: Completed) -> dict[str, Scalar]:
-        """Return the qdiscs' drops, overlimits, requeues and rates; empty without `tc`."""
+        """Return the figures of qdiscs and their classes; empty without `tc`."""
         first = qdiscs(before)
         if first is None:
             return {}
@@ -88,12 +88,12 @@ class Queues:
             for counter, pairs in counted
             if all(counter in qdisc for pair in pairs for qdisc in pair)
         }
-        figures |= _on_the_way_in(before, after)
+        figures |= _ingress(before, after)
         return figures | _rates(pairs) | _of_classes(before, after)
 
 
 def qdiscs(completed: Completed) -> Qdiscs | None:
-    """Return the egress qdiscs that `tc` printed; None if it printed none."""
+    """Return the egress qdiscs that `tc` printed; None if it printed no JSON."""
     every = _listed(completed)
     return None if every is None else [each for each in every if each["kind"] not in _INGRESS]
 
@@ -109,8 +109,8 @@ def _listed(completed: Completed) -> Qdiscs | None:
     return qdiscs
 
 
-def _on_the_way_in(before: Completed, after: Completed) -> dict[str, Scalar]:
-    """Return `ingress_drops`, the drops of policers on ingress; empty if there are none."""
+def _ingress(before: Completed, after: Completed) -> dict[str, Scalar]:
+    """Return `ingress_drops`, the drops of filters and policers on ingress; empty without any."""
     first, second = (
         [each for each in _listed(reading) or () if each["kind"] in _INGRESS and "drops" in each]
         for reading in (before, after)
@@ -128,7 +128,7 @@ def _grown(host: str, counter: str, pairs: Sequence[tuple[Any, Any]]) -> int:
 
 
 def _rates(pairs: Sequence[tuple[Any, Any]]) -> dict[str, Scalar]:
-    """Return the lowest rate of the qdiscs that carried most, of all traffic and of each flow."""
+    """Return the lowest rate, of all traffic and per flow, of the qdiscs that carried most."""
     grown = [b.get("bytes", 0) - a.get("bytes", 0) for a, b in pairs]
     rates: dict[str, list[float]] = {}
     for (qdisc, _), bytes_ in zip(pairs, grown, strict=True):
@@ -158,7 +158,7 @@ def _of_classes(before: Completed, after: Completed) -> dict[str, Scalar]:
 
 
 def _classes(stdout: str) -> dict[str, dict[str, int]]:
-    """Return each class's counters; `tc` prints no JSON of classes (iproute2 6.1)."""
+    """Return each class's counters from text: `tc` prints no JSON of classes (iproute2 6.1)."""
     _, *texts = re.split(r"^class ", stdout, flags=re.MULTILINE)
     counted = {}
     for text in texts:
@@ -175,12 +175,12 @@ def _identity(qdisc: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _options(qdisc: Mapping[str, Any]) -> Any:
-    """Return its parameters; unknown for a cake that sets its own rate (autorate-ingress)."""
+    """Return a qdisc's parameters; None for a cake that changes its rate (autorate-ingress)."""
     options = qdisc.get("options")
     return None if qdisc["kind"] == "cake" and "autorate" in str(options) else options
 
 
 def _words(qdisc: Mapping[str, Any]) -> str:
-    """Return `tbf 8001: root`."""
+    """Return a qdisc's kind, handle and place: `tbf 8001: root`."""
     place = "root" if qdisc.get("root") else f"parent {qdisc.get('parent')}"
     return f"{qdisc['kind']} {qdisc['handle']} {place}"

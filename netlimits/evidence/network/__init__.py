@@ -1,1 +1,1 @@
-"""A host's whole network state: read in one round trip, parsed, and compared leaf by leaf."""
+"""A host's whole network state: read in one round trip, parsed, and compared value by value."""

@@ -18,12 +18,12 @@ _SECTIONS = {
 
 
 _WITH_A_MODULE = ("gre0", "gretap0", "erspan0", "ip6gre0")
-"""Interfaces that the kernel creates, and keeps, when a tunnel loads GRE's module."""
+"""Interfaces that the kernel creates and keeps when a tunnel loads GRE's module."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A leaf whose value differs between two readings; None: the leaf is missing."""
+    """A leaf whose value differs between two readings; None where the leaf is missing."""
 
     leaf: Leaf
     before: str | None
@@ -40,7 +40,7 @@ class Difference:
 
 
 def uncompared(before: NetworkState, after: NetworkState) -> tuple[str, ...]:
-    """Return what two readings do not compare, in words; empty if they compare everything."""
+    """Return in words the parts that one of two readings lacks; empty if both are complete."""
     both = before.sections.keys() & after.sections.keys()
     left = [words for name, words in _SECTIONS.items() if name not in both]
     most = max(before.interfaces, after.interfaces)
@@ -50,7 +50,10 @@ def uncompared(before: NetworkState, after: NetworkState) -> tuple[str, ...]:
 
 
 def differences(before: NetworkState, after: NetworkState) -> tuple[Difference, ...]:
-    """Return each leaf that differs; a new or removed interface is one leaf, without its parts."""
+    """Return each leaf that differs; a new or removed interface is one leaf, not many.
+
+    Interfaces of GRE's module do not count as new.
+    """
     different: dict[Leaf, Difference] = {}
     for name in before.sections.keys() & after.sections.keys():
         was, now = before.sections[name], after.sections[name]
@@ -60,7 +63,7 @@ def differences(before: NetworkState, after: NetworkState) -> tuple[Difference, 
             if leaf.kind == "sysctl" and not (leaf in was and leaf in now):
                 continue  # an interface or a module came or went
             different[leaf] = Difference(leaf, was.get(leaf), now.get(leaf))
-    passing = {leaf.interface for leaf in different if leaf.kind == INTERFACE}
+    appeared_or_gone = {leaf.interface for leaf in different if leaf.kind == INTERFACE}
     for name in _WITH_A_MODULE:
         leaf = Leaf(INTERFACE, name, "")
         if leaf in different and different[leaf].before is None:
@@ -68,5 +71,5 @@ def differences(before: NetworkState, after: NetworkState) -> tuple[Difference, 
     return tuple(
         difference
         for leaf, difference in sorted(different.items())
-        if leaf.kind == INTERFACE or leaf.interface not in passing
+        if leaf.kind == INTERFACE or leaf.interface not in appeared_or_gone
     )

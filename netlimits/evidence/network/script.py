@@ -1,20 +1,20 @@
-"""The commands that print a host's whole network state, in sections; one round trip."""
+"""The commands that print a host's whole network state in sections, in one round trip."""
 
 from __future__ import annotations
 
 from netlimits.model import Command, sysctl_tree
 
 MOST_INTERFACES = 64
-"""Maximum number of interfaces to read completely; each has some 140 sysctls and 60 features."""
+"""Maximum number of interfaces to read completely. Each has some 140 sysctls and 60 features."""
 
 MOST_ROUTES = 5000
-"""Maximum number of routes of a family to read completely."""
+"""Maximum number of routes of a family to read. With more, only the data interface's are read."""
 
 MOST_BYTES = 400_000
-"""Maximum bytes of the data interface's routes, if there are more routes than that."""
+"""Maximum bytes of the data interface's routes; a longer list is left out."""
 
 FEATURES, DRIVER = "-k", "-k -g -c -l -a -x"
-"""The options of `ethtool`, one for each thing to read."""
+"""Options of `ethtool` to read only features, and to read all that the driver reports."""
 
 _SYSCTLS = rf"""
 cd /proc/sys/net/ipv4/conf && set -- "$1" *
@@ -123,6 +123,7 @@ echo "@end"
 
 
 def read(interface: str, driver: bool = True) -> tuple[Command, ...]:
+    """Return the commands to read the state; `driver` adds rings, channels, RSS and the like."""
     state = ("sh", "-c", _SCRIPT, "state", interface, DRIVER if driver else FEATURES)
     sysctls = ("sh", "-c", _SYSCTLS, "sysctls", interface)
     return (

@@ -13,7 +13,7 @@ from netlimits.model import Completed, decoding, sysctl_tree
 
 
 class Leaf(NamedTuple):
-    """The name of one value: its kind in words, its interface ("" for none), its name."""
+    """The identity of one value: kind in words, interface ("" for none), and name."""
 
     kind: str
     interface: str
@@ -22,7 +22,10 @@ class Leaf(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NetworkState:
-    """A reading: section -> leaf -> value, of the sections that were read completely."""
+    """A reading: section -> leaf -> value, for sections that were read completely.
+
+    `boot` is the boot id, `interfaces` the number of interfaces.
+    """
 
     boot: str = ""
     interfaces: int = 0
@@ -51,7 +54,7 @@ def saved(state: NetworkState) -> dict[str, Any]:
 
 
 def loaded(data: bytes | str) -> NetworkState:
-    """Return the reading in a JSON text. Raises ValueError if there is none."""
+    """Parse a reading that `saved` wrote as JSON. Raises ValueError for any other text."""
     read = decoding.typed(data, _Saved)
     sections = {
         name: {Leaf(*place): value for *place, value in rows}
@@ -61,10 +64,11 @@ def loaded(data: bytes | str) -> NetworkState:
 
 
 INTERFACE = "interface"
-"""The kind of leaf that stands for a whole interface."""
+"""Kind of the leaf that stands for a whole interface."""
 
 
 def parsed(answers: Iterable[Completed], interface: str) -> NetworkState:
+    """Parse the output of `script.read`; leave out sections that cannot be parsed."""
     boot, interfaces = "", 0
     sections: dict[str, dict[Leaf, str]] = {}
     sysctls, *others = (answer.stdout for answer in answers)
@@ -110,7 +114,7 @@ _PASSING_OF_LINKS = re.compile(
     r"(.*\.)?(.*_timer|state|root_.*|designated_.*|topology_change.*|tcn.*|ad_.*|partner_.*|"
     r"mii_status|active_slave|link_failure_count|fdb_n_learned|config_pending|perm_hwaddr)"
 )
-"""Keys of `ip -d -j link` that the kernel counts, numbers, measures or negotiates."""
+"""Keys of `ip -d -j addr` that are not settings or change without a user's act."""
 
 _PASSING_OF_ADDRESSES = {
     "family", "local", "prefixlen", "valid_life_time", "preferred_life_time", "tentative",
@@ -140,7 +144,7 @@ def _links(lines: Iterable[str], *_: str) -> Iterator[tuple[Leaf, str]]:
 
 
 def _flat(value: Any, before: str = "") -> Iterator[tuple[str, str]]:
-    """Yield each leaf of nested JSON with the keys that lead to it; a list is one leaf."""
+    """Yield the path of keys and the value of each leaf of nested JSON; a list is one leaf."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _flat(inner, f"{before}.{key}" if before else str(key))
@@ -210,10 +214,10 @@ _PASSING_OF_TC = re.compile(
 )
 
 
-_OF_INTERFACES_TODAY = re.compile(r" (limit|quantum|initial_quantum) \S+")
-"""Parameters of a default qdisc (handle 0:) that the kernel takes from the interface.
+_FROM_INTERFACE = re.compile(r" (limit|quantum|initial_quantum) \S+")
+"""Parameters of a default qdisc (handle 0:) that the kernel derives from the interface.
 
-Nobody can change them, and a new default qdisc gets them from the present MTU and queue length.
+Nobody can change them. A new default qdisc gets them from the present MTU and queue length.
 """
 
 
@@ -222,13 +226,13 @@ def _tc(lines: Iterable[str]) -> Iterator[tuple[Leaf, str]]:
     for line in lines:
         if line.startswith("qdisc "):
             entries.append(line)
-        elif entries:  # its size table
+        elif entries:  # the size table of the qdisc above
             entries[-1] += f" {line.strip()}"
     for line in entries:
         words = line.split()
         text = _without(_PASSING_OF_TC, line)
         if words[2] == "0:":
-            text = _without(_OF_INTERFACES_TODAY, text)
+            text = _without(_FROM_INTERFACE, text)
         yield Leaf("qdisc", words[words.index("dev") + 1], text[len("qdisc ") :]), ""
 
 
@@ -251,7 +255,7 @@ def _of_tc(
 _PASSING_OF_ROUTES = re.compile(r" (linkdown|dead|offload|offload_failed|trap|rt_trap)\b")
 _FADING = re.compile(r" (expires \d+sec|proto (ra|redirect))\b")
 _OF_ADDRESSES = {"local", "broadcast", "anycast"}
-"""Routes that the kernel keeps for each address, some only once no other host has it."""
+"""Types of routes that the kernel makes for each address, some only after duplicate detection."""
 
 _TYPES = re.compile(
     r"(unicast|local|broadcast|multicast|anycast|throw|unreachable|prohibit|blackhole|nat|xresolve)"
@@ -282,6 +286,7 @@ def _ip(family: str, lines: Iterable[str]) -> Iterator[tuple[Leaf, str]]:
 
 
 def _without(passing: re.Pattern[str], line: str) -> str:
+    """Return a line without the parts that match, on one line with single spaces."""
     return " ".join(passing.sub("", line).replace("\\", " ").split())
 
 

@@ -1,1 +1,1 @@
-"""CPU profiles: folded stacks of a host, sorted into categories; flame graphs."""
+"""CPU profiles: the folded stacks of a host, sorted into categories."""

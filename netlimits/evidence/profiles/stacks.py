@@ -1,4 +1,4 @@
-"""The stacks of one host during a run, as `evidence.profile` prints them.
+"""The stacks of a host during a run, in the format that `evidence.profile` prints.
 
     # event cpu-clock
     # frequency 999
@@ -6,8 +6,8 @@
     # left_out 0
     412 0 iperf3;main;write;entry_SYSCALL_64_after_hwframe_[k];…;rep_movs_alternative_[k]
 
-A line is a number of samples, a CPU, the process's name and its functions, outermost first. Kernel
-functions end in `_[k]`, those of a module in its name, as `start_xmit_[virtio_net]`.
+Each line has the number of samples, the CPU, the process's name and the functions, outermost first.
+Kernel functions end in `_[k]`, those of a module in its name, such as `start_xmit_[virtio_net]`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from netlimits.errors import ToolFailure
 from netlimits.model.cpu_categories import CATEGORIES, IDLE
 
 CALLER = "caller"
-"""Mark of helpers, which have the category of their caller."""
+"""Category in the list of helper functions, which take the category of their caller."""
 
 UNSORTED = ""
-"""The result for functions that no pattern matches; they count as `other`."""
+"""Category of functions that no pattern matches; they count as `other`."""
 
 _SUFFIX = re.compile(r"\.(?:isra|constprop|part|cold|llvm|lto_priv|localalias).*$")
 _FILE = "functions.txt"
@@ -42,7 +42,7 @@ class Function:
 
 
 class Patterns:
-    """Shell patterns and their categories; of several that match, the longest counts."""
+    """Shell patterns with their categories. If several match, the longest one counts."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         ordered = sorted(
@@ -74,7 +74,7 @@ def _patterns() -> tuple[Patterns, Patterns]:
 
 @lru_cache(maxsize=20_000)
 def of_function(function: str, module: str = "") -> str:
-    """Return the category of a kernel function: CALLER for a helper, UNSORTED if unknown."""
+    """Return the category of a kernel function, CALLER for a helper, or UNSORTED."""
     functions, modules = _patterns()
     category = functions.find(_SUFFIX.sub("", function))
     if category in (UNSORTED, CALLER) and module:
@@ -83,11 +83,11 @@ def of_function(function: str, module: str = "") -> str:
 
 
 def of_stack(stack: Sequence[Function], program: bool = False) -> str:
-    """Return the category of a stack, innermost last; others' code is `other`, not `program`."""
+    """Return the category of a stack; `program` is true for stacks of a program that measures."""
     if not stack or not stack[-1].kernel:
         return "program" if program else "other"
     for frame in reversed(stack):
-        if not frame.kernel:  # a helper that the program called directly
+        if not frame.kernel:  # only helpers above the program: it called them directly
             return "socket"
         category = of_function(frame.function, frame.module)
         if category != CALLER:
@@ -100,7 +100,8 @@ _STACK = re.compile(r"([0-9]{1,12}) ([0-9]{1,6}) (.+)")
 _KERNEL = re.compile(r"_\[([A-Za-z0-9_]{1,64})\]$")
 
 LATE = frozenset(("locking", "interrupts"))
-"""Categories of the functions that enable interrupts: a timer's samples of others land there."""
+"""Categories of functions that enable interrupts. A timer's samples of the code before them land
+there (see `Profile.late`)."""
 
 LISTED = 20
 """Maximum number of unsorted functions to list."""
@@ -120,7 +121,10 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The stacks of a host during a run; `programs` are the processes that measure."""
+    """The stacks of a host during a run.
+
+    `about` has the header's values. `programs` are the names of the processes that measure.
+    """
 
     stacks: Sequence[Stack]
     about: Mapping[str, str]
@@ -128,14 +132,14 @@ class Profile:
 
     @property
     def late(self) -> bool:
-        """True if samples waited until interrupts were enabled: cpu-clock is a timer."""
+        """True if samples may be late: the timer `cpu-clock` waits until interrupts are enabled."""
         return self.about.get("event") == "cpu-clock"
 
     def category(self, stack: Stack) -> str:
         return of_stack(stack.frames, program=stack.process in self.programs)
 
     def samples(self, cpu: int | None = None) -> Counter[str]:
-        """Count samples by category, on one CPU or on all; unsorted ones are `other`."""
+        """Count samples by category on one CPU, by default on all; unsorted ones as `other`."""
         counts: Counter[str] = Counter()
         for stack in self.stacks:
             if cpu in (None, stack.cpu):
@@ -143,6 +147,7 @@ class Profile:
         return counts
 
     def unsorted(self) -> Counter[str]:
+        """Count the samples in kernel functions without a category, by function."""
         counts: Counter[str] = Counter()
         for stack in self.stacks:
             if self.category(stack) == UNSORTED:
@@ -150,6 +155,7 @@ class Profile:
         return counts
 
     def kernel_samples(self) -> int:
+        """Count the samples in the kernel, without idle ones."""
         return sum(s.count for s in self.stacks if s.in_kernel and self.category(s) != IDLE)
 
     def figures(self) -> dict[str, float | int | str]:
@@ -179,12 +185,12 @@ class Profile:
 
 
 def percent(part: float, total: float) -> float:
-    """Return the part in percent of the whole, 0 of nothing."""
+    """Return a part in percent of the total; 0 if the total is 0."""
     return 100 * part / total if total else 0.0
 
 
 def parse(text: str, programs: Collection[str] = ()) -> Profile:
-    """Parse the output of the host's script. Raises ToolFailure for a line that is no stack."""
+    """Parse a profile. Raises ToolFailure for a line that is not a stack, or without samples."""
     about: dict[str, str] = {}
     stacks = []
     for line in text.splitlines():
@@ -222,7 +228,7 @@ def together(profiles: Sequence[Profile]) -> Profile:
 
 
 def folded(profile: Profile) -> Counter[str]:
-    """Count the stacks of all CPUs, as flame graph programs write them: `a;b;c`."""
+    """Count the stacks of all CPUs, in the format of flame graph programs: `a;b;c`."""
     counts: Counter[str] = Counter()
     for stack in profile.stacks:
         counts[";".join((stack.process, *map(_name, stack.frames)))] += stack.count

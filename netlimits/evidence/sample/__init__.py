@@ -1,8 +1,8 @@
 """Figures of an end from the samples during a run: its connections, and the tool's processes.
 
-Counters that start with a connection are the difference between its first sample and its last: with
-the start-up, two equal runs showed 73 and 100 % busy. `ss` omits zeros and what its kernel does not
-report: a counter that no connection of a host shows is unknown there, else it is 0.
+A connection's counters are differences between its first sample and its last: including its start,
+two equal runs showed 73 and 100 % busy. `ss` omits both zeros and counters that the kernel does not
+report. So a counter that no connection of a host shows is unknown there; otherwise it is 0.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["command", "figures"]
 _PROCESS = re.compile(
     r"([0-9]+|-)\s+[0-9]+\s+[0-9]+\s+([0-9]{1,9})\s+(?:([0-9]{1,6}(?:\.[0-9]{1,2})?)\s+)?\S.*"
 )
-"""netns pid ppid nlwp pcpu comm"""
+"""A line with the columns netns, pid, ppid, nlwp, pcpu and comm; pcpu may be missing."""
 
 _LIMITED = frozenset({"rwnd_limited", "sndbuf_limited"})
 _SENDERS_COUNTS = {"retransmitted": "retrans_segs", "reord_seen": "reordering_seen"}
@@ -38,24 +38,25 @@ _RECEIVERS_MEANS = {
     "rcv_space_bytes": "rcv_space",
     "rcv_ssthresh_bytes": "rcv_ssthresh",
 }
+"""Figure -> field of a `Connection`, for means; the tables of counts map fields to figures."""
 LATE_SNAPSHOTS = 4
-"""Minimum number of samples with data that show how a transfer's rate develops."""
+"""Minimum number of samples with data to tell how a transfer's rate develops."""
 STEADY = 8
-"""Minimum number of samples that show that a pace does not change."""
+"""Minimum number of samples with the same pacing rate to tell that a program set it."""
 _COUNTED = _LIMITED | _SENDERS_COUNTS.keys() | _RECEIVERS_COUNTS.keys()
 _COUNTED |= {"busy", "bytes_received", "data_segs_in", "segs_out"}
 """Counters that grow while a connection lives."""
 
 
 def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
-    """Return the figures from the samples of one end's hosts; what was not found is left out."""
+    """Return the figures from the samples of an end's hosts; unknown figures are left out."""
     values: dict[str, Scalar] = {}
     rows = [row for sample in samples for row in _processes(sample.stdout)]
     if rows:
         values["processes"] = len(rows)
         values["threads"] = sum(int(row[2]) for row in rows)
         used = sum(float(row[3] or 0) for row in rows)
-        if used and all(row[3] for row in rows):  # 0: the process at work had ended
+        if used and all(row[3] for row in rows):  # all 0: the process at work had ended
             values["process_cpu_pct"] = used
     values |= resources.figures(samples)
     values |= resources.other_programs(samples)
@@ -81,7 +82,7 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
 
 
 def _grown(seen: Sequence[Snapshot]) -> list[tuple[Connection, float]]:
-    """Return each connection's growth from its first sample to its last, and the seconds."""
+    """Return each connection's growth from its first to its last sample, and the seconds."""
     counters = {name for snapshot in seen for c in snapshot.connections for name in c.fields}
     counters |= _LIMITED if "busy" in counters else frozenset()
     first: dict[tuple[str, str], tuple[float, Connection]] = {}
@@ -145,7 +146,10 @@ def _sending(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
         return sum(fields) / len(fields) if fields else None
 
     def total(name: str) -> float | None:
-        """Return the hosts' sums, each the mean of the samples in which all connections have it."""
+        """Return the sum over hosts of the mean over samples of the sum over connections.
+
+        Samples in which a connection lacks the field do not count.
+        """
         sums = [
             [
                 sum(c.value(name) for c in snapshot)
@@ -159,7 +163,7 @@ def _sending(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
     reported = all(
         any(c.reports_app_limited for snapshot in seen for c in snapshot) for seen in moments
     )
-    # a rate, a window or a time of 0 is one that the kernel does not report
+    # the kernel reports an unknown rate, window or time as 0
     values = {
         "cwnd_segs": mean("cwnd"),
         "mss_bytes": mean("mss"),
@@ -176,7 +180,10 @@ def _sending(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
 
 
 def _own_pace(every: Sequence[Connection]) -> dict[str, Scalar]:
-    """Return `own_pace_pct`; a pace that STEADY samples share was set by the program."""
+    """Return `own_pace_pct`, the share of samples in which the congestion control sets the pace.
+
+    A pace that never changed in STEADY samples was set by the program.
+    """
     paces: dict[tuple[str, str], list[float]] = {}
     for connection in every:
         paces.setdefault(connection.ends, []).append(connection.value("pacing_rate"))
@@ -194,7 +201,7 @@ def _own_pace(every: Sequence[Connection]) -> dict[str, Scalar]:
 
 
 def _late(hosts: Sequence[Sequence[Snapshot]]) -> dict[str, Scalar]:
-    """Return `late_data_pct`: the share of all data in the later half of the samples' time."""
+    """Return `late_data_pct`: the share of all data in the later half of the sampled time."""
     early, late = 0.0, 0.0
     for seen in hosts:
         sums: dict[float, float] = {}
@@ -218,7 +225,7 @@ def _times(factor: float, value: float | None) -> float | None:
 
 
 def _processes(stdout: str) -> list[re.Match[str]]:
-    """Return the rows of processes in this network namespace, else those of an invisible one."""
+    """Return the rows of processes in this network namespace, else of those in an unknown one."""
     first, *lines = stdout.splitlines() or [""]
     if not first.startswith("namespace "):
         return []

@@ -1,8 +1,8 @@
-"""Bytes that arrived at the receiving hosts while all streams ran, by their own kernels' counters.
+"""Bytes that arrived at the receiving hosts while all streams ran, by the kernels' counters.
 
-A retransmission that fills a hole delivers bytes that arrived earlier: one second showed 21.5
-Mbit/s behind a link of 20. So no interval counts for more than its interface's bytes less the
-headers, the fewest that its packets can have.
+A retransmission that fills a gap delivers bytes that arrived earlier: one second showed 21.5 Mbit/s
+behind a link of 20. So the bytes of an interval are those of the interface, less the minimum of
+headers of its packets, scaled down to the streams' total.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from dataclasses import dataclass
 from netlimits.evidence.sample.snapshots import Snapshot
 
 FRAME, IPV6 = 34, 20
-"""Bytes of Ethernet and IPv4 that an interface counts in a packet, and what IPv6 adds."""
+"""Bytes of Ethernet and IPv4 headers that an interface counts per packet, and IPv6's more."""
 
 TCP, TIMESTAMPS, UDP = 20, 12, 8
-"""Bytes of headers in each segment, with the option for each; and in each datagram."""
+"""Bytes of headers: of a TCP segment, of its timestamps option, and of a UDP datagram."""
 
 ACTIVE = 0.1
-"""Minimum share of the usual bytes in an interval that belongs to a transfer."""
+"""Minimum share of the usual bytes for an interval to belong to the transfer."""
 
 LEAST_INTERVALS = 3
-"""Minimum number of intervals for leaving out those in which the data begin or end."""
+"""Minimum number of intervals for leaving out those in which data begins or ends."""
 
 Row = dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Data that arrived in the window that all streams share; `rows` are interim results."""
+    """The data that arrived while all streams ran; `rows` are interim results per stream."""
 
     rate_mbps: float
     seconds: float
@@ -45,7 +45,7 @@ class Arrivals:
         return max(row["ending_s"] for row in self.rows)
 
     def within(self, begin: float, stop: float) -> float:
-        """Return the rate in Mbit/s from `begin` to `stop` of the host's clock."""
+        """Return the rate in Mbit/s between two times of the host's clock."""
         part = sum(
             row["throughput_mbps"]
             * max(0.0, min(stop, row["ending_s"]) - max(begin, row["ending_s"] - row["interval_s"]))
@@ -57,7 +57,7 @@ class Arrivals:
 def tcp(
     seen: Sequence[Snapshot], streams: int, *, ipv6: bool = False, skip: float = 0.0
 ) -> Arrivals | None:
-    """Return what arrived over TCP after `skip` seconds; None unless all `streams` are seen."""
+    """Return the arrivals over TCP after `skip` seconds; None unless all `streams` are seen."""
     received = [
         {
             c.ends: c.value("bytes_received")
@@ -77,7 +77,7 @@ def tcp(
         (snapshot, [value for value in row if value is not None])
         for snapshot, row in zip(seen[begin : stop + 1], sums[begin : stop + 1], strict=True)
     ]
-    # a sample without one of the streams ends no interval: its bytes are unknown
+    # drop samples that lack one of the streams, whose bytes are unknown then
     complete = [(snapshot, row) for snapshot, row in complete if len(row) == streams]
     window = [snapshot for snapshot, _ in complete]
     data = [
@@ -97,10 +97,11 @@ def shared(
     skip: float = 0.0,
     moved: Sequence[float | None] = (),
 ) -> tuple[int, int] | None:
-    """Return the first and the last sample between which all streams had data to carry.
+    """Return the places of the first and the last sample between which all streams carried data.
 
-    `sums` is what each connection had carried by each sample (no zeros), `moved` the interface's
-    bytes. The last interval is left out if a stream ended within it.
+    `sums` has the bytes that each connection had carried by each sample, without zeros; `moved` has
+    the interface's bytes. The last interval is left out if a stream may have ended within it.
+    Return None unless exactly `streams` connections carried data.
     """
     ends = dict.fromkeys(name for snapshot in sums for name in snapshot)
     if not ends or len(ends) != streams:
@@ -121,7 +122,7 @@ def shared(
 
 
 def _flows(moved: Sequence[float | None], begin: int, stop: int) -> bool:
-    """Return True if data flowed after a sample, at ACTIVE of the usual bytes of an interval."""
+    """Return True if at least ACTIVE of an interval's usual bytes passed after sample `stop`."""
     if not moved or None in moved[begin : stop + 2]:
         return False
     before, here, after = (moved[at] or 0 for at in (begin, stop, stop + 1))
@@ -129,7 +130,7 @@ def _flows(moved: Sequence[float | None], begin: int, stop: int) -> bool:
 
 
 def udp(seen: Sequence[Snapshot], size: float, *, ipv6: bool = False) -> Arrivals | None:
-    """Return what arrived in datagrams of `size` bytes; None if fewer than three intervals did."""
+    """Return the arrivals in datagrams of `size` bytes; None if data came in under 3 intervals."""
     taken = [snapshot.counters.get("udp_in") for snapshot in seen]
     if None in taken:
         return None
@@ -145,7 +146,11 @@ def udp(seen: Sequence[Snapshot], size: float, *, ipv6: bool = False) -> Arrival
 
 
 def together(parts: Sequence[Arrivals | None]) -> Arrivals | None:
-    """Return the sum of several hosts' arrivals, over the window that all of them share."""
+    """Return the sum of several hosts' arrivals over the time that all of them share.
+
+    If their clocks differ too much for that, all are assumed to begin at the same time. Return None
+    if a host's arrivals are unknown or much shorter than the others'.
+    """
     shares = [part for part in parts if part is not None]
     if not shares or len(shares) < len(parts):
         return None
@@ -177,7 +182,10 @@ def _arrivals(
     header: int,
     once: Sequence[float] = (),
 ) -> Arrivals | None:
-    """Return the streams' data; `header` is of each packet, `once` are bytes of each interval."""
+    """Return the arrivals of streams whose bytes in each interval are `data`.
+
+    Headers take `header` bytes of each packet, and `once` bytes of each interval.
+    """
     times = [snapshot.time for snapshot in window]
     if len(window) < 2 or None in times or not any(map(any, data)):
         return None
@@ -187,7 +195,7 @@ def _arrivals(
     totals = [sum(row) for row in data]
     carried = list(_carried(window, header, once or [0.0] * len(data), totals))
     share = min(1.0, sum(totals) / sum(carried)) if sum(carried) else 1.0
-    # never shorter than it was: a clock that is read late must not raise a rate
+    # take the longest duration possible: a clock that is read late must not raise the rate
     longest = max(ends[-1], window[-1].read or 0.0) - min(ends[0], window[0].at or ends[0])
     share *= (ends[-1] - ends[0]) / longest
     rows = []
@@ -211,7 +219,10 @@ def _arrivals(
 def _carried(
     window: Sequence[Snapshot], header: int, once: Sequence[float], totals: Sequence[float]
 ) -> Iterator[float]:
-    """Yield the user data that the interface received in each interval; the streams' if unknown."""
+    """Yield the bytes of user data that the interface received in each interval.
+
+    Where its counters are unknown they are the streams' bytes.
+    """
     for early, late, more, total in zip(window, window[1:], once, totals, strict=False):
         both = (early.counters, late.counters)
         if not all({"rx_bytes", "rx_packets"} <= counters.keys() for counters in both):

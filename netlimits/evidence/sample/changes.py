@@ -1,11 +1,10 @@
 """Change points of a rate within a run: times at which its level changed by more than noise.
 
-For each number of changes up to MOST the segments are those whose medians fit best (Bellman and
-Roth, "Curve Fitting by Segmented Straight Lines", 1969, with constants). The largest number counts
-for which all neighbouring levels differ by LEAST_SHARE of the higher one and by STEPS standard
-errors. Neighbouring intervals of a rate are alike, so the standard errors are those of a series
-with the autocorrelation of its residuals. `benchmarks/timeline.py` measures how often both are
-right.
+For each number of changes up to MOST, the series is cut into the segments whose medians fit best
+(Bellman and Roth, "Curve Fitting by Segmented Straight Lines", 1969, with constants). The result is
+the largest number for which all neighbouring levels differ by LEAST_SHARE of the higher one and by
+STEPS standard errors. Neighbouring intervals are correlated, so the standard errors account for the
+autocorrelation of the residuals. `benchmarks/timeline.py` measures how often the result is right.
 """
 
 from __future__ import annotations
@@ -18,10 +17,11 @@ from dataclasses import dataclass
 from statistics import median
 
 STEPS = 7.0
-"""Minimum difference of levels in standard errors: the best of some fifty splits is tested.
+"""Minimum difference of levels in standard errors. It is large because the best of some fifty
+splits is tested.
 
-With noise of CV 20 % and an autocorrelation of 0, 0.3, 0.6 and 0.8, 0, 0, 2 and 3 % of series of 50
-intervals show a change (60 simulations each), and 0, 3, 7 and 2 % of series of 25 intervals.
+Simulated noise without a change (CV 20 %; autocorrelation 0, 0.3, 0.6 and 0.8; 60 series each)
+shows a change in 0, 0, 2 and 3 % of series of 50 intervals, and in 0, 3, 7 and 2 % of 25 intervals.
 """
 
 LEAST_SHARE = 0.15
@@ -37,10 +37,10 @@ SCALE = 1.4826
 """Ratio of the standard deviation to the median distance from the median (normal errors)."""
 
 ALIKE = 0.9
-"""Maximum autocorrelation to assume: few intervals cannot show more."""
+"""Maximum autocorrelation to assume; few intervals cannot show more."""
 
 RAMP = 1.03
-"""Minimum ratio of each interval in the start of a transfer to the one before."""
+"""Minimum growth of the rate from one interval to the next in the start of a transfer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class RateInterval:
 
 @dataclass(frozen=True, slots=True)
 class LevelChange:
-    """A change of level in the interval that ends `at`: median rates before and after it."""
+    """A change of level at the time `at`, with the median rates before and after it."""
 
     at: float
     before: float
@@ -60,12 +60,12 @@ class LevelChange:
 
     @property
     def ratio(self) -> float:
-        """The level after it over the level before, at most 1,000."""
+        """The level after the change over the level before it, at most 1,000."""
         return min(1e3, self.after / self.before) if self.before else 1e3
 
 
 def changes(intervals: Sequence[RateInterval]) -> list[LevelChange]:
-    """Return the changes of level, in order, after the start of a transfer."""
+    """Return the changes of level in order, not counting the start of the transfer."""
     steady = _steady(intervals)
     rates = [interval.rate for interval in steady]
     for bounds in _best(rates):
@@ -80,7 +80,7 @@ def changes(intervals: Sequence[RateInterval]) -> list[LevelChange]:
 
 
 def _steady(intervals: Sequence[RateInterval]) -> Sequence[RateInterval]:
-    """Return the intervals without a start in which the rate grows, and without the last one."""
+    """Return the intervals without the last one and without a start in which the rate grows."""
     kept = list(intervals[:-1])
     if len(kept) < 2 * LEAST_INTERVALS:
         return []
@@ -91,6 +91,7 @@ def _steady(intervals: Sequence[RateInterval]) -> Sequence[RateInterval]:
 
 
 def _best(rates: Sequence[float]) -> Iterator[list[int]]:
+    """Yield the bounds of the best segments for each number of changes, the largest first."""
     count, least = len(rates), LEAST_INTERVALS
     costs = _deviations(rates)
     totals = {end: cost for (begin, end), cost in costs.items() if not begin}
@@ -110,7 +111,7 @@ def _best(rates: Sequence[float]) -> Iterator[list[int]]:
 
 
 def _deviations(rates: Sequence[float]) -> dict[tuple[int, int], float]:
-    """Return the sum of the distances from the median of each segment (begin, end)."""
+    """Return segment (begin, end) -> the sum of its rates' distances from their median."""
     sums = {}
     for begin in range(len(rates)):
         ordered: list[float] = []
@@ -123,6 +124,7 @@ def _deviations(rates: Sequence[float]) -> dict[tuple[int, int], float]:
 
 
 def _differ(before: Sequence[float], after: Sequence[float]) -> bool:
+    """Return True if two neighbouring segments differ by LEAST_SHARE and STEPS standard errors."""
     levels = median(before), median(after)
     distance = abs(levels[0] - levels[1])
     if distance < LEAST_SHARE * max(levels):
@@ -130,12 +132,13 @@ def _differ(before: Sequence[float], after: Sequence[float]) -> bool:
     parts = [[rate - level for rate in part]
              for part, level in zip((before, after), levels, strict=True)]  # fmt: skip
     deviation = SCALE * median(abs(r) for part in parts for r in part)
-    # outliers are no noise: a queue that empties, the interval in which the level changed
+    # limit outliers, which are not noise: a queue that empties, the interval of the change
     parts = [[max(-3 * deviation, min(3 * deviation, r)) for r in part] for part in parts]
     squares = sum(r * r for part in parts for r in part)
     products = sum(a * b for part in parts for a, b in itertools.pairwise(part))
     alike = products / squares if squares else 0.0
-    alike += (1 + 3 * alike) / (len(before) + len(after))  # Marriott and Pope, 1954
+    # correct the bias of short series (Marriott and Pope, 1954)
+    alike += (1 + 3 * alike) / (len(before) + len(after))
     alike = min(ALIKE, max(0.0, alike))
     variance = deviation * deviation * (1 + alike) / (1 - alike)
     error = math.sqrt(variance * (1 / len(before) + 1 / len(after)))

@@ -1,7 +1,7 @@
-"""The command that samples a host during a run, about five times a second.
+"""The command that samples a host during a run, up to five times a second.
 
-It is a Perl process, at 0.5 ms of CPU for each sample (a process of `ss` takes 3). A host without
-Perl is sampled with `ss`, and only twice in a run unless the samples are the measurement.
+It runs a Perl process, which takes 0.5 ms of CPU for each sample (a process of `ss` takes 3 ms).
+Without Perl it runs `ss`, only twice in a run unless the samples are the measurement.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from netlimits.model import Command
 
 SHORTEST = 0.2
 SHORTEST_COUNTING = 0.05
-"""Minimum seconds between two samples; SHORTEST_COUNTING if the samples are the measurement."""
+"""Minimum seconds between two samples, SHORTEST_COUNTING if the samples are the measurement."""
 
 SNAPSHOTS = 50
-"""Maximum number of samples of a run, and of connections in all of its samples."""
+"""Maximum number of samples of a run."""
 CONNECTIONS = 400
+"""Maximum number of connections in all samples of a run together, except that 3 samples are taken
+in any case."""
 
 ASKED_FOR_OPTIONS = "ss -tuinmoHO "
-"""The script's call of `ss` that asks for TCP's options; earlier campaigns did not."""
+"""Occurs in scripts whose `ss` prints TCP's options. Those of earlier campaigns did not."""
 
 _BY_SS = r"""
 echo "namespace $(readlink /proc/self/ns/net)"
@@ -66,7 +68,7 @@ Kept::ran(sub {
     $looks->();
 });
 """
-"""The version for a host that keeps a Perl: the script's program is loaded and compiled once."""
+"""The command for a host that keeps a Perl process, which compiles the sampler only once."""
 
 
 def command(
@@ -84,8 +86,17 @@ def command(
 ) -> Command:
     """Return the command that samples a run of `seconds`.
 
-    `counting` is the seconds between samples if they are the measurement, `port` the tool's own,
-    `carrying` the number of connections with data to wait for, `tools` programs that are no others.
+    Args:
+        program: The tool's process at this end.
+        peers: Addresses of the other end, to select connections.
+        port: The tool's control port, by which `parse_snapshots` tells control connections.
+        seconds: Length of the run.
+        counting: Seconds between samples if they are the measurement, else 0.
+        connections: Expected number of connections; with many, samples are fewer.
+        carrying: Number of connections that will carry data.
+        interface: The data interface.
+        tools: Programs of the measurement, which do not count as other programs.
+        deadline: Seconds after which the command is ended.
     """
     filters: list[str] = []
     for peer in filter(None, peers):

@@ -1,7 +1,7 @@
-"""The offset of two hosts' clocks during a run, from the bytes that their samples count.
+"""The offset between two hosts' clocks during a run, from the bytes that their samples count.
 
-Data arrives after it was sent and before it was acknowledged: each sample of the receiver is a
-round trip of NTP between two times of the sender.
+Data arrives after it was sent and before it was acknowledged. So each sample of the receiver lies
+between two times of the sender, as in a round trip of NTP.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from netlimits.evidence.sample.changes import SCALE
 from netlimits.evidence.sample.snapshots import Connection, Snapshot
 
 LEAST = 4
-"""Minimum number of samples that an offset needs."""
+"""Minimum number of samples of the receiver for an offset."""
 
 Curve = list[tuple[float, float]]
-"""Bytes and the time by which they were counted, both ascending."""
+"""(Bytes counted, time), both ascending."""
 
 
 def offset(sender: Sequence[Snapshot], receiver: Sequence[Snapshot]) -> Offset | None:
-    """Return how far the receiver's clock is ahead of the sender's; None without enough samples."""
+    """Return the offset of the receiver's clock from the sender's; None for under LEAST samples."""
     sent = {c.ends for snapshot in sender for c in snapshot.connections if c.sends}
     taken = {c.ends[::-1] for snapshot in receiver for c in snapshot.connections if c.receives}
     estimates = [
@@ -42,7 +42,7 @@ def offset(sender: Sequence[Snapshot], receiver: Sequence[Snapshot]) -> Offset |
 def _of_connection(
     sender: Sequence[Snapshot], receiver: Sequence[Snapshot], ends: tuple[str, str]
 ) -> Iterator[tuple[float, float]]:
-    """Yield the least and the largest offset that each of the receiver's samples allows."""
+    """Yield the smallest and the largest offset that each of the receiver's samples allows."""
     sent = _curve(sender, ends, lambda c: c.value("bytes_sent") - c.value("bytes_retrans"))
     acked = _curve(sender, ends, lambda c: c.value("bytes_acked"))
     for count, at in _curve(receiver, ends[::-1], lambda c: c.value("bytes_received")):
@@ -63,7 +63,7 @@ def _curve(
 
 
 def _time(curve: Curve, count: float) -> float | None:
-    """Return the time at which a count was reached, between two points; None outside of them."""
+    """Return the interpolated time at which a count was reached; None outside of the curve."""
     place = bisect_left(curve, (count, 0.0))
     if not 0 < place < len(curve):
         return None

@@ -1,12 +1,12 @@
-# CPU time of processes that are neither the tool's nor ours, between two readings of /proc/PID/stat. It
+# CPU time of processes that are neither the tool's nor ours, between two readings of /proc/PID/stat. This file
 # follows sampler.pl, which first makes sure that the host has the modules.
 package Others;
 use POSIX ();
 use Time::HiRes ();
 our (%kernels, $ticks);
 
-# each process's line, without the kernel's own processes, and the middle of the time that the reading took,
-# which is long on a busy host
+# returns the middle of the time that the reading took, which is long on a busy host, and each process's line,
+# without the kernel's own processes
 sub processes {
     my ($began, %line) = Time::HiRes::time();
     opendir my $folder, "/proc" or return;
@@ -21,16 +21,17 @@ sub processes {
     $line{1} ? [($began + Time::HiRes::time()) / 2, \%line] : undef;
 }
 
-# a line's name, parent, start time, and CPU time with that of the children it waited for
+# returns a process's name, parent, start time, and CPU time with that of the children it waited for
 sub of {
     my $end = rindex $_[0], ")";
     my @is = split " ", substr $_[0], $end + 1;
-    # init waits for every orphan, whose time is not its own
+    # leave out the children of init, which waits for every orphan
     my $children = $_[0] =~ /^1 / ? 0 : $is[13] + $is[14];
     (substr($_[0], index($_[0], "(") + 1, $end - index($_[0], "(") - 1), $is[1], $is[19], $is[11] + $is[12] + $children);
 }
 
-# `others SECONDS of SECONDS`, and the three busiest, each as `other SECONDS PID NAME`; `$names` are the tool's
+# returns `others SECONDS of SECONDS`, and `other SECONDS PID NAME` of each of the three busiest; `$names` are
+# the tool's processes
 sub grown {
     my ($then, $now, $names) = @_;
     my ($seconds, $was, $is) = ($now->[0] - $then->[0], $then->[1], $now->[1]);
@@ -52,7 +53,7 @@ sub grown {
         $grown{$pid} = $used - ($first == $began ? $before : 0);
         $name{$pid} = $name =~ s/[^ -~]/?/gr;
     }
-    # the time of an ended process is part of the one that waited for it
+    # the time of an ended process is now part of that of the process that waited for it
     for my $pid (keys %$was) {
         my ($name, $heir, $began, $used) = $is->{$pid} && $was->{$pid} eq $is->{$pid} ? next : of($was->{$pid});
         next if $is->{$pid} && (of($is->{$pid}))[2] == $began;

@@ -1,4 +1,4 @@
-"""Figures of a host beside its connections: threads, quotas, clock rates and the NIC's queues."""
+"""Figures of a host from its samples, except connections: threads, quotas, clocks, NIC queues."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SPEED = re.compile(r"^speed ([0-9]{1,9})$", re.MULTILINE)
 
 
 def figures(samples: Sequence[Completed]) -> dict[str, float]:
-    """Return the figures of an end's hosts; those that one of them lacks are left out."""
+    """Return the figures of an end's hosts together; those that a host lacks are left out."""
     hosts = [_host(sample.stdout) for sample in samples]
     if not hosts:
         return {}
@@ -66,7 +66,7 @@ def _threads(seen: Sequence[tuple[float, str]]) -> Mapping[str, float]:
     ran, waited = (
         [(b[column] - a[column]) / 1e7 / (b[0] - a[0]) for a, b in pairs] for column in (1, 2)
     )
-    if not any(ran):  # a program that only waits for the one that does the work
+    if not any(ran):  # these threads only wait for the program that does the work
         return {}
     return {
         "process_cpu_pct": sum(ran),
@@ -76,7 +76,10 @@ def _threads(seen: Sequence[tuple[float, str]]) -> Mapping[str, float]:
 
 
 def _throttled(seen: Sequence[tuple[float, str]]) -> Mapping[str, float]:
-    """Return the throttling until the last sample: it is printed only when it changes."""
+    """Return how often and how long quotas throttled the tool, until the last sample.
+
+    Samples have these counters only when they change.
+    """
     readings = [
         (at, int(times), int(us))
         for at, snapshot in seen
@@ -93,7 +96,7 @@ def _throttled(seen: Sequence[tuple[float, str]]) -> Mapping[str, float]:
 
 
 def other_programs(samples: Sequence[Completed]) -> dict[str, Scalar]:
-    """Return `other_cpu_pct`, % of one CPU, and `other_cpu_of` of the host where it was highest."""
+    """Return `other_cpu_pct` and `other_cpu_of` of the host where other programs used most CPU."""
     counted = []
     for sample in samples:
         total = _ALL.search(sample.stdout)

@@ -1,12 +1,12 @@
-# Samples this host during a run, from one process: connections with the other end, as `ss -tinmo` prints
-# them, asked of the kernel (sock_diag) without a process for each sample; and the tool's threads from /proc.
-# A sample reads files that stay open and keeps their content. It becomes text when sampling is over, or when
-# there is much of it: a sampler that works while its subject does disturbs it, and on an emulated CPU
-# formatting one sample took 3 to 30 ms.
+# Samples this host during a run, in one process. It asks the kernel (sock_diag) for connections with the
+# other end, which it prints as `ss -tinmo` does, and reads the tool's threads from /proc.
+# A sample reads files that stay open and keeps their content. The content becomes text when sampling is over,
+# or when there is much of it: formatting would disturb the run, and took 3 to 30 ms a sample on an emulated
+# CPU.
 # State is `our`: a kept Perl compiles all this as one sub, and the subs in it do not share its `my`.
 package Sampler;
 BEGIN {
-    # without these modules use `ss`; trying to load them here costs no extra process
+    # without these modules use `ss`; testing for them here needs no extra process
     eval { require Time::HiRes; require Socket; 1 }
         or exec "sh", "-c", $ENV{by_ss}, "sh", @ARGV[7 .. $#ARGV];
 }
@@ -73,8 +73,8 @@ sub seen {
     $sent + $received > 10000;
 }
 
-# TCPDIAG_GETSOCK of all established or half closed sockets, both families in one walk, or of one
-# socket: info, congestion control and memory. Returns the ends of those that carry data.
+# Asks (TCPDIAG_GETSOCK) for all established and half closed sockets of both families, or for one socket, with
+# info, congestion control and memory. Returns the ends of those that carry data.
 sub asked {
     my ($family, $ends) = @_;
     my $ask = pack("C4 a48 L2", $family, 0, 0, 74, $ends, 1 << 1 | 1 << 8, 0);
@@ -95,9 +95,9 @@ sub asked {
     @ends;
 }
 
-# A walk through the table of all the host's sockets evicts caches of the measured programs. Once a walk has
-# shown all connections that are to carry data, besides those from before the run, only these are asked for,
-# with a walk in every tenth sample. Returns the number that carry data.
+# Walking through all of the host's sockets evicts the measured programs from caches. Once a walk has found all
+# connections that will carry data, besides those from before the run, samples ask for these alone, and only
+# every tenth sample walks. Returns the number of connections that carry data.
 sub connections {
     if ($settled && ++$alone % 10) {
         my @still = map { asked(ord($_), substr($_, 1)) } @known;
@@ -110,7 +110,7 @@ sub connections {
     @known;
 }
 
-# writes everything kept, completely: sampling may be ended in the middle of a sample
+# writes everything kept; a signal may interrupt the write, which then goes on
 sub printed {
     for (splice @kept) {
         my ($as, @what) = @$_;
@@ -251,23 +251,23 @@ sub cost {
     $since;
 }
 
-# Sets the priority. During sampling everything else on this CPU goes first: a sample in the middle of the
-# measured work makes it wait, and the work then comes in larger pieces, which cost less each. With autogroups
-# `nice` counts only within a session, so this session, which nobody shares, has a priority of its own. If the
-# samples are the measurement they are few and keep their priority: a busy host would let seconds pass
-# without one. When sampling ends nothing is measured and the controller waits for the text, so the priority
-# returns to normal; on a busy host it took seconds otherwise, and was killed. (Without root only the
-# autogroup's priority returns.)
+# Sets the priority. During sampling everything else on this CPU goes first: a sample that interrupts the
+# measured work makes it come in larger pieces, which cost less each. With autogroups `nice` counts only within
+# a session, so this session of one process sets the priority of its autogroup too. If the samples are the
+# measurement, they are few and keep their priority, because a busy host could let seconds pass without one.
+# When sampling ends, nothing is measured and the controller waits for the text, so the priority returns to
+# normal: otherwise printing took seconds on a busy host, and was killed. (Without root only the autogroup's
+# priority returns.)
 sub rank {
     my $ours = getpgrp(0) == $$ && open(my $f, ">", "/proc/self/autogroup");
     syswrite($f, $_[0]) if $ours;
     setpriority(0, 0, $_[0]);
 }
 
-# Sampling ends by itself a number of samples after the first one with data, before the run does: a controller
-# that has to end it waits for that. The tool may start slowly: until there are data the first samples come
-# quickly, and without data sampling ends later. At least two samples have data. After TERM there is one more
-# sample, which shows whether data still flow.
+# Sampling ends by itself before the run does, a number of samples after the first one with data; otherwise the
+# controller would have to end it and wait. The tool may start slowly: the first samples come quickly until
+# there are data, and without data sampling ends later. At least two samples have data. After TERM there is one
+# more sample, which shows whether data still flow.
 $out = "namespace " . readlink("/proc/self/ns/net") . "\n";
 our ($began, $scans, $late) = (time, 0, 5);
 our $until = $count && $began + $count * $every + $late;
@@ -292,10 +292,10 @@ for (my $n = 1; ; $n++) {
     more();
     backlog();
     rank(19) if $n == 1 && !$counting && !$end;
-    # reading all processes takes long, so do it before the tool starts
+    # reading all processes takes long: do it in the first sample, before the tool starts
     $processes //= Others::processes();
     printed() if $held > 1e6;
-    # a late sample is not repeated
+    # skip samples whose time has passed
     my $passed = int((time - $began) / $every);
     $n = $passed if $n < $passed;
     # expensive samples (on an emulated CPU) are fewer, but at least eight in a run

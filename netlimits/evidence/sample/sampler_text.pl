@@ -1,5 +1,5 @@
-# Formats the data that sampler.pl keeps: connections as `ss -tinmo` prints them, the CPUs' times, threads. It
-# follows sampler.pl, which runs before any code outside of a sub in this file.
+# Formats the data that sampler.pl keeps: connections as `ss -tinmo` prints them, the CPUs' times, threads. This
+# file follows sampler.pl in one program: only BEGIN blocks and subs here exist when that one runs.
 package Sampler;
 our (@names, @ticks);
 BEGIN { @names = qw(state ca retransmits probes backoff options wscale app_limited

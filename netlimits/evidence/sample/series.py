@@ -1,6 +1,6 @@
-"""One host's samples as rows over time: rates of the interval before a sample, values at it.
+"""One host's samples as rows over time: rates over the interval before a sample, and values at it.
 
-A value that a host does not report is left out of its row, never 0.
+A value that the host does not report is left out of the row, never 0.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _RECEIVING_MEANS = {
     "rcv_ssthresh_bytes": ("rcv_ssthresh", 1.0),
 }
 _RECEIVING_SUMS = {"recv_q_bytes": ("recv_q", 1.0)}
-"""Column -> field of a connection, and what it is multiplied by."""
+"""Column -> field of a connection and the factor to multiply it by, in each of these tables."""
 
 _LIMITED = {
     "busy_pct": "busy",
@@ -65,14 +65,14 @@ _MHZ = re.compile(r"^mhz ([0-9 ]{1,20000})$", re.MULTILINE)
 _UDP = re.compile(r"^/proc/net/snmp:Udp: ((?:[0-9]{1,20} ?){5,12})$", re.MULTILINE)
 
 _BITS = 32
-"""Bits of a qdisc's counters."""
+"""Bits of a qdisc's counters, after which they wrap."""
 
 SHORTEST = 0.02
-"""Seconds of the shortest interval: on a busy host a late sample is followed by another at once."""
+"""Minimum seconds of an interval: on a busy host a late sample is followed by another at once."""
 
 
 def series(completed: Completed) -> list[Row]:
-    """Return a row for each sample of a host but the first; none if samples have no times."""
+    """Return a row for each sample of a host except the first; none if samples lack times."""
     seen = parse_snapshots(completed)
     if any(snapshot.at is None or snapshot.one_stack for snapshot in seen):
         return []

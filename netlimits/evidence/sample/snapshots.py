@@ -1,4 +1,4 @@
-"""Parse the samples of a host: its connections, and its interface's counters."""
+"""Parse the samples of a host: its connections and its interface's counters."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from netlimits.evidence.sample.command import ASKED_FOR_OPTIONS
 from netlimits.model import Completed
 
 DATA_BYTES = 10_000
+"""Minimum bytes of a data connection on the tool's own port, where control connections are too."""
 
 ALGORITHMS = {"cubic", "reno", "bbr", "dctcp", "vegas", "westwood", "htcp", "bic", "illinois"}
-"""Congestion controls that `ss -i` names; only BBR paces by its model of the path."""
+"""Congestion controls to find in the output of `ss -i`. Only BBR paces by a model of the path."""
 
 _TIME = r"[0-9]{9,12}\.[0-9]{9}"
 _PAIR = re.compile(r"(\w+):(\S+)")
@@ -26,7 +27,11 @@ _SCALE = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A TCP connection of `ss -i`; rates in bit/s, `timestamps` None if `ss` was not asked."""
+    """A TCP connection as `ss -i` prints it.
+
+    `fields` has its values by the names of `ss`, with rates in bit/s. `timestamps` is None if `ss`
+    was not asked for TCP's options.
+    """
 
     local: str
     peer: str
@@ -40,7 +45,7 @@ class Connection:
 
     @property
     def sent(self) -> float:
-        """Bytes sent, or acknowledged if `ss` does not report the former."""
+        """Bytes sent, or bytes acknowledged if `ss` does not report bytes sent."""
         return self.value("bytes_sent") or self.value("bytes_acked")
 
     @property
@@ -49,10 +54,12 @@ class Connection:
 
     @property
     def sends(self) -> bool:
+        """True if more than 1 % of the data was sent from here."""
         return self.sent > self.carried / 100
 
     @property
     def receives(self) -> bool:
+        """True if more than 1 % of the data was received here."""
         return self.value("bytes_received") > self.carried / 100
 
     def value(self, name: str) -> float:
@@ -60,7 +67,7 @@ class Connection:
 
     @property
     def reports_app_limited(self) -> bool:
-        """True if its kernel reports `app_limited`, as with the delivery rate (Linux 4.9)."""
+        """True if the kernel reports `app_limited`, which came with the delivery rate (4.9)."""
         return self.app_limited or "delivery_rate" in self.fields
 
     def on(self, port: int) -> bool:
@@ -69,7 +76,11 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A sample, in epoch seconds of the host; `one_stack` if it has both ends of connections."""
+    """A sample of a host's data connections and counters.
+
+    `at` and `read` are the host's clock before and after reading the counters. `one_stack` is true
+    if the host has both ends of a connection.
+    """
 
     at: float | None
     connections: tuple[Connection, ...]
@@ -85,7 +96,7 @@ class Snapshot:
 
 @lru_cache(maxsize=8)  # several figures of a run need its samples
 def parse_snapshots(completed: Completed) -> tuple[Snapshot, ...]:
-    """Return the samples in a command's output. Those of older campaigns have no time."""
+    """Parse the samples in a command's output. Those of older campaigns have no time."""
     if not completed.stdout.startswith("namespace "):
         return ()
     pieces = re.split(r"^look (.*)$", completed.stdout, flags=re.MULTILINE)
@@ -109,7 +120,7 @@ def _seconds(text: str) -> float | None:
 
 
 def _counts(text: str) -> dict[str, int]:
-    """Return the interface's counters, and `udp_in`, the datagrams that programs have received."""
+    """Return the interface's counters, and `udp_in`, the number of datagrams that programs read."""
     counts = {
         name: int(value)
         for name, value in re.findall(r"^(rx_bytes|rx_packets):([0-9]{1,20})$", text, re.MULTILINE)
@@ -150,7 +161,7 @@ def _connection(waits: str, local: str, peer: str, details: str, options: bool) 
 
 
 def _memory(parts: Mapping[str, str]) -> dict[str, float]:
-    """Return the sizes of a socket's buffers, how full they are, and its drops (ss -m)."""
+    """Return the size and fill of a socket's buffers, and its drops, from `skmem` of `ss -m`."""
     fields = {"socket_drops": float(parts["d"])} if "d" in parts else {}
     for buffer, taken, most in (("rcvbuf", "r", "rb"), ("sndbuf", "w", "tb")):
         if taken in parts and float(parts.get(most, 0)):
@@ -160,6 +171,7 @@ def _memory(parts: Mapping[str, str]) -> dict[str, float]:
 
 
 def _data(connections: list[Connection], port: int) -> list[Connection]:
+    """Return the data connections: those on other ports than the tool's, else the large ones."""
     if elsewhere := [c for c in connections if not c.on(port)]:
         return elsewhere
     enough = max([DATA_BYTES, *(c.carried / 100 for c in connections)])

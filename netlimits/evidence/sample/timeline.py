@@ -1,4 +1,4 @@
-"""A run's samples of both ends on one clock: that of the client, from the first data on."""
+"""A run's samples of both ends on one clock: the client's, in seconds since the first data."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from netlimits.model import Completed, Scalar
 SAME = Offset(0.0, 0.0)
 
 STARTED = 0.05
-"""Share of the highest rate of the interface from which on datagrams are the run's data."""
+"""Minimum share of the interface's highest rate for its traffic to be the run's datagrams."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """A host's rows. `end` is "local" or "remote"; `time_s` replaces `at_s` in each row."""
+    """A host's rows of `series`, with `time_s` of the timeline instead of `at_s`.
+
+    `end` is "local" or "remote".
+    """
 
     end: str
     role: str
@@ -29,7 +32,11 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The rows of all hosts; `begin` is time 0 by the client's clock, `offsets` are ahead of it."""
+    """The rows of all hosts on one clock.
+
+    `begin` is time 0 by the client's clock. `offsets` maps roles to the offset of the host's clock
+    from the client's.
+    """
 
     hosts: tuple[Sampled, ...]
     begin: float
@@ -37,10 +44,11 @@ class Timeline:
 
     @property
     def error_s(self) -> float:
+        """The largest error of the hosts' times, in seconds."""
         return max((offset.bound_s for offset in self.offsets.values()), default=0.0)
 
     def receiving(self) -> Sampled | None:
-        """Return the host at which most TCP data arrived, None without any."""
+        """Return the host at which most TCP data arrived; None if none arrived."""
         totals = [
             (sum(row.get("throughput_mbps", 0.0) * row["interval_s"] for row in host.rows), host)
             for host in self.hosts
@@ -55,9 +63,11 @@ def on_one_clock(
     *,
     one_kernel: bool = False,
 ) -> Timeline | None:
-    """Return a run's samples, the client's first, on the client's clock; None without times.
+    """Return a run's samples on the client's clock; None if they have no times.
 
-    A host's offset is that from the run's data or the `known` one, whichever is more precise.
+    `samples` are (end, role, output) of each host, the client's first. `known` are the offsets that
+    the check before the campaign measured. For each host the most precise offset counts: the known
+    one, or one from the run's data.
     """
     given = [(end, role, completed) for end, role, completed in samples if completed.stdout]
     rows = {role: series(completed) for _, role, completed in given}
@@ -96,7 +106,7 @@ def on_one_clock(
 
 
 def figures(of: Timeline, interim: Sequence[Mapping[str, Scalar]] = ()) -> dict[str, Scalar]:
-    """Return the time and the ratio of the largest change of throughput; empty without any."""
+    """Return the time and the ratio of the largest change of throughput; empty without a change."""
     every = throughput_changes(of, interim)
     if not every:
         return {}
@@ -140,7 +150,7 @@ def _intervals(of: Timeline, interim: Sequence[Mapping[str, Scalar]]) -> Iterabl
 
 
 def _by_bytes(client: Sequence[Snapshot], other: Sequence[Snapshot]) -> Iterator[Offset]:
-    """Yield how far the other host's clock is ahead, from the data of each direction."""
+    """Yield the offset of the other host's clock from the client's, from each direction's data."""
     if forth := one_clock.offset(client, other):
         yield forth
     if back := one_clock.offset(other, client):
@@ -148,14 +158,14 @@ def _by_bytes(client: Sequence[Snapshot], other: Sequence[Snapshot]) -> Iterator
 
 
 def _begin(seen: Sequence[Snapshot], rows: Sequence[Row]) -> Offset:
-    """Return the epoch seconds of a host's first data, and how far they may be off."""
+    """Return the epoch seconds of a host's first data, and their error, as an `Offset`."""
     interval = next((row for row in _with_data(seen, rows)), rows[0])
     since, until = interval["at_s"] - interval["interval_s"], interval["at_s"]
     return Offset(since, until - since)
 
 
 def _with_data(seen: Sequence[Snapshot], rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield the rows in which data flowed: over connections, or of the interface's usual rate."""
+    """Yield the rows in which data flowed: those with connections, else with a usual byte rate."""
     if any(snapshot.connections for snapshot in seen):
         yield from (row for row in rows if row["connections"])
         return

@@ -1,6 +1,6 @@
-"""CPU time over the seconds of the transfer, from the samples of a host during a run.
+"""The readings of CPU time between which only the transfer ran, from a host's samples.
 
-Intervals in which the transfer began or ended are left out, so nothing around it counts.
+Intervals in which the transfer began or ended are left out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from netlimits.evidence.sample.snapshots import parse_snapshots
 from netlimits.model import Completed
 
 TICKS = 8
-"""Number of columns to read from a CPU's line in /proc/stat: guest times are part of user's."""
+"""Columns to read of a CPU's line in /proc/stat. User time includes the guest times after them."""
 
 _LOOK = re.compile(r"^look ([0-9]{9,12}\.[0-9]{9})$", re.MULTILINE)
 _CPUS = re.compile(
@@ -31,7 +31,7 @@ _BYTES = re.compile(r"^([0-9]{1,20})$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A sample's CPU ticks, interface bytes in both directions, and CPU seconds of the sampler."""
+    """A sample's CPU ticks, interface bytes of both directions, and the sampler's CPU seconds."""
 
     times: CpuTimes
     bytes: int
@@ -43,6 +43,7 @@ class Reading:
 
 
 def readings(completed: Completed) -> list[Reading | None]:
+    """Parse the reading of each sample; None for a sample without one."""
     pieces = _LOOK.split(completed.stdout)
     read: list[Reading | None] = []
     last: Reading | None = None
@@ -60,7 +61,7 @@ def readings(completed: Completed) -> list[Reading | None]:
 
 
 def _grown(before: Reading | None, line: re.Match[str]) -> Reading:
-    """Return the reading of a `cpus` line, whose ticks are those since the reading before."""
+    """Return the reading of a `cpus` line, which has the growth of ticks since the one before."""
     then = dict(zip(before.times.cpus, before.times.ticks, strict=True)) if before else {}
     cpus, ticks = [], []
     for part in line[4].split():
@@ -77,7 +78,7 @@ def _grown(before: Reading | None, line: re.Match[str]) -> Reading:
 def window(
     completed: Completed, *, streams: int = 0, seconds: float = 0.0, skip: float = 0.0
 ) -> tuple[Reading, Reading] | None:
-    """Return the readings between which only the transfer was active; None without such."""
+    """Return the readings between which all of the transfer's streams ran; None if unknown."""
     read = readings(completed)
     return _of_connections(completed, read, streams, skip) or _of_interface(
         [reading for reading in read if reading], seconds, skip
@@ -119,7 +120,7 @@ def _of_interface(
 def _longest(
     pairs: Sequence[tuple[Reading, Reading]], active: Sequence[int], seconds: float
 ) -> tuple[int, int]:
-    """Return the active intervals, `seconds` apart at most, between which most bytes passed."""
+    """Return the first and last active interval, at most `seconds` apart, with the most bytes."""
     begins = [pairs[at][0].at for at in active]
     spans = []
     for place, first in enumerate(active):

@@ -1,8 +1,8 @@
-"""Changes by other users during a run: data interface, CPUs, routes and rules for peers.
+"""Changes that other users make during a run: to the data interface, CPUs, routes and rules.
 
-Between the readings before and after the client the kernel queues its notifications (rtnetlink,
-uevents) for a socket that a kept Perl holds open (`watch.pl`): a change that is undone is seen too.
-A host without Perl only compares the two states.
+A reading before the client and one after it are compared. In between, the kernel queues its
+notifications (rtnetlink, uevents) for sockets that a kept Perl holds open (`watch.pl`), which also
+shows changes that were undone. On a host without Perl only the two states are compared.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ for peer; do
   echo "path $peer $(ip -o route get fibmatch "$peer" 2>/dev/null)"
 done
 """
-"""Print the state as `watch.pl` does, for a host without Perl."""
+"""Print the state for a host without Perl, as `watch.pl` does."""
 
 _LASTING = {
     "speed": "link speed",
@@ -48,7 +48,7 @@ _LASTING = {
     "napi_defer_hard_irqs": "napi_defer_hard_irqs",
     "threaded": "threaded NAPI",
 }
-"""Keys of the state that have one value each, in words."""
+"""Keys of the state with one value each, and their names in sentences."""
 
 _LOST = (
     "so many routes, rules or properties of the interface changed that the kernel dropped notices: "
@@ -58,12 +58,16 @@ _LOST = (
 _NUMBERS = ("ifindex", "flags", "carrier_down_count")
 
 _PASSING = re.compile(r" (expires \d+sec|cache|users \d+|used \d+|age \d+sec)\b")
-"""The parts of `ip route`'s output that change by themselves."""
+"""Parts of `ip route`'s output that change without a change of the route."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A reading: the state by key, and notifications since `watch` began (not all, if `lost`)."""
+    """A reading: the state by key, and the notifications since the first reading.
+
+    Two readings with the same `watch` belong together. `lost` is true if the kernel dropped
+    notifications.
+    """
 
     watch: str
     absent: bool
@@ -121,7 +125,7 @@ def changes(
 
 
 def _reading(completed: Completed) -> _Reading:
-    """Parse what a command printed; other lines are ignored."""
+    """Parse the output of `command`; unknown lines are ignored."""
     state: dict[str, str] = {}
     watch, absent, lost = "", False, False
     link, routes = None, {}

@@ -1,4 +1,4 @@
-"""Messages of rtnetlink(7), as `watch.pl` prints them in hexadecimal digits."""
+"""Messages of rtnetlink(7), which `watch.pl` prints in hexadecimal."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _WORDS = re.compile(r"[0-9]{1,3} ([0-9a-f]{2}){1,20}( [0-9]{1,3}=([0-9a-f]{2})*)
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message: its `kind`, the data after its header, and its attributes by number."""
+    """A message: its type `kind`, the fixed data `head`, and its attributes by number."""
 
     kind: int
     head: bytes
@@ -61,7 +61,7 @@ class Message:
 
     @property
     def index(self) -> int:
-        """The number of the interface, of any message but a route's."""
+        """The index of the interface; for messages about links, addresses and queues."""
         return self._number(self.head[4:8])
 
     @property
@@ -78,7 +78,7 @@ class Message:
 
     @property
     def queue(self) -> str:
-        """A sentence about a qdisc, class or filter; "" for any other message."""
+        """What happened to a qdisc, class or filter, in words; "" for any other message."""
         if self.kind not in _QUEUES:
             return ""
         handle = self._number(self.head[8:12])
@@ -110,7 +110,7 @@ class Message:
 
     @property
     def path(self) -> tuple[object, ...]:
-        """Where a route leads, and how; equal if one route replaced the other."""
+        """The properties of a route that decide where packets go, to compare two routes."""
         _, length, _, tos, _, _, _, kind = self.head[:8]
         known = {n: value for n, value in self.attributes.items() if n not in (7, 15, 20)}
         return length, tos, kind, tuple(sorted(known.items()))
@@ -142,7 +142,10 @@ class Message:
         return words
 
     def moves(self, peer: str, route: Message) -> bool:
-        """Return True if this changed the way to a peer, which is `route` before and after."""
+        """Return True if this message changed the route to a peer for a while.
+
+        `route` is the peer's route before and after the run.
+        """
         if self.kind not in _ROUTE or self.head[0] != route.head[0]:
             return False
         length = self.head[1]
@@ -163,7 +166,7 @@ class Message:
     # -- rules -------------------------------------------------------------------------------
 
     def selects(self, interface: str, own: Collection[str], peers: Collection[str]) -> bool:
-        """Return True for a rule that can apply to traffic between own addresses and peers."""
+        """Return True for a rule that may apply to traffic between own addresses and peers."""
         if self.kind not in _RULE:
             return False
         if self._text(3) not in ("", "lo", interface) or self._text(17) not in ("", interface):
@@ -183,7 +186,7 @@ class Message:
 
     @property
     def rule(self) -> str:
-        """A sentence about a policy rule, which is shown as by `ip rule`."""
+        """What happened to a policy rule, in words; the rule is written as `ip rule` does."""
         words = [f"{self._attribute(6)}:"]
         for word, number, length in (("from", 2, self.head[2]), ("to", 1, self.head[1])):
             if length:
@@ -206,7 +209,7 @@ class Message:
 
 
 def parsed(text: str, order: Order) -> Message | None:
-    """Return the message in a line; None if it has none."""
+    """Parse a line of `watch.pl`; return None if it is not a whole message."""
     if not _WORDS.fullmatch(text):
         return None
     kind, head, *attributes = text.split()
@@ -222,7 +225,7 @@ def _address(data: bytes) -> str:
 
 
 def _within(peer: str, network: bytes, length: int) -> bool:
-    """Return True if a peer's address is in a network; one of length 0 has no address."""
+    """Return True if a peer's address is in a network of `length` bits; 0 bits need no address."""
     address = ipaddress.ip_address(peer)
     if length > address.max_prefixlen:
         return False

@@ -1,12 +1,13 @@
-# Reports what changed on this host during a run, without a process of its own: `begin` before the run,
-# `end` after it. In between the kernel keeps its notifications (rtnetlink, and uevents of CPUs) in
-# the queues of two sockets, which nobody reads until the end. Both print the state of the interface.
+# Reports what changed on this host during a run, without a process of its own. It is called with
+# `begin` before the run and with `end` after it, and prints the state of the interface each time. In
+# between the kernel queues its notifications (rtnetlink, and uevents of CPUs) in two sockets, which
+# are read at the end.
 my ($act, $interface, @peers) = @_;
 my $text = sub { open my $file, "<", $_[0] or return ""; local $/; (<$file> // "") =~ s/\n\z//r };
 my $index = $text->("/sys/class/net/$interface/ifindex") || 0;
 my $overflow = 105;
 
-# an rtnetlink message: its type, the data after its header, and the attributes of settings
+# formats an rtnetlink message: its type, the fixed data after its header, and attributes of settings
 my %telling = (16 => [3, 4, 6, 10, 13, 31, 32, 40, 41, 43, 44, 48, 58, 63, 64], 20 => [1, 2], 24 => [1, 4 .. 11, 13 .. 22, 30], 32 => [1 .. 3, 6, 15, 17], 36 => [1]);
 my %heads = (16 => 16, 20 => 8, 24 => 12, 32 => 12, 36 => 20);
 my $shown = sub {
@@ -72,12 +73,13 @@ if ($act eq "begin") {
         setsockopt $socket, 1, 26, pack "S x![P] P", scalar @filter, $program;
         bind($socket, pack "S2 L2", 16, 0, 0, $groups) ? $socket : undef;
     };
-    # links, queues and addresses of this interface only; routes and rules. BPF, so that messages about
-    # others fill no queue: it loads big-endian, a type's low byte from offset 4 or 5, an index from 20
+    # A BPF filter keeps messages about other interfaces out of the queue. It passes routes and rules,
+    # and links, queues and addresses of this interface. BPF loads big-endian: the low byte of a type is
+    # at offset 4 or 5, an index at 20.
     my ($low, $number) = (4 + unpack("n", pack "S", 1) % 256, unpack "N", pack "l", $index);
     $Watch::links = $listen->(0, 0x405d9, [0x30, 0, 0, $low], [0x35, 0, 1, 24], [0x35, 0, 2, 36],
         [0x20, 0, 0, 20], [0x15, 0, 1, $number], [0x06, 0, 0, 0xffffffff], [0x06, 0, 0, 0]);
-    # online and offline
+    # uevents "online" and "offline"
     $Watch::cpus = $listen->(15, 1, [0x30, 0, 0, 0], [0x15, 0, 1, ord "o"], [0x06, 0, 0, 0xffffffff], [0x06, 0, 0, 0]);
     print "watch $Watch::id\n" if $Watch::links;
 } elsif ($Watch::links) {
@@ -90,7 +92,7 @@ if ($act eq "begin") {
             my $message = substr $_[0], $at, $size;
             $at += ($size + 3) & ~3;
             next unless $concerns->($message);
-            # links: every change in order; everything else: each message once
+            # print every change of the link in order, and all other messages once
             my $words = $shown->($message);
             next if $words =~ /^1[67] / ? $words eq $link : $told{$words}++;
             $link = $words if $words =~ /^1[67] /;
@@ -103,7 +105,7 @@ if ($act eq "begin") {
 print("absent\n"), return 0 unless $index;
 print "order ", unpack("H*", pack "S", 1), "\n";
 
-# RTM_GETLINK without statistics, RTM_GETROUTE for the entry of the table
+# RTM_GETLINK without statistics; RTM_GETROUTE with RTM_F_FIB_MATCH: the matching entry of the table
 print "link ", $answer->(18, pack "C x S l L2 S2 L", 0, 0, $index, 0, 0, 8, 29, 8), "\n";
 for my $peer (@peers) {
     my $family = $peer =~ /:/ ? 10 : 2;
