@@ -27,9 +27,9 @@ class Finding:
     Attributes:
         host: The host's role; "" for all hosts.
         check: The name of the check.
-        severity: An `error` makes runs fail, a `warning` makes figures misleading, a `note`
-            reports that all is well.
-        problem: What is wrong, or what a note reports.
+        severity: An `error` makes runs fail, a `warning` makes figures misleading, a `note` is
+            only information.
+        problem: What is wrong, or the information of a note.
         advice: What to do about it.
     """
 
@@ -138,7 +138,7 @@ class Check(Protocol):
             completed: The results of `commands`, in their order.
 
         Returns:
-            The findings, at least one note if all is well.
+            The findings: errors and warnings, else usually a note on what was found.
         """
 
     def error(self, role: str, problem: str, advice: str = "") -> Finding:
@@ -150,5 +150,5 @@ class Check(Protocol):
         return Finding(role, self.name, "warning", problem, advice)
 
     def note(self, role: str, problem: str, advice: str = "") -> Finding:
-        """Return a finding that all is well."""
+        """Return a finding that is only information."""
         return Finding(role, self.name, "note", problem, advice)

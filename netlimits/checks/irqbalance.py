@@ -1,4 +1,4 @@
-"""irqbalance, which moves interrupts that the experiment has bound to CPUs."""
+"""irqbalance, which moves the interrupts whose CPUs or queues the experiment sets."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from netlimits.checks._base import Answers, Check, Finding, Site
 
 MOVED = ("irq", "channels")
-"""Settings that irqbalance undoes."""
+"""Settings whose interrupts irqbalance moves."""
 
 
 class Irqbalance(Check):

@@ -114,7 +114,7 @@ BOUNDS: Mapping[str, Callable[[RunFigures], Ceiling | None]] = {
     "PCIe": _pcie,
     "the sender's qdisc": _shaper,
     "the rate asked for": lambda run: (
-        Ceiling(run.goal_mbps, "as it was told") if run.goal_mbps else None
+        Ceiling(run.goal_mbps, "the tool's target") if run.goal_mbps else None
     ),
     "pace": _pace,
     "receive window": lambda run: _window(run, "snd_wnd_bytes"),

@@ -91,7 +91,7 @@ BUFFER = 212_992
 def streams(of: Configured, times: float) -> Levels | str:
     properties = tool(of.setup.tool).schema["properties"]
     if of.setup.around.pace:
-        return "the pace is that of each connection, and their sum would be off it"
+        return "the pace is that of one connection, and the sum of several would miss it"
     if "parallel" in properties:
         wanted = round(int(of.setup.options.get("parallel") or 1) * times)
         most = properties["parallel"].get("maximum", wanted)
@@ -99,7 +99,7 @@ def streams(of: Configured, times: float) -> Levels | str:
             return f"{of.setup.tool} has {most} parallel streams at most"
         return {("measure", of.setup.tool, "parallel"): wanted}
     if "interim_seconds" not in properties:
-        return f"{of.setup.tool} cannot have parallel streams added up"
+        return f"{of.setup.tool} prints no interim results to add parallel streams up"
     return {("streams",): round(of.setup.around.streams * times)}
 
 

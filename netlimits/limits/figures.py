@@ -105,10 +105,11 @@ class RunFigures:
         return "local" if self.sender == "remote" else "remote"
 
     def sent(self, name: str) -> float | None:
-        """Return a figure of the sending end, by its name without the end."""
+        """Return a figure of the sending end, by its name without `local_` or `remote_`."""
         return self.figure(f"{self.sender}_{name}")
 
     def received(self, name: str) -> float | None:
+        """Return a figure of the receiving end, as `sent` does."""
         return self.figure(f"{self.receiver}_{name}")
 
     def thread_pct(self, end: str) -> float | None:

@@ -56,7 +56,7 @@ KNOWN: Mapping[str, Figure] = {
 """Figure -> function of one run. A configuration has the median of the runs that have it."""
 
 CHANGE = ("throughput_change_s", "throughput_change_ratio")
-"""Figures that only runs have whose throughput changed."""
+"""Figures of runs whose throughput changed; other runs lack them."""
 
 
 def figures(runs: Runs) -> dict[str, float]:

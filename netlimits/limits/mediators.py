@@ -132,7 +132,7 @@ def _softirq(changed: Runs, without: Runs) -> str:
     if spread and spread[0] < EASED * spread[1]:
         return ""  # spread, though each CPU may be as busy as before, with more packets in all
     if pair and pair[0] > EASED * pair[1]:
-        return f"the busiest CPU has {pair[0]:.0f} % softirq still (before: {pair[1]:.0f} %)"
+        return f"the busiest CPU still has {pair[0]:.0f} % softirq (before: {pair[1]:.0f} %)"
     return ""
 
 
@@ -156,8 +156,7 @@ CHECKS: Mapping[str, tuple[Check, ...]] = {
         _moved(
             _lost_pct,
             ENDED,
-            "{:.2g} % were lost still (before: {:.2g} %), so that it is not how much is sent that "
-            "loses them",
+            "{:.2g} % were still lost (before: {:.2g} %), so the rate is not the cause of the loss",
         ),
     ),
     "seconds": (_moved(lambda run: run.elapsed, MORE, "runs took {:.1f} s (before: {:.1f} s)"),),
@@ -165,21 +164,21 @@ CHECKS: Mapping[str, tuple[Check, ...]] = {
         _moved(
             lambda run: run.packet_bytes,
             FEWER,
-            "packets carry {:,.0f} bytes still (before: {:,.0f})",
+            "packets still carry {:,.0f} bytes (before: {:,.0f})",
         ),
     ),
     "datagram": (
         _moved(
             lambda run: run.sent("ip_frag_creates"),
             ENDED,
-            "{:,.0f} fragments were made still (before: {:,.0f})",
+            "{:,.0f} fragments were still made (before: {:,.0f})",
         ),
     ),
     "receive_buffer": (
         _moved(
             lambda run: run.sent("snd_wnd_bytes"),
             GROWN,
-            "the window stayed at {:,.0f} bytes (before: {:,.0f}), so that another thing than this "
+            "the window stayed at {:,.0f} bytes (before: {:,.0f}), so something else than this "
             "buffer sets it: a route's `window`, or a program's own SO_RCVBUF",
         ),
     ),
@@ -219,5 +218,5 @@ def unmoved(limit: str, change: str, changed: Runs, without: Runs) -> str:
             return f"the change had no effect on its cause: {why}"
     for check in OF_CLASSES.get(limit, ()):
         if why := check(changed, without):
-            return f"the change tells nothing of it: {why}"
+            return f"the change shows nothing about it: {why}"
     return ""

@@ -298,7 +298,7 @@ def _head(campaign: Campaign, planned: list[PlannedChanges]) -> str:
         lines += ["", f"{where or 'The only configuration'}: {each.verdict.limit}."]
         lines.append(each.verdict.sentence)
         if not each.levels:
-            lines.append("  It is left out: nothing that a setting could change would tell more.")
+            lines.append("  It is left out: no change of a setting would decide anything.")
         for level, names in each.serves.items():
             for name, what in names:
                 proves = f"; {what.expectation} proves it" if what.decisive else ""

@@ -45,7 +45,7 @@ def test_a_second_stream_through_the_same_slow_reader_proves_no_path():
     row = told(campaign(FULL, path_cap=suggested | both))
     assert (row["class"], row["state"]) == ("path-cap", "open")
     assert (
-        "path-cap is open: the change tells nothing of it: 90 % of the receive windows is data"
+        "path-cap is open: the change shows nothing about it: 90 % of the receive windows is data"
     ) in row["proof"]
 
 
@@ -85,7 +85,7 @@ def test_a_policer_is_proven_where_a_little_less_ends_the_losses(lost, rate, sta
     less = {"local_tcp_retrans_segs": lost, "throughput_mbps": rate}
     row = told(campaign(POLICED, policer=less))
     assert (row["class"], row["state"]) == ("policer", state)
-    assert ("% were lost still" in row["proof"]) is (state == "open")
+    assert ("% were still lost" in row["proof"]) is (state == "open")
 
 
 def test_losses_that_do_not_end_with_less_to_send_speak_against_a_policer():

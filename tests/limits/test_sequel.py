@@ -134,7 +134,7 @@ def test_what_an_intervention_changes(what, times, of, levels):
     ("what", "of", "why"),
     [
         ("rate", configured(), "has no `rate`"),
-        ("streams", configured((), Around(pace=Pace(1e6, 2e6))), "pace is that of each connection"),
+        ("streams", configured((), Around(pace=Pace(1e6, 2e6))), "pace is that of one connection"),
         ("shaper", configured(), "gives the sender's qdisc no rate"),
         (
             "shaper",

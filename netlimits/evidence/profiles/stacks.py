@@ -83,7 +83,10 @@ def of_function(function: str, module: str = "") -> str:
 
 
 def of_stack(stack: Sequence[Function], program: bool = False) -> str:
-    """Return the category of a stack; `program` is true for stacks of a program that measures."""
+    """Return the category of a stack.
+
+    A stack that ends outside of the kernel is `program` if `program` is true, else `other`.
+    """
     if not stack or not stack[-1].kernel:
         return "program" if program else "other"
     for frame in reversed(stack):

@@ -90,7 +90,7 @@ RESOURCES: tuple[Resource, ...] = (
 """In causal order: a cause comes before what follows from it."""
 
 NO_SIGN = "nothing points to it"
-"""Why a resource gets no dose that few experiments have, such as a rate asked of the tool."""
+"""Why resources that few experiments have get no dose, such as a target rate of the tool."""
 IDLE_PCT = 40.0
 """Maximum % of a CPU that a program uses and waits for if half a CPU is enough for it."""
 WAITED_PCT = 5.0
@@ -105,7 +105,7 @@ LOST = 0.01
 
 
 def resource(level: str) -> tuple[Resource, float] | None:
-    """Return the resource and the factor of a change (`receive-buffer-x2`); None if no dose is."""
+    """Return the resource and the factor of a change (`receive-buffer-x2`), None if unknown."""
     what, _, times = level.rpartition("-x")
     for each in RESOURCES:
         if each.dose.what.replace("_", "-") == what:

@@ -64,7 +64,7 @@ def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
                 "hold it back)"
             )
     full = WANTED_PCT if by_thread and waited else BUSY_PCT
-    premises = [Premise.reached(busiest, full, f"the {text}"), *_asked(run, whose, end)]
+    premises = [Premise.reached(busiest, full, f"the {text}"), *_wanted(run, whose, end)]
     premises += goal.premises(run)
     if end == run.sender:
         premises += queues.arrived_as_sent(run)
@@ -82,7 +82,7 @@ def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
     return Sign(tuple(premises), f"The {text}{at}.", figures, decide)
 
 
-def _asked(run: RunFigures, whose: str, end: str) -> list[Premise]:
+def _wanted(run: RunFigures, whose: str, end: str) -> list[Premise]:
     """Return the premise that the tool wanted CPU: it used a share, waited for it, or lags.
 
     There is none on a shared machine.

@@ -36,7 +36,7 @@ def waits_on_path(run: RunFigures) -> list[Premise]:
 
 
 def lost_on_path(run: RunFigures) -> list[Premise]:
-    """Return the premise that the hosts dropped at most half of the lost packets; none without."""
+    """Return the premise that hosts dropped at most half of the losses; none if they had none."""
     where = {place: n for place, n in places.losses(run).items() if place != places.PATH}
     total = places.lost(run)
     if not where or not total:
@@ -51,6 +51,6 @@ def arrived_as_sent(run: RunFigures) -> list[Premise]:
     lost = run.sent_datagrams_lost
     if lost is None:
         return []
-    short = f"{100 * lost:.0f} % of the datagrams sent were lost behind it"
+    short = f"{100 * lost:.0f} % of the datagrams were lost after it had sent them"
     own = places.share(run, *places.ON_SENDER) or 0.0
     return [Premise.below(lost * (1 - own), LOST_BEHIND, short)]

@@ -53,18 +53,18 @@ class QueueCollision:
             return None
         taken, busiest = run.received("softnet_packets"), run.received("softnet_busiest")
         share = max(most / every, busiest / taken if busiest and taken else 0.0)
-        text = f"{100 * share:.0f} % of what the receiver took up was of one queue"
+        text = f"{100 * share:.0f} % of the receiver's packets came through one queue"
         return Sign(
             (
                 Premise.reached(
-                    softirq, SOFTIRQ_PCT, f"no CPU did more softirq than {softirq:.0f} %"
+                    softirq, SOFTIRQ_PCT, f"no CPU spent more than {softirq:.0f} % on softirq"
                 ),
                 Premise.reached(share, OF_ONE, f"only {text}"),
                 Premise.reached(run.flows, FLOWS, "there was one flow"),
                 Premise.reached(queues, QUEUES, "the NIC has one queue"),
-                Premise.below(mean / peak, IDLE, f"all CPUs were {mean:.0f} % busy"),
+                Premise.below(mean / peak, IDLE, f"all CPUs together were {mean:.0f} % busy"),
             ),
-            f"One queue of {queues}: {text}, of {run.flows:.0f} flows; its CPU did {softirq:.0f} % "
-            f"softirq, while all CPUs were {mean:.0f} % busy.",
+            f"One queue of {queues}: {text}, of {run.flows:.0f} flows; its CPU spent "
+            f"{softirq:.0f} % on softirq, while all CPUs together were {mean:.0f} % busy.",
             {f"{end}_nic_interrupts_busiest": most, f"{end}_nic_interrupts": every},
         )

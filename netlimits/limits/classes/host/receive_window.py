@@ -68,7 +68,7 @@ class ReceiveWindow:
                     rtt / least_rtt,
                     RTT_INFLATION,
                     f"the round trip of {rtt:,.0f} µs is {rtt / least_rtt:.1f} times its least, "
-                    "so that a queue is what was waited for",
+                    "so the sender waited for a queue",
                 ),
             ),
             f"The receive window: the sender waited for it {limited:.0f} % of its busy time, at a "

@@ -48,7 +48,7 @@ class UdpReceiveBuffer:
         lost = sent - arrived
         if not sent or lost / sent < LOSS:
             share = f"{100 * max(lost, 0.0) / sent:.2g}" if sent else "none"
-            little = Premise(0.0, f"{share} % of the datagrams were lost: it would gain little")
+            little = Premise(0.0, f"{share} % of the datagrams were lost: more buffer gains little")
             return Sign((little,), "", {"udp_rcvbuf_errors": errors})
         text = f"{errors:,.0f} of {lost:,.0f} lost datagrams found it full"
         which = "program" if run.one_machine else "busiest CPU"

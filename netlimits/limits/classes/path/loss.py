@@ -82,7 +82,7 @@ class Loss:
             figures["loss_bound_mbps"] = bound.mbps
         own = run.sent("own_pace_pct")
         if own is not None:
-            short = "BBR paces by its model of the path, and looks away from losses"
+            short = "BBR paces by its model of the path and ignores losses"
             premises.append(Premise.below(own, MODEL_PCT, short))
         against, what = chance.against(run)
         short = f"they may not be random: {what}"

@@ -18,8 +18,8 @@ SHORT_INFLATION = 1.25
 OF_BOUND = 0.9
 """Maximum share of the link's goodput bound: above it the link itself may be the cap."""
 OF_MOST = 0.8
-"""Minimum ratio of throughput to that of any other configuration on the same path: a cap is the
-same for all of them."""
+"""Minimum ratio of the run's rate to the highest of all configurations on the same path: a cap is
+the same for all of them."""
 OF_SHAPER = 0.7
 """Maximum share of the rate of the sender's own qdisc: above it the queue may be there."""
 OVERLIMITS_PER_PACKET = 0.1

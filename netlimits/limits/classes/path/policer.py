@@ -47,17 +47,21 @@ measure:
 )
 
 
+SEND_LESS = Intervention(
+    "95 % of what arrived is sent: nothing is lost, and as much arrives",
+    "arrived",
+    0.95,
+    0.88,
+    1.05,
+)
+"""The change for limits that drop what exceeds their rate; `udp-above-path` shares it."""
+
+
 class Policer:
     name = "policer"
     title = "A policer"
     needs = ("tcp_retrans_segs", "tcp_out_segs", "rtt_us", "min_rtt_us", "mss_bytes")
-    intervention = Intervention(
-        "95 % of what arrived is sent: nothing is lost, and as much arrives",
-        "arrived",
-        0.95,
-        0.88,
-        1.05,
-    )
+    intervention = SEND_LESS
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from netlimits.limits import places
-from netlimits.limits.base import Intervention, Label, Premise, Sign
+from netlimits.limits.base import Label, Premise, Sign
+from netlimits.limits.classes.path.policer import SEND_LESS
 from netlimits.limits.figures import RunFigures
 from netlimits.limits.premises import queues
 
@@ -26,13 +27,7 @@ class UdpAbovePath:
     name = "udp-above-path"
     title = "Datagrams faster than the path"
     needs = ("udp_out_datagrams", "udp_in_datagrams", "udp_rcvbuf_errors")
-    intervention = Intervention(
-        "95 % of what arrived is sent: nothing is lost, and as much arrives",
-        "arrived",
-        0.95,
-        0.88,
-        1.05,
-    )
+    intervention = SEND_LESS
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
