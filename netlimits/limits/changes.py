@@ -32,7 +32,7 @@ def size_of(setup: Setup, option: str) -> int | None:
 class Configured:
     """A configuration as it ran.
 
-    `throughput` is the median of its runs in bit/s. The mappings are by end, "local" or "remote".
+    `throughput` is that of the middle run, in bit/s. The mappings are by end, "local" or "remote".
     """
 
     experiment: Experiment

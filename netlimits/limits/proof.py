@@ -218,7 +218,7 @@ def proved(
     if own:
         row |= {"ratio": own.ratio, "ratio_low": own.low, "ratio_high": own.high}
     if limit != verdict.limit:
-        row |= {"runner_up": "", "why_not": "", "confidence": math.nan}  # of another class
+        row |= {"runner_up": "", "why_not": "", "confidence": math.nan}  # were of the old class
         text = "nothing certain" if verdict.limit == UNDETERMINED else verdict.limit
         row["evidence"] = f"Counters suggest {text}: {verdict.sentence}"
     if state in (PROVEN, REFUTED) or (own and own.why):

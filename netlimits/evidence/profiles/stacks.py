@@ -90,7 +90,7 @@ def of_stack(stack: Sequence[Function], program: bool = False) -> str:
     if not stack or not stack[-1].kernel:
         return "program" if program else "other"
     for frame in reversed(stack):
-        if not frame.kernel:  # only helpers above the program: it called them directly
+        if not frame.kernel:  # all its kernel functions are helpers, called by a system call
             return "socket"
         category = of_function(frame.function, frame.module)
         if category != CALLER:

@@ -39,7 +39,7 @@ RESOURCES: tuple[Resource, ...] = (
         "sender CPU",
         Intervention("half of the sender's CPUs (a load on each)", "sender_load", 1),
         ("sender-cpu", "small-sends"),
-        0.4,  # ×0.76: a program that needs two thirds of a CPU loses as much (premises.cpus.LOADED)
+        0.4,  # throughput ×0.76, as of a program that needs 2/3 of a CPU (premises.cpus.LOADED)
         _shared,
     ),
     Resource(
@@ -53,7 +53,7 @@ RESOURCES: tuple[Resource, ...] = (
         "softirq CPUs",
         Intervention("received packets on all CPUs (RPS)", "rps"),
         ("softirq-core", "queue-collision"),
-        0.14,  # ×1.1
+        0.14,  # throughput ×1.1
         lambda _: 2.0,
     ),
     Resource(
@@ -65,7 +65,7 @@ RESOURCES: tuple[Resource, ...] = (
         "send buffer",
         Intervention("four times the send buffer", "send_buffer", 4),
         ("send-buffer",),
-        0.2,  # ×1.3
+        0.2,  # throughput ×1.3
     ),
     Resource(
         "round trip",

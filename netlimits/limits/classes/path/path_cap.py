@@ -102,16 +102,7 @@ class PathCap:
             near = run.throughput / run.bound_mbps
             short = f"the link's own bound is reached to {100 * near:.1f} %"
             premises.append(Premise.below(near, OF_BOUND, short))
-        if run.figure("pace_mbps") is not None:
-            premises.append(Premise(0.5, "the sender is paced, and what waits may wait there"))
-        if run.shaper_mbps:
-            short = f"the sender's own qdisc lets {mbps(run.shaper_mbps)} through"
-            premises.append(Premise.below(rate / run.shaper_mbps, OF_SHAPER, short))
-        overlimits, packets = run.sent("qdisc_overlimits"), run.sent("tx_packets")
-        if overlimits is not None and packets:
-            short = f"the sender's own qdisc held packets back {overlimits:,.0f} times"
-            premises.append(Premise.below(overlimits / packets, OVERLIMITS_PER_PACKET, short))
-        premises += chance.steady(run, STEADY)
+        premises += [*_not_in_qdisc(run, rate), *chance.steady(run, STEADY)]
         addition = f"; {OF_FILE}" if run.of_file and not run.goal_mbps else ""
         if run.most_mbps:
             short = (
@@ -129,6 +120,21 @@ class PathCap:
             f"{cpu}{addition}.",
             figures,
         )
+
+
+def _not_in_qdisc(run: RunFigures, rate: float) -> list[Premise]:
+    """Return the premises that packets do not wait in the sender's own qdisc."""
+    premises = []
+    if run.figure("pace_mbps") is not None:
+        premises.append(Premise(0.5, "the sender is paced, and packets may wait there"))
+    if run.shaper_mbps:
+        short = f"the sender's own qdisc lets {mbps(run.shaper_mbps)} through"
+        premises.append(Premise.below(rate / run.shaper_mbps, OF_SHAPER, short))
+    overlimits, packets = run.sent("qdisc_overlimits"), run.sent("tx_packets")
+    if overlimits is not None and packets:
+        short = f"the sender's own qdisc held packets back {overlimits:,.0f} times"
+        premises.append(Premise.below(overlimits / packets, OVERLIMITS_PER_PACKET, short))
+    return premises
 
 
 def _short_queue(run: RunFigures, inflation: float) -> float:
