@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from netlimits.errors import DocumentError, did_you_mean, raise_all
+from netlimits.errors import DocumentError, did_you_mean, nearest, raise_all
 from netlimits.experiment.document import Document, load
 from netlimits.experiment.mesh import pairs
 from netlimits.model import Machine
@@ -64,14 +64,27 @@ def machines(
         if role in written:
             bound[role] = written[role]
         elif role not in document.data:
-            hint = did_you_mean(role, written)
-            several, _, number = role.rpartition("-")
-            add = f"`{role}: {{ssh: NAME}}`"
-            if several in document.data and number.isdigit():
-                add = f"machine {number} to the list under {several}"
-            errors.append(document.error(f"no machine plays {role}; add {add}{hint}", role))
+            errors.append(_missing(document, written, role, roles or ()))
     raise_all(errors)
     return bound
+
+
+def _missing(
+    document: Document, written: Mapping[str, Machine], role: str, roles: tuple[str, ...]
+) -> DocumentError:
+    """Return the error for a role without a machine, at a key that misspells it if there is one."""
+    group, _, number = role.rpartition("-")
+    wanted = {_CONFIG, *roles, *(other.rpartition("-")[0] for other in roles)}
+    unknown = {str(key): entry for key, entry in document.data.items() if key not in wanted}
+    if misspelt := nearest(role, unknown):
+        right = group if isinstance(unknown[misspelt], list) and number.isdigit() else role
+        problem = f"no machine plays {right}; did you mean {right}?"
+        return document.error(problem, misspelt)
+    add = f"`{role}: {{ssh: NAME}}`"
+    if group in document.data and number.isdigit():
+        add = f"machine {number} to the list under {group}"
+    has = f"; the file has {', '.join(written)}" if written else ""
+    return document.error(f"no machine plays {role}; add {add}{has}", role)
 
 
 def _other_names(
