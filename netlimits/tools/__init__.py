@@ -10,6 +10,7 @@ from typing import Any, cast
 from netlimits.errors import InputError
 from netlimits.model import Command, ServerAddress
 from netlimits.tools._base import Features, Tool, Transfer
+from netlimits.tools._options import LARGEST_DATAGRAM
 from netlimits.tools._workloads import MEASURING, WORKLOADS
 from netlimits.tools.iperf3 import Iperf3
 from netlimits.tools.irtt import Irtt
@@ -19,6 +20,7 @@ from netlimits.tools.nttcp import Nttcp
 from netlimits.tools.nuttcp import Nuttcp
 
 __all__ = [
+    "LARGEST_DATAGRAM",
     "MEASURING",
     "OWN",
     "PROGRAMS",
