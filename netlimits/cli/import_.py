@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import sys
@@ -82,8 +83,8 @@ def import_(
     files of the Turin scripts. A file may hold many runs, also in logs and transcripts, and may be
     compressed with gzip, xz, bzip2 or Zstandard. Protocol, direction, sizes, streams and MSS become
     factors where a file states them. A value is never guessed: a file that cannot be read, or could
-    mean two things, is left out with the reason, and then the exit status is 1. netperf's
-    throughput is in 10^6bits/s (Trans/s of a request/response test) where a banner names the test
+    mean two things, is left out with the reason. The exit status is then 1, or 2 if a file does not
+    exist. netperf's throughput is in 10^6bits/s (Trans/s of a request/response test) where a banner names the test
     and no unit is printed; without a banner, --given THROUGHPUT_UNITS=... must state the unit.
 
     netperf's own CPU and service demand stay under its name (netperf_local_sd_...), a tool's CPU
@@ -110,17 +111,19 @@ def import_(
     report = import_files(files, folder, stated)
     for _, reason in report.refused:
         echo(f"netlimits: left out: {reason}", err=True)
+    absent = any(not os.path.exists(path) for path in files)
+    incomplete = InputError.exit_status if absent else 1
     if not report.files:
         left = f"{_several(len(report.refused), 'file')} left out"
         why = left if report.refused else "there are no files in the folders; name others"
         echo(f"netlimits: nothing was imported: {why}", err=True)
-        sys.exit(1)
+        sys.exit(incomplete)
     if as_json:
         echo_json(_as_json(report))
     else:
         _say(report)
     if report.refused:
-        sys.exit(1)
+        sys.exit(incomplete)
 
 
 def _say(report: ImportReport) -> None:

@@ -214,12 +214,12 @@ def failed(
     return ImportedRun(line, error.status, clean(str(error)), values, started=started)
 
 
-def arrived(rate: float | None, tool: str) -> float:
-    """Return a rate. Raises ToolFailure where a tool printed none, or nothing arrived."""
+def measured_rate(rate: float | None, tool: str, problem: str = "no data arrived") -> float:
+    """Return a rate. Raises ToolFailure if the tool printed none, or with `problem` if it is 0."""
     if rate is None:
         raise ToolFailure(f"{tool} printed no throughput: the run was interrupted")
     if rate <= 0:
-        raise ToolFailure("throughput is 0: no data arrived; is the data path open?")
+        raise ToolFailure(f"throughput is 0: {problem}; is the data path open?")
     return rate
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from netlimits.errors import ToolFailure
-from netlimits.importers.base import Given, ImportedRun, SourceText, arrived, failed
+from netlimits.importers.base import Given, ImportedRun, SourceText, failed, measured_rate
 from netlimits.importers.rates import amount
 from netlimits.importers.streams import InterimResult, Parts, figures_of, rows
 from netlimits.model import Scalar
@@ -169,7 +169,7 @@ def _of_brief(run: _Run, values: dict[str, Scalar]) -> dict[str, Scalar]:
     drops = _DROPS.search(rest)
     values["protocol"] = "udp" if drops else "tcp"
     figures: dict[str, Scalar] = {
-        "throughput_mbps": arrived(rate, "nuttcp"),
+        "throughput_mbps": measured_rate(rate, "nuttcp"),
         "elapsed_s": seconds,
     }
     if drops and int(drops[2]) and int(drops[1]) <= int(drops[2]):

@@ -177,11 +177,14 @@ class Line:
 def flow(
     sender: str, receiver: str, sent: Line | None, got: Line | None, *, udp: bool = False
 ) -> Parts:
+    """Return the counts of a flow from the sender's line and the receiver's."""
     jitter, *counted = got.datagrams if got and got.datagrams else (None, None, None)
+    if sent and not sent.count and got and got.count:
+        sent = None  # iperf3 3.14 prints 0 for what a server sent over UDP
     return Parts(
         sender,
         receiver,
-        sent=sent.count or None if sent else None,
+        sent=sent.count if sent else None,
         sent_s=sent.seconds if sent else None,
         arrived=got.count if got else None,
         arrived_s=got.seconds if got else None,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from netlimits.errors import ToolFailure
-from netlimits.importers.base import Given, ImportedRun, SourceText, arrived, clean, failed
+from netlimits.importers.base import Given, ImportedRun, SourceText, clean, failed, measured_rate
 from netlimits.model import Scalar
 
 _N = r"(\d{1,15}(?:\.\d{1,9})?)"
@@ -118,7 +118,7 @@ def _figures(run: _Run) -> dict[str, float]:
             operations = done / (end - begin)
     if not figures:
         raise ToolFailure(run.error or "uperf printed no statistics: the run was interrupted")
-    arrived(figures["throughput_mbps"], "uperf")
+    measured_rate(figures["throughput_mbps"], "uperf")
     if operations:
         figures["uperf_operations_per_s"] = operations
     return figures

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from netlimits.errors import ToolFailure
-from netlimits.importers.base import ImportedRun, arrived, failed
+from netlimits.importers.base import ImportedRun, failed, measured_rate
 from netlimits.model import Scalar
 
 _NUMBER = re.compile(r"-?\d{1,20}(\.\d{1,12})?")
@@ -68,9 +68,10 @@ def _factors(values: Values, end: str) -> dict[str, Scalar]:
 
 
 def _figures(values: Values, end: str) -> dict[str, Scalar]:
-    rate = arrived(_number(values, "throughput", "mbps"), "ntttcp")
-    seconds = _number(values, "realtime", "s")
     receiver = end == "remote"
+    problem = f"no data {'arrived' if receiver else 'was sent'}"
+    rate = measured_rate(_number(values, "throughput", "mbps"), "ntttcp", problem)
+    seconds = _number(values, "realtime", "s")
     figures: dict[str, Scalar] = {f"{end}_{'recv' if receiver else 'send'}_throughput_mbps": rate}
     if receiver:
         figures["throughput_mbps"] = rate
