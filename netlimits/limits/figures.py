@@ -81,7 +81,7 @@ class RunFigures:
 
     def figure(self, column: str) -> float | None:
         """Return a figure, else a tool's own figure of that name; None if both are missing."""
-        names = (column, *(prefix + column for prefix in tools.OWN))
+        names = (column, *(prefix + column for prefix in tools.COLUMN_PREFIXES))
         return next((value for name in names if (value := self.own(name)) is not None), None)
 
     def own(self, column: str) -> float | None:

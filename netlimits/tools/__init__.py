@@ -20,10 +20,10 @@ from netlimits.tools.nttcp import Nttcp
 from netlimits.tools.nuttcp import Nuttcp
 
 __all__ = [
+    "COLUMN_PREFIXES",
     "LARGEST_DATAGRAM",
     "MEASURING",
-    "OWN",
-    "PROGRAMS",
+    "PROGRAM_OPTIONS",
     "TOOLS",
     "WORKLOADS",
     "Features",
@@ -42,12 +42,12 @@ TOOLS: tuple[Tool, ...] = (
     Irtt(),
 )
 
-OWN = tuple(f"{each.name}_" for each in TOOLS)
+COLUMN_PREFIXES = tuple(f"{each.name}_" for each in TOOLS)
 """Prefixes of columns that hold a tool's own figures."""
 
 
-PROGRAMS = ("program", "server_program")
-"""The options that name programs."""
+PROGRAM_OPTIONS = ("program", "server_program")
+"""Options whose values are paths of programs."""
 
 
 def tool(name: str) -> Tool:
@@ -55,7 +55,7 @@ def tool(name: str) -> Tool:
 
 
 class Installed:
-    """A tool that runs the programs its options name; the rest is delegated to the tool."""
+    """A tool whose commands run the programs that PROGRAM_OPTIONS name, if they are set."""
 
     def __init__(self, tool: Tool) -> None:
         self._tool = tool
@@ -84,17 +84,19 @@ class Installed:
         self, options: Mapping[str, Any], direction: str, seconds: int
     ) -> Mapping[str, Any] | None:
         stream = self._tool.bulk(options, direction, seconds)
-        programs = {name: options[name] for name in PROGRAMS if name in options}
+        programs = {name: options[name] for name in PROGRAM_OPTIONS if name in options}
         if self._tool.streams_of:
             return stream
         return None if stream is None else {**stream, **programs}
 
 
 def at_path(command: Command, name: str, path: str | None) -> Command:
-    """Return the command with a program's name replaced by a path, unchanged for None."""
+    """Return the command with a program replaced by the one at a path, unchanged for None."""
     if path is None:
         return command
     if name not in command.argv:
-        raise InputError(f"{path}: {name} runs other programs than one of that name; leave it out")
+        raise InputError(
+            f"{path}: {name} runs no program of its own name that could be replaced; leave it out"
+        )
     index = command.argv.index(name)
     return replace(command, argv=(*command.argv[:index], path, *command.argv[index + 1 :]))

@@ -1,8 +1,8 @@
 """neper (1.1 and later): Google's `tcp_rr`, `tcp_stream` and similar programs.
 
 Only `--iostat-ms` prints bytes, those of the client's sockets. So the work of a stream is the
-receiver's rate times the client's time, and the loss of datagrams is unknown. neper exits 0 if it
-was interrupted, and if the kernel rejects an option, which only stderr shows.
+receiver's rate times the client's time, and the loss of datagrams is unknown. neper exits 0 even if
+it was interrupted, or if the kernel rejected an option; only stderr shows the latter.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ class Neper(Tool):
         response_size={**SIZE, "description": "Bytes per response (-R), K M G are 1024^n."},
         send_size={
             **SIZE,
-            "description": "Bytes per send of a stream (-B), K M G are 1024^n; of UDP datagrams.",
+            "description": "Bytes per send or UDP datagram of a stream (-B), K M G are 1024^n.",
         },
         reverse=_options.switch("The server sends (tcp_stream -M)."),
         nodelay=_options.switch("TCP_NODELAY (--no-delay)"),
         zerocopy=_options.switch(
-            "MSG_ZEROCOPY (-Z). neper does not tell whether the kernel copied all the same."
+            "MSG_ZEROCOPY (-Z). neper does not report whether the kernel copied anyway."
         ),
         rx_zerocopy=_options.switch("TCP_ZEROCOPY_RECEIVE (-z)."),
         skip_rx_copy=_options.switch("Discard received data without a copy (--skip-rx-copy)."),
@@ -255,7 +255,7 @@ def _in_bytes(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_failure(completed: Completed, seconds: float) -> None:
-    """Raise ToolFailure unless neper ended normally with exit status 0 and took all options."""
+    """Raise ToolFailure unless neper ended in time, exited 0 and set all socket options."""
     lines = dict.fromkeys(line.strip() for line in completed.stderr.splitlines() if line.strip())
     complaint = one_line(" ".join(lines))[:300]
     _output.check_ended(completed, "neper", seconds, complaint or "is the data link down?")

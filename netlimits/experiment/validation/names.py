@@ -15,7 +15,7 @@ from netlimits.experiment.expressions import Expression, shown
 from netlimits.experiment.overrides import Source
 from netlimits.experiment.validation.salvage import Salvage
 from netlimits.metrics import IDENTITY, METRICS, Metric, metric, names, tools_own
-from netlimits.tools import OWN
+from netlimits.tools import COLUMN_PREFIXES
 
 RESERVED = (
     frozenset(
@@ -48,7 +48,7 @@ class Names:
             or keyword.iskeyword(name)
         ):
             self.fault(f"{name} means something in expressions; choose another name", *key)
-        elif name in RESERVED or name.startswith(OWN) or tools_own([name]):
+        elif name in RESERVED or name.startswith(COLUMN_PREFIXES) or tools_own([name]):
             self.fault(f"{name} is a column of the results; choose another name", *key)
         elif name in self.defined:
             self.fault(f"{name} is the name of another factor already", *key)
@@ -125,7 +125,7 @@ class Names:
 
 
 def refuse_own(metric: Metric, name: str, data: Mapping[str, Any]) -> None:
-    prefix = next((own for own in OWN if metric.name.startswith(own)), "")
+    prefix = next((own for own in COLUMN_PREFIXES if metric.name.startswith(own)), "")
     if not prefix:
         return
     tool, bare = prefix.rstrip("_"), metric.name.removeprefix(prefix)

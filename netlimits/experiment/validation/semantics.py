@@ -18,7 +18,7 @@ from netlimits.experiment.validation import profiles, report_entries
 from netlimits.experiment.validation.names import Names
 from netlimits.experiment.validation.salvage import Salvage
 from netlimits.model import Experiment, Mesh, Repeat, Scalar, SettingUse, Values
-from netlimits.tools import PROGRAMS
+from netlimits.tools import PROGRAM_OPTIONS
 
 Lists = Mapping[str, tuple[Scalar, ...]]
 Groups = Mapping[str, tuple[str, ...]]
@@ -263,7 +263,7 @@ class Reader:
             if templates.is_template(policy):
                 problem = f"must be fail or skip, not {policy}: one answer for all configurations"
                 self.names.fault(problem, "measure", name, schema.IF_MISSING)
-            for option in PROGRAMS:
+            for option in PROGRAM_OPTIONS:
                 if templates.is_template(options.get(option)):
                     problem = (
                         f"must be a path, not {options[option]}: one program for all "
