@@ -1,7 +1,7 @@
 """uperf's output: the run statistics, the total, and the raw statistics of `-R`.
 
-The master's row is what the client's end handled, the other's what the other end did, which of a
-profile that only writes has arrived. Bytes are printed by 1024, bits by 1000.
+The master's row counts what the client handled. The other rows count what the other end handled,
+which has arrived if the profile only writes. Bytes are printed by 1024, bits by 1000.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _figures(run: _Run) -> dict[str, float]:
 
 
 def _series(run: _Run) -> list[tuple[float, int, int]]:
-    """Return the raw counts of the transaction that moved the most bytes."""
+    """Return the raw statistics of the transaction that moved the most bytes."""
     named = {name: rows for name, rows in run.raw.items() if name.startswith("Txn")}
     return max(named.values(), key=lambda rows: rows[-1][1], default=[])
 

@@ -1,4 +1,4 @@
-"""The run of an end's results, whatever form ntttcp wrote them in.
+"""Make a run of an end's values, which the other modules read from ntttcp's formats.
 
 Linux' `cpu` and `cpu busy (all)` are ntttcp's own, in per cent of one CPU; Windows' `cpu` is that
 of the whole machine. `mbps` is 10⁶ bit/s everywhere.
@@ -29,7 +29,7 @@ Values = dict[tuple[str, str], str]
 
 
 def key(path: str, metric: str) -> tuple[str, str]:
-    """Return the key of a value: XML's `real_time` and JSON's `realTime` are the same."""
+    """Return the key of a value, which is the same for XML's `real_time` and JSON's `realTime`."""
     return path.lower().replace("_", ""), metric.lower()
 
 
