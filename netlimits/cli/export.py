@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from netlimits.cli import echo
-from netlimits.cli.shared.options import SEVERAL, refuse_file, writing
+from netlimits.cli.shared.options import SEVERAL_RESULTS, refuse_file, writing
 from netlimits.cli.shared.results import Needed, Results, opened
 from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import DataError, InputError
@@ -18,7 +18,7 @@ from netlimits.export import BESIDE, FORMATS, OF_PROFILES
 
 
 @click.command()
-@SEVERAL
+@SEVERAL_RESULTS
 @click.option(
     "--format",
     "form",
@@ -35,11 +35,11 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
     openmetrics is what Prometheus reads, influx InfluxDB's line protocol, opensearch the body of
     its bulk request. otava is a CSV file for Apache Otava, a row for each campaign. With --out the
     last two write a second file: Otava's configuration (FILE.yaml) or the index template
-    (FILE.template.json). csv is the frame itself, with every attempt, which a campaign of more
-    than some thousand runs has no results.csv of. parquet is one campaign's, the same in files of
-    some thousand attempts, for other machines: --out is their folder, or a URL that fsspec knows,
-    and `netlimits.relation` reads them there. folded and speedscope are the stacks of profiles,
-    for flame graph programs and https://www.speedscope.app.
+    (FILE.template.json). csv is the frame itself, with every attempt; a campaign of
+    more than some thousand runs has no results.csv. parquet is the same of one campaign, in files
+    of some thousand attempts, for other machines: --out is their folder, or a URL that fsspec
+    knows, and `netlimits.relation` reads them there. folded and speedscope are the stacks of
+    profiles, for flame graph programs and https://www.speedscope.app.
 
     \b
     Examples:
@@ -98,7 +98,7 @@ def _stacks(source: Results) -> dict[str, Mapping[str, int]]:
 
 
 def _campaigns(source: Results) -> dict[str, tuple[str, int]]:
-    """Return the id of each campaign by its name, and the number of runs before its first."""
+    """Return each campaign's id, and the number of runs in the campaigns before it, by its name."""
     if source.campaign:
         return {"": (source.campaign.archive.identity, 0)}
     before, campaigns = 0, {}

@@ -14,7 +14,7 @@ from netlimits.cli import echo
 from netlimits.cli.shared import drawing, entries
 from netlimits.cli.shared.options import (
     LIST,
-    SEVERAL,
+    SEVERAL_RESULTS,
     Output,
     of_option,
     pool_option,
@@ -25,7 +25,7 @@ from netlimits.cli.shared.options import (
 )
 from netlimits.cli.shared.results import (
     Results,
-    end,
+    exit_if_failed,
     list_metrics,
     opened,
     say,
@@ -38,7 +38,7 @@ from netlimits.model.folder import Folder
 
 
 @click.command()
-@SEVERAL
+@SEVERAL_RESULTS
 @click.option("--chart", metavar="KIND", help="The kind of chart; --chart list shows them.")
 @of_option("A chart for each; repeatable, or with commas. list: show what there is.")
 @table_options
@@ -80,10 +80,10 @@ def figures(
     series each, under their folders' names.
 
     Options replace what the experiment's `report:` says; without one the charts are of what was
-    measured. What differs and is named nowhere makes curves of its own. The charts are written as
-    PNG and SVG to RESULTS/figures (beside a file, or several: to its folder's `figures`) and named,
-    one a line. Of several charts, one that the runs are too few or too noisy for does not stop the
-    others; it is said, and the exit status is 1.
+    measured. A factor that differs and is named nowhere gets curves of its own. The charts are
+    written as PNG and SVG to RESULTS/figures (for a file, or several RESULTS: to `figures` beside
+    the first) and their names are printed. If the runs are too few or too noisy for one of several
+    charts, the others are drawn, the reason is printed, and the exit status is 1.
 
     \b
     Examples:
@@ -150,15 +150,15 @@ def figures(
             folder.mkdir(parents=True, exist_ok=True)
     for name, figure in _named(drawn):
         for file in (f"{name}.{form}" for form in forms):
-            if inside:  # what is under that name in a results folder is not written through
+            if inside:  # in a results folder, replace a link of that name, do not write through it
                 with writing(folder / file):
                     Folder(folder.parent).remove(f"{folder.name}/{file}")
             echo(charts.save(figure, folder / file))
-    end(failed, "not drawn")
+    exit_if_failed(failed, "not drawn")
 
 
 def _named(drawn: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """Return the figures under names that differ: a second chart of a kind and metric gets -2."""
+    """Return the figures under unique names: the second chart of a kind and metric gets -2."""
     seen: dict[str, int] = {}
     named = []
     for name, figure in drawn:

@@ -1,4 +1,4 @@
-"""`netlimits plan | schema`: what an experiment would do, before any host is asked."""
+"""`netlimits plan`: what an experiment would run, without contacting its hosts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from netlimits.checks.survey import foreseen, tools
 from netlimits.checks.survey.prompt import PromptHost
 from netlimits.cli import echo, echo_json
 from netlimits.cli.shared import planned_runs
-from netlimits.cli.shared.hosts import aside
+from netlimits.cli.shared.hosts import say_note
 from netlimits.cli.shared.options import (
     AT_ONCE,
     EXPERIMENT,
@@ -150,7 +150,7 @@ def plan(
 
 
 class _Shown(io.StringIO):
-    """Standard output where it is a terminal: no control code of a value reaches it."""
+    """A terminal as a stream that escapes control codes, which values may contain."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__()
@@ -165,7 +165,7 @@ def _binding(hosts_file: Path | None) -> Callable[[Sequence[str]], Mapping[str, 
         return None
 
     def bind(roles: Sequence[str]) -> Mapping[str, Machine]:
-        return machines(hosts_file, roles, aside)
+        return machines(hosts_file, roles, say_note)
 
     return bind
 
@@ -197,7 +197,7 @@ def _placeholders(experiment_plan: Plan) -> dict[str, Machine]:
 
 
 def _write(experiment_plan: Plan, target: Path) -> None:
-    """Write the plan so that the file is whole or not there; pipes and devices are written to."""
+    """Write the plan: a file is replaced once complete, a pipe or a device is written directly."""
     if target.exists() and not target.is_file():
         with target.open("w", encoding="utf-8", newline="") as file:
             experiment_plan.write_csv(file)

@@ -116,7 +116,7 @@ def run(
 
 
 def _profiled(file: Path, overrides: Sequence[str]) -> Sequence[str]:
-    """Return the overrides of `--set`, with a profile unless the file or they have one."""
+    """Add `profile={}` to the overrides, unless the file or an override has a profile."""
     data = document.load(file, repeated=True).data
     named = any(text.partition("=")[0].partition(".")[0] == PROFILE for text in overrides)
     if named or (isinstance(data, dict) and PROFILE in data):

@@ -95,7 +95,7 @@ class Conduct:
             )
 
     def claim(self, campaign: Logbook | None) -> None:
-        """Check that runs can be copied to `--share`; None stands for a campaign still to come."""
+        """Claim the place of `--share` for the campaign's runs; None stands for a new campaign."""
         if self.share:
             self.share.claim(campaign)
 
@@ -118,7 +118,10 @@ class Conduct:
         stop: Stop,
         left: Callable[[float], float] = float,
     ) -> tuple[Path, ...]:
-        """Carry out the remaining runs, and return the files; `left` converts shown seconds."""
+        """Carry out the pending runs and return the files written.
+
+        `left` converts the seconds left of these runs to those that the progress shows.
+        """
         work = self._work(campaign, survey, hosts, stop)
         campaign.archive.append("opened")
         try:
@@ -132,7 +135,7 @@ class Conduct:
             _say_cut_off(campaign, error)
             raise
         finally:
-            _say_beside(campaign, work)
+            _say_side_effects(campaign, work)
         campaign.archive.append("closed")
         return _results(campaign)
 
@@ -197,7 +200,7 @@ def _results(campaign: Logbook) -> tuple[Path, ...]:
 
 
 def _say_cut_off(campaign: Logbook, error: NetlimitsError) -> None:
-    """Print the state of a campaign that an error ends; the error says how to continue."""
+    """Print the state of a campaign that an error ended, and add to the error how to continue."""
     if isinstance(error, Interrupted | RestoreError):
         try:
             _results(campaign)
@@ -206,7 +209,7 @@ def _say_cut_off(campaign: Logbook, error: NetlimitsError) -> None:
     if isinstance(error, Interrupted | RestoreError | ArchiveUnwritable):
         with suppress(ArchiveError):  # its folder may be gone altogether
             echo(counts(campaign.state()), err=True)
-    if error.exit_status == 2:  # which says that nothing was touched
+    if error.exit_status == 2:  # 2 would say that no host was touched
         error.exit_status = 1
     done = "" if isinstance(error, RestoreError) else f"; hosts are restored{_but_for(campaign)}"
     advice = f"continue with: netlimits resume {quoted(campaign.path)}"
@@ -215,7 +218,7 @@ def _say_cut_off(campaign: Logbook, error: NetlimitsError) -> None:
     error.args = (f"{error}{done}; {advice}",)
 
 
-def _say_beside(campaign: Logbook, work: Session | ClusterRunner) -> None:
+def _say_side_effects(campaign: Logbook, work: Session | ClusterRunner) -> None:
     from netlimits.campaign.session import Session
 
     if isinstance(work, Session):
@@ -228,7 +231,7 @@ def _say_beside(campaign: Logbook, work: Session | ClusterRunner) -> None:
 
 
 def _but_for(campaign: Logbook) -> str:
-    with suppress(ArchiveError):  # as above
+    with suppress(ArchiveError):  # the folder may be gone
         roles = sorted({event["role"] for event in unfinished(campaign.archive)})
         return f", but for {' and '.join(roles)}" if roles else ""
     return ""
@@ -241,7 +244,7 @@ def _report(
     shown: Sequence[str],
     as_json: bool,
 ) -> None:
-    """Print the campaign's outcome, and commands that show it, those in `shown` first."""
+    """Print the outcome and commands that show it, `shown` first; exit 1 if a run is not ok."""
     if as_json:
         files = [str(path) for path in written]
         echo_json({**state, "files": files})

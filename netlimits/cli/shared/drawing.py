@@ -37,6 +37,7 @@ class Drawing:
 
 
 def marked(results: Results) -> Results:
+    """Return the results with a column `limited_by`, if `report:` asks for verdicts."""
     wanted = any(entry.get("table") == VERDICTS for entry in results.report)
     if not wanted or results.campaign is None:
         return results
@@ -110,7 +111,7 @@ def _complete(frame: pd.DataFrame, say: Callable[[str], None]) -> pd.DataFrame:
 
 
 def _with_metric(frame: pd.DataFrame, metric: str, say: Callable[[str], None]) -> pd.DataFrame:
-    """Return the runs without the configurations of which no run has the metric."""
+    """Return the runs of those configurations that have the metric in at least one run."""
     from netlimits.analysis import frames
 
     if "config" not in frame.columns or "status" not in frame.columns:
@@ -176,7 +177,7 @@ def _taken(results: Results, kind: ChartKind, given: Mapping[str, Any]) -> Mappi
 def _data(
     results: Results, kind: ChartKind, options: dict[str, Any]
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the end of the name, and the data, of each figure; pop the options that select it."""
+    """Yield suffix of the name and data of each figure; pop the options that select the data."""
     from netlimits.analysis import attempts, frames, wording
 
     if kind.source == "runs":

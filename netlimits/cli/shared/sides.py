@@ -18,7 +18,7 @@ Binding = Callable[[Sequence[str]], Mapping[str, Machine]]
 
 
 LARGE = 10_000
-"""Configurations from which on a plan is only counted and streamed."""
+"""A plan of more configurations is only counted and streamed, without findings."""
 
 
 @dataclass(frozen=True, slots=True)
