@@ -282,7 +282,7 @@ def _hosts(comparison: BothSides) -> list[str]:
     for role, other in roles.items():
         try:
             differing = facts.differences(archives[0].facts(role), archives[1].facts(other))
-        except ArchiveError as error:  # which does not affect the figures
+        except ArchiveError as error:  # the figures can be compared without the facts
             differing = (f"cannot be compared: {error}",)
         lines += [f"{role}: {line}" for line in differing]
     return lines

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -112,15 +112,13 @@ def figures(
     if not out and folder.parent.is_dir() and LIST not in of:
         refuse_folder(folder.parent)
 
-    def takes_run(entry: Mapping[str, Any]) -> bool:
-        return charts.KINDS[entry["chart"]].single
-
     def figures_of(source: Results) -> tuple[list[tuple[str, Any]], list[DataError]]:
         source = drawing.marked(source)
         drawn: list[tuple[str, Any]] = []
         failed: list[DataError] = []
         chosen = entries.charts(source.report, options, source.frame)
-        if run is not None and chart is None and not any(takes_run(entry) for entry in chosen):
+        of_one_run = any(charts.KINDS[entry["chart"]].single for entry in chosen)
+        if run is not None and chart is None and not of_one_run:
             chosen = [
                 {"chart": "timeline", **{k: options[k] for k in ("of", "title") if options[k]}}
             ]

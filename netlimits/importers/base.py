@@ -172,7 +172,7 @@ def source(name: str, data: bytes, limit: int = FILE_LIMIT) -> SourceText:
         DataError: The file is too large, empty, not text, or contains control codes.
     """
     try:
-        data = containers.opened(data, limit)
+        data = containers.decompressed(data, limit)
     except containers.TooLarge:
         raise DataError(f"{name}: {too_large(limit)}") from None
     except containers.Unreadable as error:

@@ -48,7 +48,7 @@ _ARCHIVES = {b"PK\x03\x04": "zip", b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!\x1a\x07":
 _TAR, _TAR_AT = b"ustar", 257
 
 
-def opened(data: bytes, limit: int) -> bytes:
+def decompressed(data: bytes, limit: int) -> bytes:
     """Return the bytes of a file, decompressed if they are compressed.
 
     Raises:

@@ -33,12 +33,12 @@ from netlimits.importers.streams import (
     rows,
 )
 from netlimits.model import Scalar
-from netlimits.units.sizes import TIMESTAMPS
 
 SERVER_ENDED = "interrupt - the server has terminated"
 """Start of the error in a server's document when the server is stopped. It belongs to no run."""
 
-LEAST_MSS = 88
+LEAST_MSS, TIMESTAMPS = 88, 12
+"""Bytes: the smallest MSS that Linux accepts, and the TCP option that takes part of an MSS."""
 
 Way = tuple[str, str, str]
 """Sender, receiver, and the suffix of the keys of a direction."""
@@ -244,7 +244,7 @@ def _refuse(document: _Document, flows: Sequence[FlowCounts]) -> None:
 def _mss(document: _Document) -> int | None:
     """Return the MSS in use, None if unknown.
 
-    `tcp_mss` only echoes the request, so check that congestion windows are multiples of it.
+    `tcp_mss` only echoes the request; it counts if all congestion windows are multiples of it.
     """
     default, requested = document.start.get("tcp_mss_default"), document.start.get("tcp_mss")
     if is_count(default) and default > 0:

@@ -144,7 +144,7 @@ class InterimResult:
     cwnd_bytes: float | None = None
 
     def figures(self, *, whole: bool) -> Iterator[tuple[str, float]]:
-        """Yield columns and values; `whole`: it covers all directions, so it has a throughput."""
+        """Yield columns and values; what arrived in the `whole` test is the throughput too."""
         rate = mbps(self.count, self.seconds) or 0.0
         yield f"{self.end}_{self.way}_throughput_mbps", rate
         if self.way == "recv" and whole:

@@ -51,11 +51,12 @@ PROGRAM_OPTIONS = ("program", "server_program")
 
 
 def tool(name: str) -> Tool:
-    return cast(Tool, Installed({each.name: each for each in TOOLS}[name]))
+    """Return the tool of a name, whose commands run the programs that its options name."""
+    return cast(Tool, _WithPrograms({each.name: each for each in TOOLS}[name]))
 
 
-class Installed:
-    """A tool whose commands run the programs that PROGRAM_OPTIONS name, if they are set."""
+class _WithPrograms:
+    """A tool whose commands take their programs from PROGRAM_OPTIONS; the rest is as the tool's."""
 
     def __init__(self, tool: Tool) -> None:
         self._tool = tool

@@ -38,7 +38,7 @@ WORKLOADS: tuple[TrafficKind, ...] = (
                 {"netperf": ("UDP_STREAM", 1, 1472), "iperf3": ("udp", 1, 1472, 0)}),
     TrafficKind("rr", "TCP_RR, 1 B", {"netperf": ("TCP_RR", 1, None)}),
 )  # fmt: skip
-"""All kinds of traffic, in the order of the table."""
+"""All kinds of traffic, in the order in which `diagnose` prints them."""
 
 MEASURING: Mapping[str, Measuring] = {
     "netperf": Measuring(

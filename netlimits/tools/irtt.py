@@ -26,7 +26,7 @@ INTERIM_SECONDS = 1.0
 """Default length of an interim result, in seconds."""
 
 WAIT = 4.0
-"""Seconds that irtt waits at the end if no answer came; else it waits three round trips."""
+"""Seconds that irtt waits at the end if no answer came; else 3 × the longest round trip."""
 
 OPEN = 15.0
 """Seconds that irtt takes to give up if no server answers (1 + 2 + 4 + 8)."""

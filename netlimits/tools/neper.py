@@ -21,10 +21,10 @@ from netlimits.units.sizes import SIZE, binary_bytes
 TESTS = ("tcp_rr", "tcp_crr", "tcp_stream", "udp_rr", "udp_stream")
 """neper's programs; each is a test."""
 
-_NO_FILE = "--nolog"
+_NO_LOG = "--nolog"
 """Without it every process, even for `--version`, writes a log file into the home directory."""
 
-_NEEDED = ("--iostat-ms", _NO_FILE)
+_NEEDED = ("--iostat-ms", _NO_LOG)
 _PERCENTILES = (50, 90, 99)
 _LATENCIES = ("min", "mean", "max", "stddev", *(f"p{number}" for number in _PERCENTILES))
 _OF_RR = ("request_size", "response_size")
@@ -84,8 +84,8 @@ class Neper(Tool):
     )
 
     def probes(self) -> tuple[Command, ...]:
-        versions = (Command((name, _NO_FILE, "--version")) for name in TESTS)
-        usages = (Command((name, _NO_FILE, "--help")) for name in ("tcp_rr", "tcp_stream"))
+        versions = (Command((name, _NO_LOG, "--version")) for name in TESTS)
+        usages = (Command((name, _NO_LOG, "--help")) for name in ("tcp_rr", "tcp_stream"))
         return (*usages, *versions)
 
     def features(self, completed: tuple[Completed, ...]) -> Features:
@@ -237,7 +237,7 @@ def _is_rr(options: Mapping[str, Any]) -> bool:
 
 def _flags(options: Mapping[str, Any], ends: ServerAddress, seconds: float) -> Iterator[str]:
     yield from ("-H", ends.address, "-C", str(ends.port), "-P", str(ends.port + 1))
-    yield from (_NO_FILE, "-l", f"{seconds:g}", "-I", f"{min(1.0, max(0.1, seconds / 100)):g}")
+    yield from (_NO_LOG, "-l", f"{seconds:g}", "-I", f"{min(1.0, max(0.1, seconds / 100)):g}")
     yield from _commands.flags(_in_bytes(options), _FLAGS)
     if options.get("reverse"):
         yield "-M"

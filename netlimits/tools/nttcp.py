@@ -22,7 +22,7 @@ FORMAT = "%20b%14.6rt%14.6ct%16.4rbr%14c"
 
 DEFAULT_SIZE = 4096
 PATIENCE = 3
-"""A run that takes this many times its expected length counts as hung."""
+"""A run that takes this many times its expected length, and START_UP, counts as hung."""
 
 
 class Nttcp(Tool):

@@ -42,7 +42,7 @@ from netlimits.errors import (
 from netlimits.hosts.base import Host
 from netlimits.hosts.patience import Patience
 from netlimits.model import Experiment, Machine
-from netlimits.restore.guard.guards import patience
+from netlimits.restore.guard import guards
 
 if TYPE_CHECKING:
     from netlimits.archive.copies import RunsCopy
@@ -87,7 +87,7 @@ class Conduct:
                     "--scheduler is for a mesh, and the experiment has one pair; leave it out"
                 )
             cluster.client(self.scheduler).close()
-        if self._guard_seconds() is None:
+        if guards.patience(self.guard) is None:
             echo(
                 "netlimits: --guard off: if this machine is lost, hosts stay changed until "
                 "`netlimits restore`",
@@ -146,7 +146,7 @@ class Conduct:
         from netlimits.campaign.session import Session
         from netlimits.hosts.connect import connect
 
-        guard = self._guard_seconds()
+        guard = guards.patience(self.guard)
         if self.scheduler:
             for host in hosts.values():  # each worker logs in to its own
                 host.close()
@@ -182,9 +182,6 @@ class Conduct:
                 every_search(work, stop, on_progress)
             else:
                 in_order(work, stop, on_progress)
-
-    def _guard_seconds(self) -> float | None:
-        return patience(self.guard)
 
 
 conduct_options = options_of(

@@ -1,8 +1,8 @@
 """The hosts that `resume`, `restore` and `status` log in to: never from somebody else's folder.
 
 The logins of a campaign that this user began here, unchanged since (archive.registry), are used
-as they are. For any other folder the user says by `--hosts FILE` which hosts count, and what would
-be restored is shown before it is done.
+as they are. For any other folder the user has to name the hosts with `--hosts FILE`, and confirms
+what would be restored.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def _page(results: Results) -> Page:
     campaign = results.campaign
     assert campaign
     running = campaign.state()["running"] or {"run": None, "attempt": None}
-    present = running["run"], running["attempt"]  # not finished, so no failure
+    present = running["run"], running["attempt"]  # a running attempt is no failure
     attempts = campaign.frame(contents.ATTEMPT)
     attempts = attempts[(attempts["run"] != present[0]) | (attempts["attempt"] != present[1])]
     missing: list[str] = []

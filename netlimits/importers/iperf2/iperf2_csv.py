@@ -31,7 +31,7 @@ _YEAR = 2000
 
 
 def claims(source: SourceText) -> bool:
-    """Return True if there are such rows, and no other line with as many fields."""
+    """Return True if the text has rows of `-y C`, and no other line with as many fields."""
     lines = [line.strip() for line in source.lines if line.count(",") >= 8]
     return any(map(_ROW.fullmatch, lines)) and all(
         _ROW.fullmatch(line) or _HEADER.fullmatch(line) for line in lines

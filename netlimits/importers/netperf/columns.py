@@ -52,7 +52,7 @@ FIRST_WORDS = frozenset(_BY_FIRST_WORD)
 
 
 class Unfit(Exception):
-    """A row fits its header in no way, or in more than one."""
+    """A header or a row can be read in no way, or in more than one."""
 
 
 @lru_cache(maxsize=64)

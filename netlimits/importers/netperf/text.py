@@ -120,7 +120,7 @@ class _Reading:
         self._test = Test()
         self._form: classic.Form | None = None
         self._columns: columns.Columns | None = given.columns or None
-        self._spaced: bool | None = None  # -O; None without a header
+        self._spaced: bool | None = None  # True for -O, None without a header
         self._starts: Sequence[int] = ()
         self._announced = 0  # line of a banner or header whose figures are still to come
         self._headed = False  # the header of the announced run was read

@@ -41,7 +41,11 @@ def column(selector: str, throughput_units: str, sd_units: str) -> str:
 
 
 def value(selector: str, text: str) -> Scalar:
-    """Parse netperf's text into a number, a word, or None if it does not apply (-1)."""
+    """Parse netperf's text into a number, a word, or None if it does not apply (-1).
+
+    Raises:
+        ToolFailure: A selector of ALWAYS_MEASURED is -1, or a number cannot be parsed.
+    """
     if selector == "RESULT_BRAND":
         return text.removeprefix('"').removesuffix('"')  # netperf adds the quotes
     if selectors.is_text(selector):
