@@ -75,7 +75,7 @@ PAGE = "comparison.html"
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit with 5 where something is unclear; of a gate, where one of its conditions is.",
+    help="Exit with 5 if something is unclear; with --gate, if one of its conditions is unclear.",
 )
 @format_option("text", "markdown", "csv", "junit")
 @JSON

@@ -47,7 +47,7 @@ from netlimits.model.folder import Folder
     multiple=True,
     metavar="FACTOR",
     callback=separated,
-    help="Factors that make a curve each; repeatable, or with commas.",
+    help="Factors whose values make a curve each; repeatable, or with commas.",
 )
 @pool_option("curve or point")
 @click.option("--title", help="The title.")

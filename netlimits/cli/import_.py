@@ -44,7 +44,7 @@ NAMED = 2
 @click.option(
     "--columns",
     metavar="SELECTORS",
-    help="What netperf's -o or -O was given, for rows without a header (-P 0).",
+    help="The selectors that netperf's -o or -O was given, for rows without a header (-P 0).",
 )
 @click.option(
     "--given",

@@ -22,7 +22,10 @@ from netlimits.lab.programs import need_root, program
 from netlimits.units import tc
 
 NAME = click.option(
-    "--name", default=labs.DEFAULT_NAME, show_default=True, help="Which lab; several can stand."
+    "--name",
+    default=labs.DEFAULT_NAME,
+    show_default=True,
+    help="Name of the lab; there can be several.",
 )
 
 
@@ -100,7 +103,7 @@ def up(name: str, hosts: int, mtu: int, machines: bool, **guest: int | str | Non
 
 
 @lab.command()
-@click.option("--name", help="Which lab; all of them if left out.")
+@click.option("--name", help="Name of the lab; all of them if left out.")
 @JSON
 def status(name: str | None, as_json: bool) -> None:
     """Show the hosts of every lab: kind, addresses, whether sshd runs, the data link's MTU.
@@ -122,7 +125,7 @@ def status(name: str | None, as_json: bool) -> None:
 
 
 @lab.command()
-@click.option("--name", help=f"Which lab.  [default: {labs.DEFAULT_NAME}]")
+@click.option("--name", help=f"Name of the lab.  [default: {labs.DEFAULT_NAME}]")
 @click.option("--all", "everything", is_flag=True, help="Every lab on this machine.")
 def down(name: str | None, everything: bool) -> None:
     """Remove a lab completely, also one that is built only in part.
@@ -148,12 +151,12 @@ def down(name: str | None, everything: bool) -> None:
 
 @lab.command()
 @click.argument("name", default=labs.DEFAULT_NAME)
-@click.option("--host", default="", help="Whose link; needed where a lab has more than two hosts.")
-@click.option("--rate", help="What it carries, as tc counts: 10mbit, 100mbit.")
-@click.option("--delay", help="How long a frame is under way: 5ms, 200us.")
-@click.option("--loss", help="Frames lost by chance: 0.1%.")
-@click.option("--mtu", type=int, help="Bytes; longer packets are dropped silently.")
-@click.option("--packets", type=int, help="Frames a second that it carries, of any size: 2000.")
+@click.option("--host", default="", help="Whose link; needed if the lab has more than two hosts.")
+@click.option("--rate", help="Maximum rate of the link, as tc writes it: 10mbit, 100mbit.")
+@click.option("--delay", help="Delay of each frame: 5ms, 200us.")
+@click.option("--loss", help="Share of frames that are lost, at random: 0.1%.")
+@click.option("--mtu", type=int, help="MTU in bytes; larger packets are dropped silently.")
+@click.option("--packets", type=int, help="Maximum frames per second, of any size: 2000.")
 @click.option("--off", is_flag=True, help="Make it a plain link again.")
 @JSON
 def link(

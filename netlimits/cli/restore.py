@@ -13,7 +13,12 @@ from netlimits.campaign.interrupt import interruptible
 from netlimits.campaign.mesh import shards
 from netlimits.cli import echo, quoted
 from netlimits.cli.shared import logins
-from netlimits.cli.shared.hosts import freeing, naming, restore_hosts, say_restored
+from netlimits.cli.shared.hosts import (
+    restore_hosts,
+    say_restored,
+    with_free_command,
+    with_hosts_file_named,
+)
 from netlimits.cli.shared.options import FOREIGN_HOSTS, PATIENCE, YES
 from netlimits.errors import HostError, InputError
 from netlimits.experiment.hosts_file import machines
@@ -79,13 +84,13 @@ def restore(
         campaign = logbook.open(results)
         bound, own = logins.machines_of(campaign, hosts_file, "restore")
         if not own:
-            logins.show(campaign, bound, yes)
+            logins.confirm_restore(campaign, bound, yes)
         with logins.locked(campaign), interruptible(), connect_all(bound, patience) as hosts:
             done = restore_hosts(campaign, hosts, force, ours=own)
     elif hosts_file is not None:
         with (
-            naming(hosts_file),
-            freeing(f"--hosts {quoted(hosts_file)}"),
+            with_hosts_file_named(hosts_file),
+            with_free_command(f"--hosts {quoted(hosts_file)}"),
             interruptible(),
             connect_all(machines(hosts_file), patience) as hosts,
         ):
@@ -110,7 +115,7 @@ def _forget(results: Path | None, hosts_file: Path | None, force: bool, patience
         errors = {r: error for r, error in outcomes.items() if isinstance(error, HostError)}
         hosts = {r: host for r, host in outcomes.items() if not isinstance(host, HostError)}
         if hosts_file:
-            stack.enter_context(naming(hosts_file))
+            stack.enter_context(with_hosts_file_named(hosts_file))
 
         def tell(line: str) -> None:
             lines.append(line)

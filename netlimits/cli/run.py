@@ -18,7 +18,7 @@ from netlimits.cli.shared.hosts import (
     all_logged_in,
     lab_hosts_file,
     machines_of,
-    naming,
+    with_hosts_file_named,
 )
 from netlimits.cli.shared.lines import say_warnings, skipped_lines
 from netlimits.cli.shared.options import EXPERIMENT, HOSTS, LOCAL, SET, Output, refuse_folder
@@ -93,7 +93,7 @@ def run(
     file = hosts_file or (None if local else lab_hosts_file())
     with (
         Stop() as stop,
-        naming(file),
+        with_hosts_file_named(file),
         conduct.sharing(folder),
         stop.interruptible(),
         all_logged_in(bound, conduct.patience) as hosts,

@@ -45,7 +45,7 @@ from netlimits.model import TABLE_FORMATS
     multiple=True,
     metavar="FACTOR",
     callback=separated,
-    help="Factors across; repeatable, or with commas.",
+    help="Factors whose values are columns; repeatable, or with commas.",
 )
 @pool_option("figure")
 @click.option(

@@ -17,7 +17,7 @@ from netlimits.campaign.interrupt import Interrupted, Stop, interruptible
 from netlimits.campaign.progress import Progress
 from netlimits.checks.survey import Survey
 from netlimits.cli import echo, echo_json, quoted
-from netlimits.cli.shared.hosts import frees, say_changed
+from netlimits.cli.shared.hosts import free_command, say_changed
 from netlimits.cli.shared.lines import counts
 from netlimits.cli.shared.options import (
     AT_ONCE,
@@ -62,7 +62,7 @@ SHARE = click.option(
     "--share",
     metavar="PLACE",
     callback=_runs_copy,
-    help="Leave the runs as Parquet files there too: a folder, or a URL such as s3://bucket/mesh.",
+    help="Copy the runs as Parquet files to this folder, or to a URL such as s3://bucket/mesh.",
 )
 
 
@@ -211,7 +211,7 @@ def _say_cut_off(campaign: Logbook, error: NetlimitsError) -> None:
     done = "" if isinstance(error, RestoreError) else f"; hosts are restored{_but_for(campaign)}"
     advice = f"continue with: netlimits resume {quoted(campaign.path)}"
     if isinstance(error, RestoreError):
-        advice += f"\n{frees(quoted(campaign.path))}"
+        advice += f"\n{free_command(quoted(campaign.path))}"
     error.args = (f"{error}{done}; {advice}",)
 
 

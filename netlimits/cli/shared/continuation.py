@@ -53,7 +53,7 @@ def go_on(
     bound, own = logins.machines_of(campaign, hosts_file, command)
     if not own:
         logins.refuse_commands(campaign)
-        logins.show(campaign, bound, yes)
+        logins.confirm_restore(campaign, bound, yes)
     conduct.claim(campaign)
     with (
         Stop() as stop,

@@ -103,7 +103,7 @@ def some_logged_in(
 
 
 @contextmanager
-def naming(hosts_file: Path | None) -> Iterator[None]:
+def with_hosts_file_named(hosts_file: Path | None) -> Iterator[None]:
     """Put the file's name for FILE in a HostError's `--hosts FILE`, so that users can copy it."""
     try:
         yield
@@ -115,16 +115,16 @@ def naming(hosts_file: Path | None) -> Iterator[None]:
 
 
 @contextmanager
-def freeing(of: str) -> Iterator[None]:
+def with_free_command(of: str) -> Iterator[None]:
     """Append to a RestoreError the command that frees the hosts without restoring them."""
     try:
         yield
     except RestoreError as error:
-        error.args = (f"{error}\n{frees(of)}",)
+        error.args = (f"{error}\n{free_command(of)}",)
         raise
 
 
-def frees(of: str) -> str:
+def free_command(of: str) -> str:
     return f"to leave it as it is, and free the hosts: netlimits restore {of} --forget"
 
 
@@ -140,7 +140,7 @@ def restore_hosts(
     changed: list[str] = []
     how: dict[str, Any] = {"ours": ours, "unreached": unreached, "tell": changed.append}
     try:
-        with freeing(quoted(campaign.path)):
+        with with_free_command(quoted(campaign.path)):
             done = [
                 *shards.put_back(campaign.archive, hosts, force, **how),
                 *restore_from_journal(campaign.archive, hosts, force, **how),

@@ -127,7 +127,7 @@ def refuse_commands(campaign: Logbook) -> None:
             )
 
 
-def show(campaign: Logbook, machines: Mapping[str, Machine], yes: bool) -> None:
+def confirm_restore(campaign: Logbook, machines: Mapping[str, Machine], yes: bool) -> None:
     """Show what would be restored of somebody else's campaign, and ask for confirmation."""
     events = unfinished(campaign.archive)
     for event in events:

@@ -146,7 +146,7 @@ def window_option(what: str) -> Callable[[Any], Any]:
         "--window",
         type=click.FloatRange(min=0, min_open=True),
         metavar="SECONDS",
-        help=f"Over how long {what} is taken.",
+        help=f"Window over which {what} is taken.",
     )
 
 
@@ -210,7 +210,7 @@ class Output(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         given: Any = super().convert(value, param, ctx)
         if not str(given):
-            raise InputError(f"{param.opts[-1] if param else 'the path'}: is empty; name a place")
+            raise InputError(f"{param.opts[-1] if param else 'the path'}: is empty; name a path")
         path = Path(given)
         if self._folder:
             refuse_folder(path, fresh=self._fresh)

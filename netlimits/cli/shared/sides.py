@@ -56,7 +56,7 @@ against_options = options_of(
         "names",
         default="",
         metavar="NAMES",
-        help="What the sides are called; before,after if left out.",
+        help="Names of the sides; before,after if left out.",
     ),
 )
 """The options of a second side, which the command gets as one `against`."""
