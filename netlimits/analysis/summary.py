@@ -67,7 +67,7 @@ def summary(
         improvement: Two values of a factor to compare: {"offloads": "on over off"}, with a list for
             several, or "8192 over 1024" of `rows`. Above 1 is better; if lower is better it is what
             1024 costs over what 8192 costs.
-        confidence: Of the intervals.
+        confidence: Confidence level of the intervals.
         pool: Factors that may differ within a cell.
 
     Returns:

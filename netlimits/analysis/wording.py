@@ -14,7 +14,7 @@ from netlimits.metrics import SUFFIX_UNITS, known
 from netlimits.model import OUTCOMES, tally
 
 WORDS = ("udp", "tcp", "on", "off", "before", "after")
-"""Words in the reports' order: UDP, TCP on, TCP off; and those of a duet."""
+"""Words that sort in this order, as in the reports (UDP, TCP on, TCP off) and in a duet."""
 
 FACTOR_UNITS = {
     "send_size": "bytes",
@@ -57,7 +57,7 @@ def is_missing(value: Any) -> bool:
 
 
 def hashed(key: Iterable[Any]) -> tuple[Any, ...]:
-    """Return the key with None for missing values, so that it equals itself."""
+    """Return the key with None for missing values, because NaN does not equal itself."""
     return tuple(None if is_missing(value) else value for value in key)
 
 

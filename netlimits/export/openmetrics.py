@@ -20,7 +20,7 @@ _OWN = ("experiment", "run", "block", "attempt")
 
 
 METRICS_AT_A_TIME = 16
-"""Metrics that are held at a time. The format has all runs of a metric together."""
+"""Maximum number of metrics in memory at a time, since all runs of a metric must be together."""
 
 
 def openmetrics(runs: Runs) -> Iterator[str]:
@@ -59,7 +59,7 @@ def _head(name: str, unit: str, about: str) -> Iterator[str]:
 
 
 def label_names(factors: Sequence[str]) -> dict[str, str]:
-    """Map each factor to a valid label name that no other label has."""
+    """Return factor -> a valid label name that no other label has."""
     names: dict[str, str] = {}
     for factor in factors:
         name = re.sub(r"[^A-Za-z0-9_]", "_", factor)

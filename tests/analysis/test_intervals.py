@@ -29,7 +29,7 @@ def test_wilcoxon_s_interval_is_of_walsh_averages(n: int, rank: int, covered: fl
     """The ranks of published tables (Hollander and Wolfe, table A.4)."""
     differences = np.random.default_rng(n).normal(size=n)
     averages = averages_of(differences)
-    interval = intervals.middle(differences)
+    interval = intervals.hodges_lehmann(differences)
     assert interval.value == pytest.approx(np.median(averages))
     assert (interval.low, interval.high) == pytest.approx((averages[rank - 1], averages[-rank]))
     assert interval.p == pytest.approx(stats.wilcoxon(differences).pvalue)
