@@ -57,7 +57,7 @@ def _chart() -> Mapping[str, Chart]:
 
 
 def _changes(where: Where, segments: int, tso: str) -> dict[str, ComputedFigure]:
-    """Return the change from 2 to `segments` per ACK, in %, and that of the way back."""
+    """Return the drop from 2 to `segments` per ACK and the rise back, in %."""
 
     def figures(frame: pd.DataFrame) -> dict[str, float]:
         row = acks.acks(frame).iloc[-1]
@@ -117,7 +117,7 @@ def _on_figures() -> Mapping[str, ComputedFigure]:
 
 
 def _on_checks() -> list[Agreement]:
-    """Check that the row the text calls an anomaly is slower than each run without TSO."""
+    """Check service demands, and that the row called an anomaly is slower than all without TSO."""
     least = float(chosen("ack-overhead", OFF)["throughput_mbps"].min())
     rates = chosen("ack-overhead", ON).set_index(PER_ACK)["throughput_mbps"]
     named = int(printed_figures()["acks-anomaly-segments"][1].value)

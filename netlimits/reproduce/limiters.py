@@ -110,7 +110,7 @@ def _udp_figures() -> Mapping[str, ComputedFigure]:
 
 
 def _least_arrived(large: pd.DataFrame) -> str:
-    """Explain how much less arrived than was sent."""
+    """Return the remark on how much less arrived than was sent."""
     lossy = large[large[RATE] < large[SENT]]
     return (
         f"of what was sent; in {len(lossy)} of {len(large)} runs less arrived, "

@@ -1,7 +1,7 @@
 """The six percentile charts of “A Brief Look at Network Performance Limiters”.
 
-The report draws them from a larger set of results that it does not give; here they are drawn from
-the printed runs, and TCP with offloads off, which has none, as the Summary's means.
+The report draws them from a larger set of results that it does not give. Here they are drawn from
+the printed runs. TCP with offloads off has no printed runs; the Summary's means stand for it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OF = {
     "send-sd": ("local_sd", "Single-Stream Send Service Demand"),
     "receive-sd": ("remote_sd", "Single-Stream Receive Service Demand"),
 }
-"""Part of the item's name -> metric, and the report's heading."""
+"""Part of an item's name -> metric, and the report's heading of the chart."""
 
 
 def by_size() -> list[Item]:
@@ -89,7 +89,7 @@ def _off(of: str) -> list[tuple[str, float]]:
 
 
 def _sets(of: str) -> list[Agreement]:
-    """Compare the Summary's means of UDP and TCP on with those of the printed runs."""
+    """Show the Summary's means of UDP and TCP on beside those of the printed runs."""
     column, unit, texts = metric(of).column, metric(of).unit, published.printed("summary")
     runs = _runs(tuple(TRANSPORTS))
     agreements = []
@@ -115,7 +115,7 @@ DIGITS = {"throughput": 0, "local_sd": 2, "remote_sd": 2}
 
 
 def _example() -> str:
-    """Return the greatest difference between the two sets, in words."""
+    """Return an example of how the Summary differs from the printed runs."""
     row = chosen("summary", {"transport": "UDP", "send_size": 8192})["throughput_mbps"].iloc[0]
     runs = _runs(("udp-send-size",))
     mean = runs.loc[runs["send_size"] == 8192, "throughput_mbps"].mean()
@@ -123,7 +123,7 @@ def _example() -> str:
 
 
 def sets_note() -> str:
-    """Return the note on the two sets for the comparison."""
+    """Return the note that the Summary's means are of another set of runs."""
     return f"The Summary's means are of another set of runs than those printed: {_example()}."
 
 

@@ -1,4 +1,4 @@
-"""Check a table's rows: each column that follows from the others, within rounding."""
+"""Check the columns of a table that follow from its other columns, within rounding."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from netlimits.evidence.cpu import service_demand
 from netlimits.metrics import metric
 from netlimits.reproduce import published
 from netlimits.reproduce.items import Agreement
-from netlimits.reproduce.rounding import EDGE, Worth, chosen, half_units
+from netlimits.reproduce.rounding import EDGE, ComparisonKind, chosen, half_units
 
 SECONDS = (9.995, 10.005)
-"""Length of the runs if a report does not print it: 10.00 s, as the rows imply."""
+"""Shortest and longest run that rounds to 10.00 s, which the rows imply but do not print."""
 
 
 def service_demands(
@@ -65,9 +65,9 @@ def _check(
     texts: pd.Series[Any],
     low: np.ndarray,
     high: np.ndarray,
-    kind: Worth = "recomputed",
+    kind: ComparisonKind = "recomputed",
 ) -> Agreement:
-    """Count the rows whose printed figures, rounded, meet [low, high]; name the first other."""
+    """Count the rows whose printed figures can round from [low, high]; name the first other row."""
     printed, half = texts.to_numpy(dtype=float), half_units(texts)
     meets = (low <= printed + half + EDGE) & (high >= printed - half - EDGE)
     rows = "1 row" if len(meets) == 1 else f"{len(meets)} rows"

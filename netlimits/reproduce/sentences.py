@@ -1,4 +1,4 @@
-"""Check what the limiters report says about its tables in words."""
+"""Check what the report on limiters states in words about its tables."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from netlimits.reproduce.rounding import ComputedFigure, chosen, exact, transcri
 
 LINK = "2.5G"
 PEAKS = {1500: "turin-peak", 9000: "turin-jumbo-peak"}
-"""MTU -> start of the ids of both tools' peaks."""
+"""MTU -> prefix of the statement ids of both tools' peaks."""
 
 
 def bounds() -> pd.DataFrame:
@@ -41,7 +41,7 @@ def bounds() -> pd.DataFrame:
 
 
 def _formula_figures() -> Mapping[str, ComputedFigure]:
-    """Return the formula's figures for the MTUs and the link rate that the report states."""
+    """Return the formula's figures at the MTUs and link rate that the report states."""
     stated = published.statements()["value"]
     link = f"{stated['turin-link']:g}G"
     standard, jumbo = (
@@ -96,7 +96,7 @@ NO_DATA = "the report gives no data of this curve; drawn: the lab's"
 
 
 def _frame(number: str, caption: str) -> Callable[[], Mapping[str, Chart]]:
-    """Return a function that draws the lab's curves with what is printed of the figure."""
+    """Return a function that draws a figure of the report by `marks.turin`."""
     title = f"Figure {number}: {caption}"
     return lambda: {f"turin-figure-{number}": marks.turin(number, title)}
 
@@ -150,7 +150,7 @@ CURVES = {
     "6": ("jumbo-cpu", "jumbo-cpu-saturated"),
     "8a": ("stress-nttcp-saturation",),
 }
-"""Figure -> the statements that the report reads off its curves."""
+"""Figure -> statements that the report reads off its curves, without the prefix `turin-`."""
 REPORT = Report(
     "turin",
     "Performance Measurements, Report 3",
