@@ -2,7 +2,7 @@
 
 A run is a *throughput anomaly* if its throughput is below `1 − tolerance` of the link's rate: the
 highest throughput of its series, or the given rate. Such a run says nothing about the cost of ACKs,
-because its segments per ACK are not what was set. Unless the rate is given: if more than half of
+because its segments per ACK are not what was set. If the rate is not given and more than half of
 all runs are that slow, no link limited them, and no run is an anomaly.
 """
 
@@ -42,7 +42,7 @@ def acks(
         base: Segments per ACK to compare with. Default: the smallest of each series; if the frame
             has a column `config`, all runs of the configuration with the smallest.
         link_mbps: The link's rate in Mbit/s, by default the highest throughput of each series.
-        tolerance: Share of the link's rate by which an anomaly falls short of it, at least.
+        tolerance: Shortfall from the link's rate, as a share, beyond which a run is an anomaly.
         ratio: Column with the segments per ACK.
         pool: Factors that may differ within a series.
 
@@ -94,7 +94,7 @@ def _refuse_several(
 ) -> None:
     """Raise DataError if factors beside the one that changes the ratio differ along a curve."""
     moving = _varied_along(frame, [*keys, *pool], ratio)
-    if len(moving) > (0 if was_set(frame, ratio) else 1):
+    if len(moving) > (0 if _was_set(frame, ratio) else 1):
         raise DataError(
             f"runs that differ in {pooling.phrase(moving)} would be one curve, on which only one "
             "factor may change the segments per ACK: name the others in series, or in pool to "
@@ -104,7 +104,7 @@ def _refuse_several(
 
 def _varied_along(frame: pd.DataFrame, keys: Sequence[str], ratio: str) -> dict[str, list[object]]:
     """Return the factors other than the ratio that differ along a curve, with their values."""
-    mine = [ratio] if was_set(frame, ratio) else []
+    mine = [ratio] if _was_set(frame, ratio) else []
     return pooling.differing_factors(frames.usable(frame), [*keys, *mine])
 
 
@@ -112,14 +112,14 @@ def points(frame: pd.DataFrame, factors: Sequence[str], options: Mapping[str, An
     """Return the column in which the points of a curve differ: the ratio, or what changes it."""
     ratio = options["ratio"]
     frames.factors(frame, [ratio, *factors])
-    if was_set(frame, ratio):
+    if _was_set(frame, ratio):
         return [ratio]
     moving = _varied_along(frame, factors, ratio)
     # the factor with most values makes most points
     return sorted(moving, key=lambda name: -len(moving[name]))[:1]
 
 
-def was_set(frame: pd.DataFrame, ratio: str) -> bool:
+def _was_set(frame: pd.DataFrame, ratio: str) -> bool:
     """Return True if the ratio is a factor (or the frame has no `config`), False if measured."""
     return CONFIG not in frame.columns or pooling.is_factor(frame, ratio)
 

@@ -39,11 +39,11 @@ def bursts(packets: pd.DataFrame, *, first_transaction: int = 1) -> pd.DataFrame
     Raises:
         DataError: The trace has no data segment.
     """
-    runs = _burst_packets(packets, "segment", first_transaction)
-    if runs.empty:
+    segments = _burst_packets(packets, "segment", first_transaction)
+    if segments.empty:
         raise DataError("the trace has no data segments, so there are no bursts")
     return _collapse(
-        runs,
+        segments,
         segments=("length_bytes", "size"),
         bytes=("length_bytes", "sum"),
         seq_start=("seq_start", "min"),
@@ -66,8 +66,8 @@ def ack_bursts(packets: pd.DataFrame, *, first_transaction: int = 1) -> pd.DataF
         `seq_start` and `seq_end`. `acked_bytes` are the newly acknowledged bytes (NaN if the trace
         does not show what had been acknowledged before its first ACK).
     """
-    runs = _burst_packets(packets, "ack", first_transaction)
-    return _collapse(runs, acks=("length_bytes", "size"), acked_bytes=("acked", _sum_or_nan))
+    acks = _burst_packets(packets, "ack", first_transaction)
+    return _collapse(acks, acks=("length_bytes", "size"), acked_bytes=("acked", _sum_or_nan))
 
 
 def first_of_transactions(table: pd.DataFrame) -> pd.DataFrame:
@@ -201,9 +201,9 @@ def _opening(rows: pd.DataFrame, sent: pd.Series[bool]) -> pd.Series[bool]:
     return ~sent.cummax() & opened
 
 
-def _collapse(runs: pd.DataFrame, **columns: tuple[str, object]) -> pd.DataFrame:
+def _collapse(packets: pd.DataFrame, **columns: tuple[str, object]) -> pd.DataFrame:
     """Return a row for each burst, in the order of their first packets."""
-    table = runs.groupby(KEYS, sort=False).agg(
+    table = packets.groupby(KEYS, sort=False).agg(
         source=("source", "first"),
         source_port=("source_port", "first"),
         start_s=("time_s", "first"),

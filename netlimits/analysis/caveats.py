@@ -222,7 +222,7 @@ def other_programs(runs: Runs) -> str:
 
 
 def covered(runs: Runs) -> str:
-    """Note how many ok runs have a throughput over part of the time; "" for none."""
+    """Note how many ok runs have a throughput over part of their time only; "" for none."""
     if "covered_pct" not in runs.columns:
         return ""
     shares = _figures(runs, "covered_pct")["covered_pct"]
@@ -230,6 +230,6 @@ def covered(runs: Runs) -> str:
     if some.empty:
         return ""
     return (
-        f"in {len(some)} of {len(shares)} runs the throughput is of a part of the time, down to "
-        f"{some.min():.0f} %, in which data of all streams arrived (covered_pct)"
+        f"in {len(some)} of {len(shares)} runs the throughput covers only the part of the time in "
+        f"which data of all streams arrived, down to {some.min():.0f} % (covered_pct)"
     )

@@ -32,7 +32,10 @@ _OURS = ("metric", "statistic", "value", "n", "runs", "low", "high", "contrast")
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A row of the table: a statistic of a metric in one cell, or over two."""
+    """A row of the table: a statistic of a metric in one cell, or an improvement between two.
+
+    `mixed` is True if fast and slow runs are mixed, `unreported` if no ok run has the metric.
+    """
 
     metric: str
     statistic: str

@@ -39,7 +39,7 @@ PANELS = (
 """The panels of a timeline, which `analysis.sources.timeline` describes."""
 
 REQUIRED = ...
-"""Stands for the default of an option that has none."""
+"""Marks an option that has no default and must be given."""
 
 
 @dataclass(frozen=True)

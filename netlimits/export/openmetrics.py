@@ -25,7 +25,7 @@ METRICS_AT_A_TIME = 16
 
 def openmetrics(runs: Runs) -> Iterator[str]:
     """Yield the lines metric by metric, then `# EOF`."""
-    names = label_names(runs.factors)
+    names = _label_names(runs.factors)
     yield from _head(f"{PREFIX}run_ok", "", "1 if the run is ok")
     for batch in runs.batches():
         for run in batch.runs:
@@ -58,7 +58,7 @@ def _head(name: str, unit: str, about: str) -> Iterator[str]:
     yield f"# HELP {name} {about}\n"
 
 
-def label_names(factors: Sequence[str]) -> dict[str, str]:
+def _label_names(factors: Sequence[str]) -> dict[str, str]:
     """Return factor -> a valid label name that no other label has."""
     names: dict[str, str] = {}
     for factor in factors:

@@ -120,7 +120,7 @@ def _summary(
 
 
 def answers(table: pd.DataFrame, prefix: str = "", evidence: str = "") -> Iterator[Answer]:
-    """Yield sentences on the bad rows, then on those that differ or are better, then a tally."""
+    """Yield sentences on bad verdicts, then on differing and better ones, and a tally of others."""
     rows = table.to_dict("records")
     order = (
         *(*verdicts.BAD, verdicts.DIFFER),

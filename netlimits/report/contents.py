@@ -83,6 +83,7 @@ def summary(campaign: Campaign, attempts: pd.DataFrame) -> Rows:
 
 
 def failures(attempts: pd.DataFrame) -> tuple[list[Failure], int]:
+    """Return the most frequent reasons of attempts that are not ok, and the number of others."""
     grouped: dict[tuple[str, str], list[int]] = {}
     failed = attempts[attempts["status"] != "ok"]
     for status, reason, run in zip(failed["status"], failed["reason"], failed["run"], strict=True):

@@ -161,7 +161,7 @@ def _pps_checks() -> list[Agreement]:
                     f"{size} bytes, {words}",
                     f"{few:,} to {many:,} calls, {100 * (1 - few / many):.1f} % apart",
                     None,
-                    "words, which no figure can be held against",
+                    sentences.WORDS,
                     f"limiters-pps-{short}-{end}",
                 )
             )

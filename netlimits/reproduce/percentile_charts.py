@@ -51,7 +51,7 @@ def by_transport() -> list[Item]:
             "stateless-offloads",
             ("udp-send-size", "tcp-mss"),
             "of the 40 printed runs of UDP and TCP on; dashed: TCP off, of which the report gives "
-            "means only, of another set of runs",
+            "means only, from another set of runs",
         )
         for short, (of, heading) in OF.items()
     ]
@@ -74,7 +74,7 @@ def _item(
     return Item(name, "chart", heading, experiment, data, remark, charts=draw, checks=checks)
 
 
-OTHER_SET = "which is of another set of runs than those printed"
+OTHER_SET = "which are from another set of runs than those printed"
 
 
 def _off(of: str) -> list[tuple[str, float]]:
@@ -104,7 +104,7 @@ def _sets(of: str) -> list[Agreement]:
                 f"{text} {unit}",
                 f"{runs.loc[same, column].mean():,.{DIGITS[of]}f} {unit} over the printed runs",
                 None,
-                "another set of runs",
+                "from another set of runs",
                 kind="stated",
             )
         )
@@ -124,7 +124,7 @@ def _example() -> str:
 
 def sets_note() -> str:
     """Return the note that the Summary's means are of another set of runs."""
-    return f"The Summary's means are of another set of runs than those printed: {_example()}."
+    return f"The Summary's means are from another set of runs than those printed: {_example()}."
 
 
 TRANSPORTS = {"udp-send-size": "UDP", "tcp-mss": "TCP on"}

@@ -33,7 +33,7 @@ def service_demands(
         pairs = zip(busy / 100 * cpus, mbps * 1e6 / 8 / 1024, strict=True)
         return np.array([service_demand(busy_s, kib) for busy_s, kib in pairs])
 
-    what = f"{metric(printed).title}, again from CPU utilization, {cpus} CPUs and rate"
+    what = f"{metric(printed).title}, recomputed from CPU utilization, {cpus} CPUs and rate"
     return _check(what, frame, texts[printed], demand(-1), demand(1))
 
 
@@ -41,7 +41,7 @@ def sent(name: str) -> Agreement:
     """Recompute the send throughput (10⁶ bit/s) from calls, size and time."""
     frame, texts = chosen(name), published.printed(name)
     bits = 8 * frame["local_send_calls"].to_numpy() * frame["send_size"].to_numpy() / 1e6
-    what = "Send throughput, again from calls × size in 10.00 s"
+    what = "Send throughput, recomputed from calls × size in 10.00 s"
     printed = texts["local_send_throughput_mbps"]
     low, high = bits / SECONDS[1], bits / SECONDS[0]
     return _check(what, frame, printed, low, high, kind="transcribed")
@@ -55,7 +55,7 @@ def arrived(name: str) -> Agreement:
     low, high = (
         share * (frame[rate] + sign * half_units(texts[rate])).to_numpy() for sign in (-1, 1)
     )
-    what = "Receive throughput, again from send throughput × calls received / sent"
+    what = "Receive throughput, recomputed from send throughput × calls received / sent"
     return _check(what, frame, texts["remote_recv_throughput_mbps"], low, high)
 
 

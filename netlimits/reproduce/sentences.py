@@ -10,7 +10,7 @@ from netlimits.reproduce.rounding import chosen
 RATE = "throughput_mbps"
 DEMANDS = {"sending": "local_sd_us_per_kib", "receiving": "remote_sd_us_per_kib"}
 SIZES = (1024, 8192)
-WORDS = "words, which no figure can be held against"
+WORDS = "words, which no figure can confirm"
 
 
 def of_udp() -> list[Agreement]:

@@ -128,7 +128,7 @@ def gaps(
     factors: Sequence[str],
     called: Sequence[str],
 ) -> Iterator[str]:
-    """Yield notes on configurations that only one side has, and on those that failed on one side.
+    """Yield notes on configurations that a side lacks, and on those without ok runs on a side.
 
     `ok` is each side's configuration -> number of ok runs.
     """

@@ -49,9 +49,9 @@ def verdict(
 ) -> str:
     """Return the verdict of a ratio.
 
-    `limits` are the better direction, the threshold and the largest significant p-value. `trimmed`
-    is the contrast with only the best runs of after. `lost` is True if significantly fewer runs of
-    a side ended ok.
+    `limits` are the better direction, the threshold and the limit of significant p-values.
+    `trimmed` is the contrast with only the best runs of after. `lost` is True if significantly
+    fewer runs of a side ended ok.
     """
     fewer = survivors.side(row)
     if lost and fewer == 1:
@@ -95,7 +95,7 @@ def runs_to_decide(
     if row["verdict"] != UNCLEAR or math.isnan(row["low"]) or (unit and unit.bounded):
         return math.nan
     if survivors.side(row) is not None and not row["low"] <= 1 <= row["high"]:
-        return math.nan  # unclear because of runs that are not ok; more runs do not help
+        return math.nan  # runs that are not ok made it unclear, not too few runs
     half = math.log(row["high"] / row["low"]) / 2
     runs = min(row["n_before"], row["n_after"], row.get("blocks", math.inf))
     narrow, off = math.log1p(threshold), abs(math.log(row["ratio"]))

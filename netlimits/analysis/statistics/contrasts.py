@@ -1,6 +1,6 @@
 """The ratio of one configuration's figure to another's, with its confidence interval.
 
-The method depends on the number of blocks that have both:
+The method depends on the number of blocks with runs of both:
 
 six blocks and more   Hodges and Lehmann's estimate with Wilcoxon's interval
 two to five           log(y) ~ configuration + block: Student's t of the log ratios
@@ -98,9 +98,9 @@ def welch(first: np.ndarray, second: np.ndarray, confidence: float = 0.95) -> In
 
 
 def significance_threshold(p_values: Sequence[float], share: float) -> float:
-    """Return the largest p-value that is significant at the false discovery rate `share`.
+    """Return the limit up to which p-values are significant at the false discovery rate `share`.
 
-    It is -1 if none is.
+    The limit is -1 if none is significant.
 
     Benjamini and Hochberg 1995; written out because importing scipy.stats takes as long as a table.
     """

@@ -18,7 +18,7 @@ BLOCK = "block"
 def searches(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each configuration: the highest loads that held, with a 95 % interval.
 
-    After a single search, `low` and `high` are instead the loads between which the limit lies.
+    For a single search, `low` and `high` are instead the loads between which the limit lies.
     """
     of, keys, rows = _trials(frame)
     lines = []

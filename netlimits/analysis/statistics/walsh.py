@@ -1,7 +1,7 @@
 """Select Walsh averages (of each pair of n values, and of each value with itself) by rank.
 
-For up to ALL values, all averages are computed. For more, guesses at the average of a
-rank are narrowed by counting the averages up to each guess (Johnson and Mizoguchi, "Selecting the
+For up to ALL values, all averages are computed. For more, the average of a rank is guessed, and the
+averages up to the guess are counted to narrow the next one (Johnson and Mizoguchi, "Selecting the
 K-th Element in X + Y", 1978). The result is exact.
 """
 

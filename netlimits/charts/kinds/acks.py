@@ -42,7 +42,7 @@ def acks(
         of: The upper panel's metric.
         series: Factors whose combinations are the curves.
         ratio: Column with the segments per ACK.
-        tolerance: Share by which an anomaly is slower than the fastest run of its curve, at least.
+        tolerance: Shortfall from the curve's fastest run, as a share, that makes an anomaly.
         title: The title, by default made from the metric.
         pool: Factors that may differ within a point.
 

@@ -19,7 +19,7 @@ from netlimits.charts._style import Chart, blank, style
 from netlimits.metrics import Direction, metric
 
 PACKET_SHADE, BYTE_SHADE = "#D4D4D4", "#F0F0F0"
-"""Greys, since sender and receiver have the colours. The second has BYTE_HATCH over it."""
+"""Greys, because colours distinguish sender and receiver. BYTE_HATCH covers the second."""
 
 BYTE_HATCH, HATCH_LINE = "....", "#C4C4C4"
 

@@ -23,7 +23,7 @@ from netlimits.errors import DataError
 from netlimits.metrics import metric
 
 SIDES = (("local_sd", "sender"), ("remote_sd", "receiver"))
-"""Metric, and the side that it is of if the client sends; if it receives, the sides swap."""
+"""Service demand, and whose it is if the client sends; if it receives, the sides swap."""
 
 
 def pacing(
