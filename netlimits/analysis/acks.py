@@ -109,7 +109,7 @@ def _varied_along(frame: pd.DataFrame, keys: Sequence[str], ratio: str) -> dict[
 
 
 def points(frame: pd.DataFrame, factors: Sequence[str], options: Mapping[str, Any]) -> list[str]:
-    """Return the column in which the points of a curve differ: the ratio, or what changes it."""
+    """Return the column that distinguishes the points of a curve: the ratio, or what changes it."""
     ratio = options["ratio"]
     frames.factors(frame, [ratio, *factors])
     if _was_set(frame, ratio):

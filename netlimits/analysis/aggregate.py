@@ -20,8 +20,8 @@ GAP = 0.1
 CLOCK_S = 0.005
 """Allowed gap in seconds for short intervals: netperf prints milliseconds."""
 
-OF_AN_INTERVAL = ("ending_s", "interval_s")
-"""Columns of an interim result that are neither factor nor rate."""
+OF_AN_INTERVAL = ("stream", "ending_s", "interval_s")
+"""Columns that distinguish interim results within a run, and are no factors."""
 
 _Curve = tuple[np.ndarray, np.ndarray]
 """A stream's times in s, and its data up to each in Mbit."""
@@ -137,7 +137,7 @@ def highest_averages(intervals: pd.DataFrame, seconds: float | None = None) -> p
     rates = frames.column(intervals, "throughput").column
     keys = [name for name in ("run", "attempt") if name in intervals.columns]
     frames.factors(intervals, "run")
-    names = [n for n in frames.varied(intervals) if n not in (*OF_AN_INTERVAL, "stream")]
+    names = [n for n in frames.varied(intervals) if n not in OF_AN_INTERVAL]
     rows = []
     left_out: dict[int, str] = {}
     for key, part in frames.groups(of_ok_runs(intervals), keys):
@@ -170,7 +170,10 @@ def highest_averages(intervals: pd.DataFrame, seconds: float | None = None) -> p
 def with_highest_averages(
     runs: pd.DataFrame, intervals: pd.DataFrame, seconds: float | None = None
 ) -> pd.DataFrame:
-    """Add the column `highest_average_mbps` to a frame of runs."""
+    """Add the column `highest_average_mbps` to a frame of runs.
+
+    It is NaN for a run without one; `attrs["partial"]` then has a note with the reason.
+    """
     averages = highest_averages(intervals, seconds)
     left_out = {run: f"run {run}: {why}" for run, why in averages.attrs["left_out"].items()}
     columns = ["run", "attempt", "highest_average_mbps"]

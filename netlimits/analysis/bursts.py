@@ -71,7 +71,7 @@ def ack_bursts(packets: pd.DataFrame, *, first_transaction: int = 1) -> pd.DataF
 
 
 def first_of_transactions(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the first burst of each transaction: what is sent before the first ACK arrives."""
+    """Return the first burst of each transaction, which is sent before the first ACK arrives."""
     return table[table["burst"] == 1].reset_index(drop=True)
 
 

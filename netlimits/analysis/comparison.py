@@ -208,7 +208,7 @@ def duet(
 
 
 def _metrics(frame: pd.DataFrame, of: str | Sequence[str]) -> list[Metric]:
-    names = [of] if isinstance(of, str) else list(of)
+    names = frames.as_list(of)
     metrics = [frames.column(frame, name) for name in names or defaults.metrics(frame)]
     for metric in metrics if names else ():
         if not metric.better:
@@ -259,7 +259,7 @@ def _row(
         "kinds": [intervals.of_several_kinds(sample) for sample in samples],
         "verdict": RECOVERED if not ok[0] else "" if ok[1] else FAILED,
     }
-    if survivors.side(row) == 0:  # compare with as few runs of after
+    if survivors.side(row) == 0:  # compare again, with only the best runs of after
         kept = survivors.trimmed(row, samples[1], metric.better)
         some = [samples[0], samples[1][kept]]
         kept_places = [places[0], places[1][kept]]

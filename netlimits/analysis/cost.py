@@ -69,7 +69,7 @@ def cost(
         DataError: The data cannot separate the two costs: one size only, sizes too similar, too few
             runs, or a single run that decides one of them.
     """
-    names = [of] if isinstance(of, str) else list(of)
+    names = frames.as_list(of)
     frame, (keys, (size,), pooled) = frames.resolve(frame, series, size, pool)
     pooling.refuse(frames.usable(frame), [*keys, size], pooled)
     rows = []
@@ -223,7 +223,8 @@ def _effects(
         level = np.bincount(block, each * logs) / of_blocks
         effects = unknown @ np.bincount(place, each * (logs - level[block]))
         own = logs - effects[place] - (level - shares @ effects)[block]
-        # a run's leverage: its size's effect relative to its block's level, and the level
+        # a run's leverage is the variance of its fitted value: that of its size's effect less the
+        # mean effect in its block, plus that of the block's level
         cross = unknown @ shares.T
         lever = np.diag(unknown)[place] - 2 * cross[place, block]
         lever += np.einsum("bi,ib->b", shares, cross)[block] + 1 / of_blocks[block]
@@ -237,17 +238,19 @@ def _effects(
 
 
 def _unfit(p: float) -> str:
-    chance = f"p = {p:.2g}" if p >= 1e-4 else "p < 0.0001"
     return (
-        f"the intervals do not hold, because a straight line does not fit (lack of fit, {chance}): "
-        "there are more costs than those of a packet and a byte"
+        "the intervals do not hold, because a straight line does not fit (lack of fit, "
+        f"{wording.p_value(p)}): there are more costs than those of a packet and a byte"
     )
 
 
 def _fit(
     kib: np.ndarray, ns: np.ndarray, blocks: np.ndarray | None, confidence: float, about: str
 ) -> dict[str, Any]:
-    """Return the weighted fit of ns on 1 and kib. Raises DataError if it would mean nothing."""
+    """Return the weighted fit of ns on 1 and kib.
+
+    Raises DataError if the data cannot separate the two costs.
+    """
     sizes, place = np.unique(kib, return_inverse=True)
     if len(sizes) < 2:
         raise DataError(

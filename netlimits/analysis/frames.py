@@ -39,7 +39,7 @@ RUN_COLUMNS = ("campaign", "config", "run", "attempt", "status", "reason")
 """Columns that identify a run and its configuration, and decide whether it counts."""
 
 PROCESS_CPU = ("local_process_cpu_pct", "remote_process_cpu_pct")
-"""CPU of one process, which each tool reports under a name of its own."""
+"""Columns with the CPU of the tool's process, which each tool reports under its own name."""
 
 
 def usable(frame: pd.DataFrame) -> pd.DataFrame:
@@ -246,11 +246,16 @@ def labelled(frame: pd.DataFrame, *others: str) -> pd.DataFrame:
 
 def factors(frame: pd.DataFrame, names: str | Sequence[str] | None) -> list[str]:
     """Return `names` as a list. Raises DataError with the factors for a name that is no column."""
-    chosen = [names] if isinstance(names, str) else list(names or ())
+    chosen = as_list(names)
     for name in chosen:
         if name not in frame.columns:
             raise DataError(f"no factor {name!r} here; factors: {wording.listed(varied(frame))}")
     return chosen
+
+
+def as_list(names: str | Sequence[str] | None) -> list[str]:
+    """Return one name, several or none as a list."""
+    return [names] if isinstance(names, str) else list(names or ())
 
 
 RESERVED = frozenset(

@@ -60,7 +60,7 @@ def history(
         raise DataError(f"threshold: it must be between 0 and 1 (3 % is 0.03), not {threshold}")
     runs = frames.usable(frame)
     if series is None:
-        pooled = [pool] if isinstance(pool, str) else list(pool)
+        pooled = frames.as_list(pool)
         differing = pooling.differing_factors(runs, [CAMPAIGN, *frames.factors(runs, pooled)])
         series = list(differing)
     named = frames.factors(runs, series)
@@ -79,7 +79,7 @@ def history(
 
 
 def points(frame: pd.DataFrame, factors: Sequence[str], options: Any) -> list[str]:
-    """Return the column in which the points of the chart's curves differ."""
+    """Return the column that distinguishes the points of a curve in the chart."""
     if CAMPAIGN not in frame.columns:
         raise DataError("a history needs several campaigns; name their folders")
     return [CAMPAIGN]

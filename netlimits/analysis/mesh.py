@@ -188,7 +188,7 @@ def _logs(frame: pd.DataFrame, of: str, pool: str | Sequence[str]) -> tuple[str,
     pooling.refuse(runs, [SENDER, RECEIVER], pool)
     runs = frames.complete(runs, [metric.column])
     values = frames.positive(runs, metric.column)
-    pooled = [pool] if isinstance(pool, str) else list(pool)
+    pooled = frames.as_list(pool)
     same = [name for name in (*pooled, "block", "campaign") if name in runs.columns]
     logs = pd.Series(np.log(values.to_numpy()), runs.index)
     middle = logs.groupby([runs[name] for name in same], dropna=False) if same else None
@@ -253,7 +253,7 @@ def _judged(
 
 
 def _holm(p: np.ndarray) -> np.ndarray:
-    """Adjust p-values so that the chance of any false one is at most its level (Holm)."""
+    """Return the p-values adjusted for their number, by Holm's method."""
     order = np.argsort(p)
     stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
     adjusted = np.empty(len(p))

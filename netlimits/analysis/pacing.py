@@ -79,7 +79,8 @@ def pacing(
 
     Args:
         frame: A row for each run.
-        requested: Rate of user data, as "1G" or in bit/s, by default the one rate of the runs.
+        requested: Rate of user data, as "1G" or in bit/s, by default the one rate of the runs, or
+            1 Gbit/s if they have no column `pace_mbps`.
         of: The sender's rate, by default that of the direction.
         size: Factor with the send size in bytes.
         pool: Factors that may differ within a size.

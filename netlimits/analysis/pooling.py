@@ -57,7 +57,7 @@ def refuse(
     among: Sequence[str] | None = None,
 ) -> None:
     """Raise DataError if runs would be pooled that differ in a factor outside `pool`."""
-    pooled = [pool] if isinstance(pool, str) else list(pool)
+    pooled = frames.as_list(pool)
     frames.factors(frame, pooled)
     if both := [name for name in pooled if name in keys]:
         raise DataError(f"{both[0]} is in pool and also in rows, columns or series; choose one")
@@ -76,7 +76,7 @@ def refuse(
 
 def remarks(frame: pd.DataFrame, keys: Sequence[str], pool: str | Sequence[str] = ()) -> list[str]:
     """Return remarks on factors of `pool` without effect, and on columns that may be factors."""
-    pooled = [pool] if isinstance(pool, str) else list(pool)
+    pooled = frames.as_list(pool)
     configured = _configured(frame)
     runs = frame.drop_duplicates(configured) if configured else frame
     sentences = [
@@ -163,7 +163,7 @@ _VALUE = " value"
 
 
 def _hashable(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return the column with `_plain` values, which only mixed columns need."""
+    """Return the column with hashable values; only object columns need a conversion."""
     return column.map(_plain) if pd.api.types.is_object_dtype(column) else column
 
 

@@ -59,7 +59,9 @@ def spread(
     metric = frames.metric_for(sketch, of, keys)
     pooling.refuse(frames.usable(sketch), keys, pooled)
     rows = []
-    for key, points in _samples(frame, sketch, keys, [*_names(series), *_names(by)], metric):
+    for key, points in _samples(
+        frame, sketch, keys, [*frames.as_list(series), *frames.as_list(by)], metric
+    ):
         n = points["n"].sum()
         mean = float((points["n"] * points["mean"]).sum() / n)
         sd = points["mean"].std() if n == len(points) else np.nan
@@ -71,10 +73,6 @@ def spread(
     half /= table["n"] ** 0.5
     table["low"], table["high"] = table["mean"] - half, table["mean"] + half
     return table
-
-
-def _names(names: str | Sequence[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
 
 
 def _samples(

@@ -86,7 +86,7 @@ def summary(
     """
     if not 0 < confidence < 1:
         raise DataError(f"confidence: it must be between 0 and 1, not {confidence}")
-    names = [of] if isinstance(of, str) else list(of)
+    names = frames.as_list(of)
     runs, frame = frame, sketched(frame, names)
     if not names:
         here = wording.listed(frames.measured(frame))

@@ -133,6 +133,11 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names) if names else "none"
 
 
+def p_value(p: float) -> str:
+    """Return a p-value in words: "p = 0.012", or "p < 0.0001" for any smaller one."""
+    return f"p = {p:.2g}" if p >= 1e-4 else "p < 0.0001"
+
+
 def outcomes(runs: pd.DataFrame) -> str:
     """Return how many runs are not ok, and a reason: "3 timeout; the first says: no answer"."""
     counts = tally({name: int((runs["status"] == name).sum()) for name in OUTCOMES})

@@ -48,7 +48,7 @@ def sent(name: str) -> Agreement:
 
 
 def arrived(name: str) -> Agreement:
-    """Recompute the receive throughput (10⁶ bit/s): the share of sent calls that arrived."""
+    """Recompute the receive throughput (10⁶ bit/s) from the sent one and the calls received."""
     frame, texts = chosen(name), published.printed(name)
     rate = "local_send_throughput_mbps"
     share = (frame["remote_recv_calls"] / frame["local_send_calls"]).to_numpy()

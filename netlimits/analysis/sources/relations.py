@@ -79,7 +79,7 @@ class Relation:
 
     @cached_property
     def last(self) -> duckdb.DuckDBPyRelation:
-        """The last attempt of each run, as in `frames.last_attempts`."""
+        """The last attempt of each run, as in `attempts.last_attempts`."""
         run = [name for name in ("campaign", "run") if name in self.columns]
         if "run" not in run or "attempt" not in self.columns:
             return self.rows
@@ -100,7 +100,7 @@ class Relation:
         return self.rows.filter(f"run not in ({numbers}) or not ({each})")
 
     def _superseded(self, run: str) -> pa.Table:
-        """Return the attempts that a later attempt of the same run replaced."""
+        """Return the attempts of runs with several, without the attempt of each that counts."""
         order = "attempt desc"
         if "status" in self.columns:
             order = f"(status <> 'interrupted') desc, {order}"

@@ -37,7 +37,7 @@ def sketched(runs: Runs, of: str | Sequence[str] = ()) -> pd.DataFrame:
     if isinstance(runs, pd.DataFrame):
         return runs
     figures = []
-    for name in [of] if isinstance(of, str) else of:
+    for name in frames.as_list(of):
         column = metric(name).column
         figures += [column, f"netperf_{column}", *frames.tools_own_of(runs.columns, column)]
     return sketch(runs, figures)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from netlimits.analysis import frames
+from netlimits.analysis import frames, wording
 from netlimits.analysis.sources import streams
 from netlimits.analysis.statistics.cells import Grid, Streamed
 from netlimits.metrics import Metric
@@ -153,14 +153,12 @@ def notes(blocks: Blocks, metric: Metric, of: str = "a mean's interval") -> Iter
     if p <= LEVEL:
         yield (
             f"{metric.title}: {of} is too narrow, because consecutive runs are alike (lag-1 "
-            f"correlation {correlation:.2f}, {_chance(p)}); ratios within blocks are not affected"
+            f"correlation {correlation:.2f}, {wording.p_value(p)}); ratios within blocks are not "
+            "affected"
         )
     if (p := slow_failures(blocks, metric.better)) <= LEVEL:
         yield (
             f"{metric.title}: means are too good, because slow runs fail: in blocks with failed "
-            f"runs the other runs are worse ({_chance(p)}); ratios within blocks are not affected"
+            f"runs the other runs are worse ({wording.p_value(p)}); ratios within blocks are not "
+            "affected"
         )
-
-
-def _chance(p: float) -> str:
-    return f"p = {p:.2g}" if p >= 1e-4 else "p < 0.0001"

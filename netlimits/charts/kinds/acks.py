@@ -20,7 +20,7 @@ from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
 
 SPREAD = 20
-"""Ratio of maximum to minimum from which on the x-axis is logarithmic; the ACK mail's is 16."""
+"""Ratio of maximum to minimum from which on the x-axis is logarithmic; it is 16 in the report."""
 
 
 def acks(

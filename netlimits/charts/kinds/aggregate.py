@@ -132,8 +132,7 @@ def highest_average(
     """
     intervals, (keys, (by,), pooled) = frames.resolve(intervals, series, by, pool)
     runs = highest_averages(intervals, window_s)
-    of_a_run = (*OF_AN_INTERVAL, "stream")
-    varied = [name for name in frames.varied(intervals) if name not in of_a_run]
+    varied = [name for name in frames.varied(intervals) if name not in OF_AN_INTERVAL]
     pooling.refuse(runs, [by, *keys], pooled, among=varied)
     metric = metric_of("highest_average")
     places = sorted(runs[by].unique(), key=wording.rank)

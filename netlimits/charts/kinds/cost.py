@@ -48,7 +48,7 @@ def cost(
     Raises:
         DataError: As `analysis.cost`.
     """
-    names = [of] if isinstance(of, str) else list(of)
+    names = frames.as_list(of)
     frame, (keys, (size,), pooled) = frames.resolve(frame, series, size, pool)
     direction = frames.direction(frame)
     marks = Marks.from_frame(frame, [*keys, size])

@@ -27,7 +27,7 @@ from netlimits.errors import DataError
 from netlimits.metrics import Metric
 
 FEW = 8
-"""Maximum number of sizes with a tick each; more get the powers of ten."""
+"""Maximum number of sizes with a tick each; for more, `log_axis` chooses the ticks."""
 
 
 def spread(
@@ -53,7 +53,7 @@ def spread(
     Raises:
         DataError: As `analysis.spread`, or if a value of `by` is not a number above zero.
     """
-    names = [of] if isinstance(of, str) else list(of)
+    names = frames.as_list(of)
     frame, (keys, (by,), pooled) = frames.resolve(frame, series, by, pool)
     numbers = pd.to_numeric(frame[by], errors="coerce")
     if pd.api.types.is_bool_dtype(frame[by]) or not (numbers > 0).all():
