@@ -259,8 +259,8 @@ def _row(
         "kinds": [intervals.of_several_kinds(sample) for sample in samples],
         "verdict": RECOVERED if not ok[0] else "" if ok[1] else FAILED,
     }
-    if survivors.side(row) == 0:  # compare again, with only the best runs of after
-        kept = survivors.trimmed(row, samples[1], metric.better)
+    if survivors.fewer_side(row) == 0:  # compare again, with only the best runs of after
+        kept = survivors.best_runs(row, samples[1], metric.better)
         some = [samples[0], samples[1][kept]]
         kept_places = [places[0], places[1][kept]]
         row["trimmed"] = _contrast(some, confidence, kept_places, unit, inverted=inverted)

@@ -107,7 +107,7 @@ def write_comparison(rows: Sequence[Comparison], folder: Path | str) -> list[Pat
     records = json.dumps([asdict(row) for row in rows], indent=1, ensure_ascii=False)
     texts = {
         "comparison.csv": tables.render(table, "csv"),
-        "comparison.md": f"{counted(rows)}\n\n{sets_note()}\n\n" + "\n".join(parts),
+        "comparison.md": f"{tally(rows)}\n\n{sets_note()}\n\n" + "\n".join(parts),
         "comparison.json": records + "\n",
     }
     try:
@@ -118,7 +118,7 @@ def write_comparison(rows: Sequence[Comparison], folder: Path | str) -> list[Pat
     return [folder / name for name in texts]
 
 
-def counted(rows: Sequence[Comparison]) -> str:
+def tally(rows: Sequence[Comparison]) -> str:
     """Count the comparisons by kind and verdict, as a text of a few lines."""
     number = {
         (kind, verdict): sum(row.kind == kind and row.verdict == verdict for row in rows)

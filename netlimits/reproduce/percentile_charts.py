@@ -16,7 +16,7 @@ from netlimits.charts._colours import KNOWN
 from netlimits.metrics import metric
 from netlimits.reproduce import marks, published
 from netlimits.reproduce.items import Agreement, Item
-from netlimits.reproduce.rounding import chosen
+from netlimits.reproduce.rounding import published_rows
 
 OF = {
     "throughput": ("throughput", "Single-Stream Throughput"),
@@ -79,7 +79,7 @@ OTHER_SET = "which are from another set of runs than those printed"
 
 def _off(of: str) -> list[tuple[str, float]]:
     """Return (label, mean) of TCP off at each size, as in the Summary."""
-    rows = chosen("summary", {"transport": "TCP off"})
+    rows = published_rows("summary", {"transport": "TCP off"})
     column = metric(of).column
     texts = published.printed("summary").loc[rows.index, column]
     return [
@@ -93,7 +93,7 @@ def _sets(of: str) -> list[Agreement]:
     column, unit, texts = metric(of).column, metric(of).unit, published.printed("summary")
     runs = _runs(tuple(TRANSPORTS))
     agreements = []
-    rows = chosen("summary", {"transport": tuple(TRANSPORTS.values())})
+    rows = published_rows("summary", {"transport": tuple(TRANSPORTS.values())})
     for transport, size, text in zip(
         rows["transport"], rows["send_size"], texts.loc[rows.index, column], strict=True
     ):
@@ -116,7 +116,9 @@ DIGITS = {"throughput": 0, "local_sd": 2, "remote_sd": 2}
 
 def _example() -> str:
     """Return an example of how the Summary differs from the printed runs."""
-    row = chosen("summary", {"transport": "UDP", "send_size": 8192})["throughput_mbps"].iloc[0]
+    row = published_rows("summary", {"transport": "UDP", "send_size": 8192})[
+        "throughput_mbps"
+    ].iloc[0]
     runs = _runs(("udp-send-size",))
     mean = runs.loc[runs["send_size"] == 8192, "throughput_mbps"].mean()
     return f"UDP of 8192 bytes has {row:,.0f} Mbit/s in the Summary and {mean:,.0f} in these runs"
@@ -133,5 +135,5 @@ TRANSPORTS = {"udp-send-size": "UDP", "tcp-mss": "TCP on"}
 
 def _runs(names: tuple[str, ...]) -> pd.DataFrame:
     """Return the printed runs of the tables, each with its transport."""
-    parts = [chosen(name).assign(transport=TRANSPORTS[name]) for name in names]
+    parts = [published_rows(name).assign(transport=TRANSPORTS[name]) for name in names]
     return pd.concat(parts, ignore_index=True)

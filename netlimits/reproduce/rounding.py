@@ -110,7 +110,7 @@ def half_units(texts: pd.Series[Any]) -> np.ndarray:
     return 0.5 * 10.0**-decimals
 
 
-def chosen(name: str, where: Mapping[str, Any] | None = None) -> pd.DataFrame:
+def published_rows(name: str, where: Mapping[str, Any] | None = None) -> pd.DataFrame:
     """Return the rows of a published table with the values in `where`; tuples are alternatives."""
     frame = published.table(name)
     for column, values in (where or {}).items():
@@ -129,7 +129,7 @@ def within_rounding(
 
     `rounded` are the columns of rounded figures. The rows of each value of `by` are moved together.
     """
-    frame = chosen(name, where)
+    frame = published_rows(name, where)
     texts = published.printed(name).loc[frame.index]
     here = [column for column in rounded if column in frame]
     halves = {column: half_units(texts[column]) for column in here if column in texts}

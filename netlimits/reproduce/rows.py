@@ -12,7 +12,7 @@ from netlimits.evidence.cpu import service_demand
 from netlimits.metrics import metric
 from netlimits.reproduce import published
 from netlimits.reproduce.items import Agreement
-from netlimits.reproduce.rounding import EDGE, ComparisonKind, chosen, half_units
+from netlimits.reproduce.rounding import EDGE, ComparisonKind, half_units, published_rows
 
 SECONDS = (9.995, 10.005)
 """Shortest and longest run that rounds to 10.00 s, which the rows imply but do not print."""
@@ -22,7 +22,7 @@ def service_demands(
     name: str, end: str, cpus: int, where: Mapping[str, Any] | None = None
 ) -> Agreement:
     """Recompute the service demand (µs/KiB) of one end from its CPU and what was sent."""
-    frame = chosen(name, where)
+    frame = published_rows(name, where)
     texts = published.printed(name).loc[frame.index]
     rate = next(c for c in ("local_send_throughput_mbps", "throughput_mbps") if c in texts)
     cpu, printed = f"{end}_cpu_pct", f"{end}_sd_us_per_kib"
@@ -39,7 +39,7 @@ def service_demands(
 
 def sent(name: str) -> Agreement:
     """Recompute the send throughput (10⁶ bit/s) from calls, size and time."""
-    frame, texts = chosen(name), published.printed(name)
+    frame, texts = published_rows(name), published.printed(name)
     bits = 8 * frame["local_send_calls"].to_numpy() * frame["send_size"].to_numpy() / 1e6
     what = "Send throughput, recomputed from calls × size in 10.00 s"
     printed = texts["local_send_throughput_mbps"]
@@ -49,7 +49,7 @@ def sent(name: str) -> Agreement:
 
 def arrived(name: str) -> Agreement:
     """Recompute the receive throughput (10⁶ bit/s) from the sent one and the calls received."""
-    frame, texts = chosen(name), published.printed(name)
+    frame, texts = published_rows(name), published.printed(name)
     rate = "local_send_throughput_mbps"
     share = (frame["remote_recv_calls"] / frame["local_send_calls"]).to_numpy()
     low, high = (

@@ -29,7 +29,9 @@ def ended(
     """Yield a note for each side of which a smaller share of runs ended ok."""
     for fewer, name in enumerate(called):
         some = {
-            row["key"]: row for row in rows if not row["verdict"] and survivors.side(row) == fewer
+            row["key"]: row
+            for row in rows
+            if not row["verdict"] and survivors.fewer_side(row) == fewer
         }
         if not some:
             continue

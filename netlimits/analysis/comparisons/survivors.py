@@ -23,7 +23,7 @@ TERMS = 100_000
 """Maximum number of summed outcomes of Fisher's test; later ones add nothing."""
 
 
-def side(row: Mapping[str, Any]) -> int | None:
+def fewer_side(row: Mapping[str, Any]) -> int | None:
     """Return the side with the smaller share of ok runs: 0 before, 1 after, None for neither."""
     before, after = _crossed(row)
     return None if before == after else int(after < before)
@@ -45,7 +45,7 @@ def _fisher(row: Mapping[str, Any]) -> float:
     """Return the two-sided p-value of Fisher's exact test, as twice the smaller tail."""
     ok, tried = (row["ok_before"], row["ok_after"]), (row["of_before"], row["of_after"])
     lost = [of - good for of, good in zip(tried, ok, strict=True)]
-    fewer = side(row)
+    fewer = fewer_side(row)
     if fewer is None:
         return 1.0
     # the chance that so many or more of all lost runs are on the side that lost more
@@ -65,8 +65,8 @@ def _choose(n: int, k: np.ndarray) -> np.ndarray:
     return logs
 
 
-def trimmed(row: Mapping[str, Any], sample: np.ndarray, better: str) -> np.ndarray:
-    """Return which runs of `after` to keep: the best ones, at most as large a share as before."""
+def best_runs(row: Mapping[str, Any], sample: np.ndarray, better: str) -> np.ndarray:
+    """Return a mask of the best runs of `after`: at most as large a share as ended ok before."""
     before, after = _crossed(row)
     share = min(1.0, before / after) if after else 1.0
     # drop one standard deviation more, since the number of lost runs is subject to chance too

@@ -53,7 +53,7 @@ def verdict(
     `trimmed` is the contrast with only the best runs of after. `lost` is True if significantly
     fewer runs of a side ended ok.
     """
-    fewer = survivors.side(row)
+    fewer = survivors.fewer_side(row)
     if lost and fewer == 1:
         return FEWER
     of_ratio = _of_ratio((row["ratio"], row["low"], row["high"], row["p"]), limits)
@@ -94,7 +94,7 @@ def runs_to_decide(
     """
     if row["verdict"] != UNCLEAR or math.isnan(row["low"]) or (unit and unit.bounded):
         return math.nan
-    if survivors.side(row) is not None and not row["low"] <= 1 <= row["high"]:
+    if survivors.fewer_side(row) is not None and not row["low"] <= 1 <= row["high"]:
         return math.nan  # runs that are not ok made it unclear, not too few runs
     half = math.log(row["high"] / row["low"]) / 2
     runs = min(row["n_before"], row["n_after"], row.get("blocks", math.inf))

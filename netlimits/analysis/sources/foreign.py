@@ -103,10 +103,10 @@ def with_roles(
             raise InputError(f"{where}several columns are {quantity.name}; name one of them")
         columns[quantity.column] = _numbers(table[name], quantity, units.get(name), where)
     rest = [name for name in table.columns if name not in quantities]
-    identity = _identity(table[[name for name in rest if name not in (factors or ())]])
+    identity = _bookkeeping(table[[name for name in rest if name not in (factors or ())]])
     rest = [name for name in rest if name not in identity]
     chosen = [name for name in rest if _repeats(table[name])] if factors is None else [*factors]
-    varied = {_free(name, columns): table[name] for name in chosen}
+    varied = {_unused_name(name, columns): table[name] for name in chosen}
     frame = pd.DataFrame({**{name: table[name] for name in identity}, **varied, **columns})
     frame.attrs["columns"] = roles(varied, [], columns)
     frame.attrs[UNUSED] = [name for name in rest if name not in chosen]
@@ -199,7 +199,7 @@ def _refuse_impossible(numbers: pd.Series[Any], quantity: Metric, what: str) -> 
             raise DataError(f"{what}, row {row + 1}: {numbers.iloc[row]:g}: {problem}")
 
 
-def _identity(table: pd.DataFrame) -> list[str]:
+def _bookkeeping(table: pd.DataFrame) -> list[str]:
     """Return the bookkeeping columns, such as `run`, whose values are like those of a campaign."""
     fits: dict[str, Callable[[pd.Series[Any]], bool]] = {
         "run": lambda values: _positive_integers(values) and values.is_unique,
@@ -227,6 +227,6 @@ def _repeats(values: pd.Series[Any]) -> bool:
     return bool(values.nunique(dropna=False) * REPEATED <= len(values))
 
 
-def _free(name: str, columns: Mapping[str, Any]) -> str:
+def _unused_name(name: str, columns: Mapping[str, Any]) -> str:
     """Return the factor's name, with a trailing `_` if a bookkeeping column or metric has it."""
     return f"{name}_" if name in IDENTITY or name in columns else name

@@ -164,8 +164,8 @@ def _signed_rank_p(ordered: np.ndarray) -> float:
     if n == 0:
         return 1.0
     total = n * (n + 1) / 2
-    above = total - walsh.upto(nonzero, 0.0)
-    plus = (above + total - walsh.upto(nonzero, 0.0, side="left")) / 2
+    above = total - walsh.count_up_to(nonzero, 0.0)
+    plus = (above + total - walsh.count_up_to(nonzero, 0.0, side="left")) / 2
     least = min(plus, total - plus)
     if n <= _EXACT:
         return min(1.0, 2 * float(np.cumsum(_null(n))[int(least)]))

@@ -34,7 +34,7 @@ def ranked(ordered: np.ndarray, places: Sequence[int]) -> np.ndarray:
     return chosen
 
 
-def upto(ordered: np.ndarray, t: float, side: Literal["left", "right"] = "right") -> int:
+def count_up_to(ordered: np.ndarray, t: float, side: Literal["left", "right"] = "right") -> int:
     """Return how many averages are at most t, or with "left" below t."""
     return _count(_reach(ordered, t, side))
 
