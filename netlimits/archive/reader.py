@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 
 from netlimits.analysis import comparison
-from netlimits.analysis.attempts import counted
+from netlimits.analysis.attempts import without_profiled
 from netlimits.analysis.packets.traces import trace
 from netlimits.analysis.sources import run_files
 from netlimits.analysis.sources.relations import Relation, Runs
@@ -83,7 +83,7 @@ class Campaign(Logbook):
         if rows is None:
             frame = self.frame(columns)
             attrs = {str(name): value for name, value in frame.attrs.items()}
-            rows_counted = relation.of_frame(connection, counted(frame))
+            rows_counted = relation.of_frame(connection, without_profiled(frame))
             return Relation(rows_counted, connection, attrs)
         planned = self.planned_runs() - self.plan.profiled_runs()
         return Relation(rows[0], connection, {**rows[1], "planned": [planned]})
@@ -262,7 +262,7 @@ class Campaign(Logbook):
 
     def ok_runs(self) -> list[int]:
         """Return the numbers of the runs whose last attempt is ok, in the plan's order."""
-        frame = counted(self.frame(("status",)))
+        frame = without_profiled(self.frame(("status",)))
         last = frame.drop_duplicates("run", keep="last")
         return sorted(map(int, last.loc[last["status"] == "ok", "run"]))
 

@@ -89,7 +89,7 @@ def explain(
 
     reading.refuse_names()
     source = opened(
-        results, needed=lambda _: frozenset((*frames.TELLING, "disturbed_pct")), reading=reading
+        results, needed=lambda _: frozenset((*frames.RUN_COLUMNS, "disturbed_pct")), reading=reading
     )
     if sequel or suspects:
         if run is not None:

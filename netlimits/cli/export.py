@@ -14,7 +14,7 @@ from netlimits.cli.shared.table_options import TableOptions, table_options
 from netlimits.errors import DataError, InputError
 from netlimits.evidence.profiles.stacks import folded
 from netlimits.experiment import resolution
-from netlimits.export import BESIDE, FORMATS, OF_PROFILES
+from netlimits.export import FORMATS, OF_PROFILES, SECOND_FILES
 
 
 @click.command()
@@ -73,7 +73,7 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
     pieces = source.campaign.frames if source.campaign and source.narrow else None
     tools = list(campaign.experiment.measure) if campaign else []
     tool = tools[0] if len(tools) == 1 else ""
-    frame = source.frame if form == "csv" else attempts.counted(source.frame)
+    frame = source.frame if form == "csv" else attempts.without_profiled(source.frame)
     stacks = _stacks(source) if form in OF_PROFILES else {}
     runs = Runs(name, frame, factors, pieces, _campaigns(source), tool, stacks)
     if out is None:
@@ -81,8 +81,8 @@ def export(results: tuple[Path, ...], form: str, out: str | None, reading: Table
             echo(line, nl=False)
         return
     _write(out, FORMATS[form](runs))
-    if form in BESIDE:
-        suffix, lines = BESIDE[form]
+    if form in SECOND_FILES:
+        suffix, lines = SECOND_FILES[form]
         _write(str(Path(out).with_suffix(suffix)), lines(runs, out))
 
 

@@ -67,7 +67,7 @@ def published(context: click.Context, out: Path | None, as_json: bool) -> None:
     if as_json:
         echo(_regenerated_json(done, summary))
     else:
-        echo(reproduce.counted(rows))
+        echo(reproduce.tally(rows))
         echo("\n".join(str(path) for path in summary))
     if any(row.verdict == "differs" for row in rows):
         context.exit(1)

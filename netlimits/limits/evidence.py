@@ -89,7 +89,7 @@ def _judged(campaign: Campaign, run: int | None) -> pd.DataFrame:
     """Return a campaign's judged runs with all columns; of a large one only these are read."""
     if not campaign.large:
         return sample(frames.usable(campaign.frame()), run)
-    chosen = sample(frames.usable(campaign.frame(frames.TELLING, coded=True)), run)
+    chosen = sample(frames.usable(campaign.frame(frames.RUN_COLUMNS, coded=True)), run)
     table = campaign.attempts(chosen)
     if "runs" in chosen.attrs:
         table.attrs["runs"] = chosen.attrs["runs"]

@@ -39,7 +39,7 @@ def dropped(frame: pd.DataFrame) -> pd.DataFrame:
     table = pd.DataFrame(rows)
     if together:
         table.attrs["notes"] = (
-            f"drops of other programs may be among those of the {' and the '.join(together)}: "
-            f"they are {TOGETHER}",
+            f"drops of the {' and the '.join(together)} may include those of other programs: they "
+            f"are {TOGETHER}",
         )
     return table

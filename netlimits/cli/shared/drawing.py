@@ -271,9 +271,10 @@ def _first_of_each(campaign: Campaign) -> Mapping[int, str]:
 
 
 def _ok_of_each(campaign: Campaign, most: int) -> Mapping[str, list[int]]:
-    from netlimits.analysis.attempts import counted
+    from netlimits.analysis.attempts import without_profiled
 
-    frame = counted(campaign.frame(("status", "config"))).drop_duplicates("run", keep="last")
+    attempts = without_profiled(campaign.frame(("status", "config")))
+    frame = attempts.drop_duplicates("run", keep="last")
     runs = frame.loc[frame["status"] == "ok", ["run", "config"]].sort_values("run")
     first = runs.groupby("config", sort=False, observed=True).head(most)
     numbers: dict[str, list[int]] = {}

@@ -137,7 +137,7 @@ def split(entry: Entry, part: str, keys: Iterable[str], frame: pd.DataFrame) -> 
     factors = [*dict.fromkeys([*keys, *listed(entry.get(part))])]
     pool = listed(entry.get("pool"))
     frames.factors(runs, [*factors, *pool])
-    pooled = pooling.left_out(runs, [*factors, *pool])
+    pooled = pooling.differing_factors(runs, [*factors, *pool])
     if not pooled:
         return entry, ""
     note = (
