@@ -15,12 +15,29 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import msgspec
+
 from netlimits.errors import InputError, LabError
 from netlimits.lab import forwarder
 from netlimits.lab.layout import DATA_BRIDGE, Lab
 from netlimits.lab.network import batch, listed, raised
 from netlimits.lab.programs import output, running
 from netlimits.model import decoding
+
+
+class _Packets(msgspec.Struct):
+    packets: int
+
+
+class _Counters(msgspec.Struct):
+    tx: _Packets
+    rx: _Packets
+
+
+class _Interface(msgspec.Struct):
+    ifname: str
+    stats64: _Counters | None = None  # only with `ip -s`
+
 
 _RATE = (8_000, 100_000_000_000)
 _DELAY = (0.0, 10.0)
@@ -76,6 +93,8 @@ def chosen(lab: Lab, host: str) -> str:
         )
     if not host and lab.count > 2:
         raise InputError(f"lab {lab.name} has {lab.count} hosts: name one's link with --host")
+    if host and host not in lab.hosts:
+        raise InputError(f"lab {lab.name} has no host {host}: it has {', '.join(lab.hosts)}")
     return host or lab.hosts[0]
 
 
@@ -107,7 +126,7 @@ def clear(lab: Lab, host: str) -> bool:
         time.sleep(0.01)
     for link in (*_taps(lab, host), _bridge(lab, host)):
         output("ip", "-n", lab.switch, "link", "delete", link, may_fail=True)
-    links = {link["ifname"] for link in listed("-n", lab.switch, "link", "show")}
+    links = {link.ifname for link in listed(list[_Interface], "-n", lab.switch, "link", "show")}
     left = links & {*_taps(lab, host), _bridge(lab, host)}
     if left:
         raise LabError(f"{host}: {', '.join(sorted(left))} of its link cannot be removed")
@@ -134,13 +153,18 @@ def works(lab: Lab, host: str) -> bool:
 
 def traffic(lab: Lab, host: str) -> tuple[Traffic, Traffic]:
     """Return the frames of a shaped link from the host and to it. Raises LabError."""
-    shown = listed("-n", lab.switch, "-s", "link", "show")
-    counters = {link["ifname"]: link["stats64"] for link in shown}
-    near, far = (counters[tap] for tap in _taps(lab, host))
+    shown = listed(list[_Interface], "-n", lab.switch, "-s", "link", "show")
+    counters = {link.ifname: link.stats64 for link in shown}
+    near, far = (counters.get(tap) for tap in _taps(lab, host))
+    if near is None or far is None:
+        raise LabError(
+            f"{host}: the taps of its link have no counters in {lab.switch}; remove the shape with "
+            f"`netlimits lab link {lab.name} --host {host} --off`, and shape the link again"
+        )
     # the forwarder receives what the switch transmits on a tap
     return (
-        Traffic(near["tx"]["packets"], far["rx"]["packets"]),
-        Traffic(far["tx"]["packets"], near["rx"]["packets"]),
+        Traffic(near.tx.packets, far.rx.packets),
+        Traffic(far.tx.packets, near.rx.packets),
     )
 
 

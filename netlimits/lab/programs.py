@@ -11,16 +11,31 @@ from netlimits.errors import LabError, one_line
 from netlimits.lab.layout import IN_A_LAB, NAMESPACES
 
 _PACKAGES = {
-    "ip": "iproute2",
-    "sshd": "openssh-server",
-    "ssh": "openssh-client",
-    "ssh-keygen": "openssh-client",
-    "unshare": "util-linux",
-    "qemu-system-x86_64": "qemu-system-x86",
-    "mksquashfs": "squashfs-tools",
+    "apt-cache": "apt",
+    "apt-get": "apt",
+    "awk": "mawk",
     "busybox": "busybox-static",
     "depmod": "kmod",
+    "dpkg-deb": "dpkg",
+    "dpkg-query": "dpkg",
+    "getconf": "libc-bin",
+    "ip": "iproute2",
+    "ldd": "libc-bin",
+    "mksquashfs": "squashfs-tools",
     "modprobe": "kmod",
+    "netserver": "netperf",
+    "qemu-system-x86_64": "qemu-system-x86",
+    "setpriv": "util-linux",
+    "sh": "dash",
+    "ss": "iproute2",
+    "ssh": "openssh-client",
+    "ssh-keygen": "openssh-client",
+    "sshd": "openssh-server",
+    "sysctl": "procps",
+    "taskset": "util-linux",
+    "tc": "iproute2",
+    "timeout": "coreutils",
+    "umount": "mount",
 }
 """Program -> its Debian package, where that has another name."""
 
