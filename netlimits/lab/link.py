@@ -1,7 +1,7 @@
-"""Shape a host's data link outside of the host: a rate, a delay, a loss, or an MTU.
+"""Shape a host's data link outside of the host: a rate, a delay, a loss, packets/s or an MTU.
 
-The host's port is moved to a new bridge, and a forwarder carries frames between that and the
-switch: a link that is not shaped costs nothing.
+The host's port is moved to a new bridge, and a forwarder carries frames between that bridge and the
+switch. So a link without a shape costs nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Interface(msgspec.Struct):
 _RATE = (8_000, 100_000_000_000)
 _DELAY = (0.0, 10.0)
 _MTU = (68, 65521)
-"""The limits of a tap."""
+"""Smallest and largest MTU of a tap."""
 _PACKETS = (10, 100_000_000)
 _DEADLINE = 20.0
 
@@ -51,8 +51,8 @@ _DEADLINE = 20.0
 class Shape:
     """The properties of a link in each direction; 0 means no limit.
 
-    `rate` in bit/s of Ethernet frames, `delay` in seconds, `loss` from 0 to 1, `packets` in
-    frames/s.
+    `rate` is in bit/s of Ethernet frames, `delay` in seconds, `loss` from 0 to 1, `mtu` in bytes,
+    and `packets` in frames/s.
     """
 
     rate: int = 0
@@ -78,14 +78,17 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Frames that entered and left a shaped link, by the switch's counters."""
+    """Frames that entered and left a shaped link in one direction, as its taps counted."""
 
     sent: int
     carried: int
 
 
 def chosen(lab: Lab, host: str) -> str:
-    """Return the host whose link to shape: `host`, else the first of two. Raises LabError."""
+    """Return the host whose link to shape: `host`, or the first of two hosts.
+
+    Raises LabError if the lab has no link to shape, InputError if `host` is missing or unknown.
+    """
     if lab.guest is None and lab.count == 2:
         raise LabError(
             f"lab {lab.name} has two namespaces, joined by a pair of interfaces without a link "
@@ -98,7 +101,8 @@ def chosen(lab: Lab, host: str) -> str:
     return host or lab.hosts[0]
 
 
-def shaped(lab: Lab, host: str, shape: Shape) -> None:
+def apply(lab: Lab, host: str, shape: Shape) -> None:
+    """Shape the host's link instead of its present shape. Raises InputError, LabError."""
     shape.check()
     clear(lab, host)
     _record(lab, host).write_text(json.dumps(asdict(shape)) + "\n")
@@ -136,6 +140,7 @@ def clear(lab: Lab, host: str) -> bool:
 
 
 def shape(lab: Lab, host: str) -> Shape | None:
+    """Return the shape of the host's link, or None. Raises LabError for a damaged record."""
     record = _record(lab, host)
     try:
         return decoding.typed(record.read_bytes(), Shape)
@@ -148,11 +153,12 @@ def shape(lab: Lab, host: str) -> Shape | None:
 
 
 def works(lab: Lab, host: str) -> bool:
+    """Return True if the forwarder of the host's link is running."""
     return running(_pid_file(lab, host), lab.switch) is not None
 
 
 def traffic(lab: Lab, host: str) -> tuple[Traffic, Traffic]:
-    """Return the frames of a shaped link from the host and to it. Raises LabError."""
+    """Return the traffic of a shaped link from the host, and to the host. Raises LabError."""
     shown = listed(list[_Interface], "-n", lab.switch, "-s", "link", "show")
     counters = {link.ifname: link.stats64 for link in shown}
     near, far = (counters.get(tap) for tap in _taps(lab, host))

@@ -1,7 +1,7 @@
-"""Build the links of a lab with iproute2.
+"""Build the links of a lab of namespaces, and read interfaces and networks with iproute2.
 
-Data never crosses this machine's own network. MAC addresses follow from the lab's index. Interfaces
-have no IPv6 addresses of their own, so idle links carry no packets.
+Data links are not connected to this machine's own network. MAC addresses follow from the lab's
+index. Interfaces create no IPv6 addresses by themselves, so idle links carry no packets.
 """
 
 from __future__ import annotations
@@ -145,11 +145,12 @@ def _addresses(lab: Lab, host: str) -> list[str]:
 
 
 def raised(interface: str) -> list[str]:
-    """Return `ip` commands that bring up an interface, without an IPv6 address of its own."""
+    """Return the lines of `ip -batch` that bring up an interface, without an IPv6 address."""
     quiet = [f"link set {interface} addrgenmode none"] if _IPV6.exists() else []
     return [*quiet, f"link set {interface} up"]
 
 
 def batch(lines: list[str], space: str = "") -> None:
+    """Run lines of `ip -batch`, in the namespace `space` if given. Raises LabError."""
     where = ("-n", space) if space else ()
     output("ip", *where, "-batch", "-", stdin="\n".join(lines) + "\n")
