@@ -104,9 +104,19 @@ class Host(Protocol):
         """Return True if `begin_in_turn` starts these commands without waiting for them."""
 
     def serve(self, command: Command) -> Server:
-        """Start `command` in the background, as the login user, tied to the connection.
+        """Start `command` in the background, tied to the connection.
 
         Its deadline is ignored: it lives until it is stopped or the connection ends.
+
+        Args:
+            command: The argument vector; run by sudo if `sudo` is set and the login is not root.
+
+        Returns:
+            The running process.
+
+        Raises:
+            ConnectionLost: If the host becomes unreachable before the process has started.
+            HostError: If the host cannot start it.
         """
 
     def background(self, command: Command) -> Server:
@@ -114,6 +124,15 @@ class Host(Protocol):
 
         This is cheaper than `serve`, for commands that end by themselves. After a lost connection
         only the deadline ends the command. `Server.stop` ends it early and returns its output.
+
+        Args:
+            command: The argument vector, its standard input and its deadline in seconds.
+
+        Returns:
+            The running command.
+
+        Raises:
+            ConnectionLost: If the host becomes unreachable before the command has started.
         """
 
     def shells(self) -> Sequence[int]:

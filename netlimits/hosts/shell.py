@@ -143,7 +143,8 @@ def script(command: Command, nonce: str, sudo: bool = False) -> bytes:
 
 def refuse_endless(command: Command) -> None:
     if not 0 < command.deadline < 1e9:
-        raise InputError(f"`{brief(command.argv)}`: a deadline of {command.deadline:g} s")
+        line, seconds = brief(command.argv), command.deadline
+        raise InputError(f"`{line}`: the deadline of {seconds:g} s is not between 0 and 1e9 s")
 
 
 class Greeting(NamedTuple):

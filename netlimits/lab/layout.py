@@ -32,7 +32,7 @@ DATA_BRIDGE = "switch0"
 MANAGEMENT, DATA = "mgmt0", "data0"
 """The interfaces of every host."""
 MANAGEMENT_LINK, DATA_LINK = 1, 2
-"""Their numbers in link addresses."""
+"""The numbers of these two links in MAC addresses."""
 
 ENGINEER = "engineer"
 """The unprivileged user of every host."""

@@ -34,9 +34,9 @@ class Changes:
 
     `originals` were recorded by an earlier process; one that fails `states.fault` is not restored.
     If they are not `ours`, only what an experiment may set is restored. If they are not `ours` or
-    come from notes (`noted`), one is not restored if the host differs as no setting can have
-    caused (`notes.impossible`). The state of one place belongs to the thread that has its host;
-    `changed` and `restore` are called while no run is in progress.
+    come from notes (`noted`), those that differ from the host in a way that no setting can cause
+    (`notes.impossible`) are not restored. The state of one place belongs to the thread that has
+    its host; `changed` and `restore` are called while no run is in progress.
     """
 
     def __init__(

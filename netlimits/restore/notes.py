@@ -97,9 +97,9 @@ def notes(completed: Completed) -> tuple[list[dict[str, Any]], str]:
 
 
 def impossible(original: Original, now: State) -> str:
-    """Return how the host differs from a note as no setting can have caused, or "".
+    """Return how the host differs from a note in a way that no setting can cause, or "".
 
-    Such a note may have been written by another user.
+    Another user may have written such a note.
     """
     if original.setting == "route":
         routes = original.state["routes"]

@@ -53,7 +53,7 @@ class UndoLog(Protocol):
         """
 
     def begin_restore(self, original: Original) -> None:
-        """Record that the restore of an original begins."""
+        """Get ready to restore an original, such as by extending the host's claim and guard."""
 
     def end_restore(self, original: Original) -> None:
         """Record that an original was restored."""

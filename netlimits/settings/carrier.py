@@ -33,6 +33,9 @@ for (0 .. $tenths) {
 
 
 def wait(interface: str) -> Command:
-    """Return a command that exits 0 once there is a carrier, or 1 after SECONDS."""
+    """Return a command that exits 0 once there is a carrier, or 1 after SECONDS without one.
+
+    It exits 0 at once if the interface is down or missing.
+    """
     words = ("sh", "-c", _WAIT, "wait for the link", interface, str(round(10 * SECONDS)))
     return Command(words, deadline=2.0 * SECONDS, perl=_PERL)

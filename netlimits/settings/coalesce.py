@@ -77,7 +77,7 @@ class Coalesce(NamedValues):
         return super().differences(kept, state)
 
     def write(self, interface: str, values: Values) -> tuple[Command, ...]:
-        """Write switches first, by their own command: drivers refuse a number that is adaptive."""
+        """Write switches before numbers: some drivers refuse a number while it is adaptive."""
         switches = {n: v for n, v in values.items() if n not in _NUMBERS}
         numbers = {n: v for n, v in values.items() if n in _NUMBERS}
         return tuple(

@@ -187,7 +187,7 @@ class Sysctl(Setting):
         )
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """Restore all values by one `sysctl -w` in reverse order, and those of `_MOVED` singly."""
+        """Return one `sysctl -w` of all values in reverse order, and one command for `_MOVED`'s."""
         values = {n: v for n, v in reversed([*original.items()]) if v is not None}
         values = {n: v for n, v in values.items() if state.get(n) != v}
         moved = [f"{n}={values.pop(n)}" for n in _MOVED.values() if n in values]

@@ -54,7 +54,7 @@ _MODULES = (
 """Kernel modules that machines need; their dependencies are added."""
 
 KEPT = hashlib.sha256("\n".join(_MODULES).encode()).hexdigest()[:8]
-"""Hash of `_MODULES`, part of a kernel folder's name: a change makes a new download."""
+"""Hash of `_MODULES`: if the list changes, the kernel is downloaded again."""
 
 _UPDATE, _DOWNLOAD = 180.0, 900.0
 _XZ = b"\xfd7zXZ\0"

@@ -160,7 +160,7 @@ class Claims:
             return
         problem = ""
         for _ in range(_TRIES):
-            now = self._look(role, terms)
+            now = settled(self._host, role, self.holder, terms)
             login = (now.key, now.uid)
             with self._lock:
                 turn = self._turns.setdefault(now.key, Lock())
@@ -201,9 +201,6 @@ class Claims:
         with self._lock:
             self._places[login] = place
 
-    def _look(self, role: str, terms: Terms) -> HostStatus:
-        return settled(self._host, role, self.holder, terms)
-
     def _take(self, role: str, now: HostStatus, terms: Terms) -> Completed | str:
         """Run the command that claims a host; return its result, or why it failed."""
         old = next(((path, text) for path, text, _ in now.claimed()), None)
@@ -233,9 +230,10 @@ def snapshot(host: Callable[[str], Host], role: str) -> HostStatus:
 
 
 def settled(host: Callable[[str], Host], role: str, holder: Holder, terms: Terms) -> HostStatus:
-    """Return the status of a host, after a wait if it refuses a claim but may soon not do so.
+    """Return the status of a host.
 
-    It waits up to PARTING, for a connection that may be closing or a claim that is not held yet.
+    If it would refuse a claim, wait up to PARTING for that to pass: a connection may be closing, or
+    a new claim may not be held yet.
     """
     until = time.monotonic() + PARTING
     while True:
@@ -266,7 +264,7 @@ def _printed(completed: Completed) -> str:
 
 
 def _twice(act: Callable[[], T]) -> T:
-    """Return `act()`, retried once after a HostError; a failed command's error has no script."""
+    """Return `act()`, retried once after a HostError. A failed command is named without script."""
     try:
         return act()
     except NotOurs:

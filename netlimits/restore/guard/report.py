@@ -104,7 +104,7 @@ def _cut(text: str) -> str:
 def _time(seconds: int | None) -> str:
     if seconds is None:
         return "no deadline"
-    return f"{seconds} s left" if seconds >= 0 else f"time over since {-seconds} s"
+    return f"{seconds} s left" if seconds >= 0 else f"overdue by {-seconds} s"
 
 
 def _note(text: str, now: HostStatus) -> dict[str, str] | None:

@@ -1,11 +1,11 @@
 """Write the guard: a readable shell script that contains the commands of the restore.
 
-It needs `sh`, `timeout` and `sleep`. It sleeps until a deadline, which the controller
-extends at each run, and a while longer if somebody holds the claim. Deadlines are times of
-/proc/uptime, which no change of the clock affects. It restores each setting under the lock that
-every change needs, in two passes, and tries again a few times if the second pass fails. When
-another setting is changed, the file is replaced and the process stays. At its deadline the process
-runs the present file (`sh FILE now`), as a person may do too.
+It needs `sh`, `timeout` and `sleep`. It sleeps until a deadline, which the controller extends at
+each run, and a while longer if somebody holds the claim. Deadlines are times of /proc/uptime, which
+no change of the clock affects. It restores each setting under the lock that every change needs, in
+two passes, and tries again a few times if the second pass fails. When another setting is changed,
+the file is replaced and the process stays. At its deadline the process runs the present file
+(`sh FILE now`), as a person may do too.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ class Mtu(Setting):
                 f"{interface} is a bridge, which would never again follow the MTU of its ports "
                 "once its own MTU was set; set the MTU of its ports, or leave `mtu` out"
             )
-        if moving := ipv6.cannot_move(state["ipv6"]):
+        if moving := state["ipv6"]["moving"]:
             raise self.error(
                 f"an MTU of {wanted} would move the mtu of {interface}'s IPv6 routes to "
                 f"{', '.join(moving)}, which could not be restored; delete them or lock their mtu "

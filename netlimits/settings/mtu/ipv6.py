@@ -115,7 +115,7 @@ def state(lines: Iterable[str], interface: str) -> State:
     if conf.get("conf/mc_forwarding", "0") != "0":
         strange.append("multicast routing")
     routes = _routes.read(shown, interface)
-    ours = {r: {**m, **_typed(r)} for r, m in routes["routes"].items() if _is_ours(r)}
+    ours = {r: {**m, **_strange_type(r)} for r, m in routes["routes"].items() if _is_ours(r)}
     fading = [a["local"] for a in addresses if not _stays(a)]
     fading += [
         f"route {_routes.shown(r)}"
@@ -211,11 +211,6 @@ def cannot_return(now: State) -> tuple[str, ...]:
     return (*now["fading"], *now["strange"], *before)
 
 
-def cannot_move(now: State) -> tuple[str, ...]:
-    """Return the routes whose `mtu` changes with any MTU and could not be restored."""
-    return tuple(now["moving"])
-
-
 def _in_order(conf: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return the sysctls with `addr_gen_mode` last: writing `stable_secret` changes it."""
     return sorted(conf.items(), key=lambda pair: pair[0] == "conf/addr_gen_mode")
@@ -259,7 +254,7 @@ def _is_ours(route: str) -> bool:
     return _type(route) not in ("local", "anycast", "multicast") or " proto kernel" not in route
 
 
-def _typed(route: str) -> dict[str, str]:
+def _strange_type(route: str) -> dict[str, str]:
     """Return {"?": type} for a local or anycast route, which cannot be restored, else {}."""
     return {"?": _type(route)} if _type(route) in ("local", "anycast") else {}
 
@@ -274,7 +269,7 @@ def _is_link_local(route: str) -> bool:
 
 
 def _is_taken(route: str) -> bool:
-    """Return True if losing its first place would matter: not for the kernel's link-local ones."""
+    """Return True if it matters that a route comes first: not for the kernel's link-local one."""
     return _type(route) == "multicast" or (_is_ours(route) and not _is_link_local(route))
 
 

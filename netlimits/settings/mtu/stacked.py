@@ -151,7 +151,7 @@ def away(lines: Iterable[str], indexes: set[int]) -> Iterator[dict[str, Any]]:
 def hidden(
     lines: Iterable[str], links: Mapping[str, StackedLink], stack: list[str], own: StackedLink
 ) -> Iterator[str]:
-    """Yield the interfaces whose all-hosts group has more members than visible interfaces."""
+    """Yield the interfaces whose all-hosts group has members that no visible interface explains."""
     for line in lines:
         if not line.startswith("members "):
             continue

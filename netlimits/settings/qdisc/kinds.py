@@ -146,7 +146,7 @@ SHAPES = {
 
 
 def burst(options: Mapping[str, Any]) -> int:
-    """Return the bytes that restore tbf's burst exactly in ticks; tc itself shows it in whole µs.
+    """Return the bytes that restore tbf's burst exactly in ticks; tc itself rounds to whole µs.
 
     If a tick spans several bytes, use its second byte: the first may round down a tick.
     """

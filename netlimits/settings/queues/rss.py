@@ -155,7 +155,7 @@ class Rss(Setting):
             yield f"{state['function'][:40]!r} is no hash"
         key = self.schema["properties"]["key"]["pattern"]
         if "key" in state and not re.search(key, state["key"]):
-            yield "the key is none"
+            yield "the key is no hash key"
 
 
 def weighted(weights: list[int], size: int) -> Iterator[int]:
