@@ -75,9 +75,8 @@ def within_budget(connect: Callable[[], Host], seconds: float) -> tuple[Host, in
     for number in itertools.count(1):
         try:
             return connect(), number
-        except (
-            HostError
-        ) as error:  # any other HostError may pass, such as a shell that ends at once
+        except HostError as error:
+            # others than a ConnectError may pass, such as a shell that ends at once
             lasting = isinstance(error, ConnectError) and not error.transient
             if lasting or time.monotonic() >= limit:
                 raise

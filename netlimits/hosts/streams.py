@@ -209,7 +209,7 @@ class Talk:
             self.moved_at = time.monotonic()
         if sent:
             self.unsent = self.unsent[result.sent :]
-            self.sent_at = began  # a lower bound
+            self.sent_at = began  # at the earliest
         self.out.feed(result.stdout)
         self.err.feed(result.stderr)
         if self.out.garbled or self.err.garbled:

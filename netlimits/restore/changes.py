@@ -290,9 +290,8 @@ class Changes:
         if (foreign or self._noted) and original.place not in self._begun:
             if why := notes.impossible(original, state):
                 return why
-            self._begun.add(
-                original.place
-            )  # no check on a retry: restored IPv6 has values that no setting wrote
+            # a retry is not checked: restored IPv6 has values that no setting wrote
+            self._begun.add(original.place)
         for _ in range(2):  # a feature that another one blocked needs a second pass
             if not (commands := setting.undo(original.interface, target, state)):
                 break

@@ -95,13 +95,8 @@ class Ingress(Setting):
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         if state:
             return _remove(interface) if self.differences(original, state) else ()
-        script = (
-            "sh",
-            "-c",
-            _REMOVE,
-            "remove ingress",
-            interface,
-        )  # a guard runs it twice, so it checks first
+        # a script that checks first, since a guard runs it twice
+        script = ("sh", "-c", _REMOVE, "remove ingress", interface)
         return (Command(script, by_hand=_remove(interface)),)
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:

@@ -208,7 +208,8 @@ class Tunnel(Setting):
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         if state:
             return _remove() if self.differences(original, state) else ()
-        script = ("sh", "-c", _REMOVE, "remove tunnel")  # a guard runs it twice, so it checks first
+        # a script that checks first, since a guard runs it twice
+        script = ("sh", "-c", _REMOVE, "remove tunnel")
         return (Command(script, by_hand=_remove()),)
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:

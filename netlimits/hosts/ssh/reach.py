@@ -140,9 +140,7 @@ class Reach:
         try:
             client.connect(
                 endpoint.key_alias or endpoint.hostname,
-                port=22
-                if endpoint.key_alias
-                else endpoint.port,  # known_hosts has an alias without a port
+                port=22 if endpoint.key_alias else endpoint.port,  # an alias has no port
                 sock=wire,  # type: ignore[arg-type]  # what paramiko uses of a socket
                 timeout=seconds,
                 banner_timeout=seconds,
