@@ -17,7 +17,7 @@ NAMED_LIKE_THEIR_PACKAGE = {"ethtool", "mount", "netperf", "perl", "sudo", "zstd
 
 def called() -> set[str]:
     """The programs that the package's sources name in a call of `output`, `program` or `need`."""
-    found = set(contents._NEEDED.split())
+    everything = set(contents._NEEDED.split())
     for source in Path(netlimits.lab.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(source.read_text())):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
@@ -26,10 +26,10 @@ def called() -> set[str]:
             words = [w.elts[0] if isinstance(w, ast.Tuple) else w for w in words]
             names = [w.value for w in words if isinstance(w, ast.Constant)]
             if node.func.id in ("output", "program"):
-                found.update(names[:1])
+                everything.update(names[:1])
             elif node.func.id == "need":
-                found.update(names)
-    return found
+                everything.update(names)
+    return everything
 
 
 def test_every_program_that_a_lab_calls_has_a_package():
