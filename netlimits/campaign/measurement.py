@@ -77,7 +77,7 @@ def measure(
                 at_once(lambda step: _folded(step, hosts[step.role]), planned.folds)
     finally:
         for role in listening:
-            if completed := servers.run_is_over(tool(specification.tool), hosts[role]):
+            if completed := servers.end_run(tool(specification.tool), hosts[role]):
                 hosts[role].keep(completed, steps.SERVER)
     return {role: answers[role][-1] for role in last}
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from netlimits.model import Ends, Machine, SettingUse, Setup
-from netlimits.settings import MADE_ANEW, options_of
+from netlimits.settings import RECREATES, options_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Preparation:
     def _looks(self, settings: tuple[SettingUse, ...]) -> Iterator[SettingStep]:
         queues = {role for use in settings if use.name == "channels" for role in use.roles}
         for use in settings:
-            for role in use.roles if use.name in MADE_ANEW["channels"] else ():
+            for role in use.roles if use.name in RECREATES["channels"] else ():
                 if role in queues:
                     yield self._step("look", role, use.name, use.options)
 
