@@ -29,7 +29,7 @@ _LIMITS = {".json": 64 * 2**20, ".yaml": 64 * 2**20}
 class Folder:
     """A folder with untrusted content; names in it are relative, such as `raw/000001-1`.
 
-    Every method raises OSError, whose `strerror` says what is wrong with the name.
+    Methods raise OSError, whose `strerror` says what is wrong with the name.
     """
 
     path: Path
@@ -119,7 +119,10 @@ class Folder:
 
     @contextmanager
     def _within(self, name: str) -> Iterator[tuple[int, str]]:
-        """Yield a descriptor of the folder of `name`, and its last part; no link is followed."""
+        """Yield a descriptor of the folder that contains `name`, and the last part of `name`.
+
+        If `name` ends with `/.`, the folder is `name` itself. No link is followed.
+        """
         *steps, last = PurePosixPath(name).parts if not name.endswith("/.") else (*name.split("/"),)
         if (not steps and not last) or ".." in (*steps, last) or name.startswith("/"):
             raise OSError(errno.EINVAL, "is no name in a folder", name)
