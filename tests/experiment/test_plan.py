@@ -129,8 +129,8 @@ def test_exclude_removes_what_python_would(factors: dict[str, list[int]], condit
             5, "derive.b", "divides by zero",
         ),
         ("factors: {a: [9]}\nderive:\n  b: a ** a ** a", 5, "derive.b", "too large a number"),
-        ("factors: {a: [1]}\ninclude:\n- {a: 1}", 5, "include.0", "is there already"),
-        ("factors: {a: [1]}\ninclude:\n- {a: 2}\n- {a: 2}", 6, "include.1", "is there already"),
+        ("factors: {a: [1]}\ninclude:\n- {a: 1}", 5, "include.0", "is in the plan already"),
+        ("factors: {a: [1]}\ninclude:\n- {a: 2}\n- {a: 2}", 6, "include.1", "is in the plan already"),
         ("factors: {a: [1]}\nderive: {b: 1 / a}\ninclude:\n- {a: 0}", 4, "derive.b", "by zero"),
         (
             f"repeat: {{replicates: 10000000}}\nfactors: {{a: {[*range(101)]}}}",
