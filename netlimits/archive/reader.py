@@ -65,15 +65,15 @@ class Campaign(Logbook):
     def relation(
         self, columns: Collection[str] | None = None, memory: str | None = None
     ) -> Relation:
-        """Return the frame's rows in DuckDB without profiled runs, for more than memory holds.
+        """Return the frame's rows in DuckDB, for more runs than memory holds.
 
         Args:
             columns: The columns to read; by default all.
             memory: Memory limit of DuckDB, such as "1GB".
 
         Returns:
-            The rows, which `summary`, `compare`, `analysis.percentiles` and `analysis.spread`
-            accept in place of a frame.
+            The rows without profiled runs, which `summary`, `compare`, `analysis.percentiles` and
+            `analysis.spread` accept in place of a frame.
 
         Raises:
             ArchiveError: The journal is damaged.

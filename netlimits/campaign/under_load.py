@@ -51,7 +51,7 @@ class Begin:
     until: float = math.inf
 
     def since(self, earliest: float) -> Begin:
-        """Return the range from `earliest` on; an open end becomes its start."""
+        """Return the range without times before `earliest`; an open end is set to the start."""
         after = max(self.after, earliest)
         return Begin(after, self.until if math.isfinite(self.until) else after)
 

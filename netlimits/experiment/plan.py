@@ -35,7 +35,7 @@ OVERHEAD = 0.1
 TRIALS = 8
 """Approximate number of trials of a search, from benchmarks/search.py."""
 _KEPT = 10_000
-"""Up to this many configurations, they are cached instead of computed for each replicate.
+"""If there are at most this many configurations, they are computed once, not for each replicate.
 
 The time that a mesh takes is estimated from this many runs."""
 
@@ -174,7 +174,7 @@ class Plan:
             yield from self._expanded(first)
 
     def _expanded(self, first: int = 1) -> Iterator[Run]:
-        """Yield every run of the configurations; a search has its lowest and its highest load."""
+        """Yield every run of the configurations; those of a search have its lowest or highest load."""
         order = itertools.islice(self._order(), first - 1, None)
         for number, (block, chosen) in enumerate(order, first):
             profiled, place = divmod(chosen, len(self.configurations))
@@ -270,7 +270,7 @@ class Plan:
             seen.add(id(setup))
 
     def leaving_out(self, skipped: Mapping[str, str]) -> Plan:
-        """Return the plan without the runs of tools; `skipped` maps a tool's name to the reason."""
+        """Return the plan with the runs of tools skipped; `skipped` maps a tool to the reason."""
         plan = copy.copy(self)
         plan.skipped = dict(skipped)
         return plan

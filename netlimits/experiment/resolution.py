@@ -89,7 +89,7 @@ def setup(experiment: Experiment, values: Values) -> Setup:
 
 
 def _interim(name: str, options: Mapping[str, Any], clients: int) -> dict[str, float]:
-    """Return the default of `interim_seconds`, which adding up several clients needs."""
+    """Return the default of `interim_seconds` for several clients, whose rates are added up."""
     if clients < 2 or INTERIM not in tool(name).schema["properties"] or INTERIM in options:
         return {}
     tenth = round(tool(name).seconds(options) / 10, 2)

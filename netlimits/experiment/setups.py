@@ -39,7 +39,7 @@ class Setups:
         """Return the errors in options, each for the first configuration that shows it.
 
         `stays` returns True for the number of a configuration that is certain to remain in the
-        plan. With it, only errors of such configurations are returned, and errors of all.
+        plan. With it, an error is returned only if such a configuration has it, or all have.
         """
         faults: dict[str, dict[str, DocumentError]] = {}
         often: Counter[str] = Counter()
@@ -91,6 +91,6 @@ class Setups:
             yield where.error(f"{problem} or leave the entry out", "settings", entry, WHEN)
 
     def sample(self) -> range:
-        """Return the numbers of about SAMPLE configurations at most, spread evenly."""
+        """Return the numbers of at most SAMPLE configurations, spread evenly."""
         every = len(self.configurations)
         return range(0, every, max(1, math.ceil(every / SAMPLE)))

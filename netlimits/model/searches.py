@@ -26,7 +26,7 @@ class Search:
         load: The load of this configuration.
         low: The lowest load.
         high: The highest load.
-        loss_pct: The highest loss, None if it was not given: then none, where it is measured.
+        loss_pct: The highest loss. None (not given) allows no loss, if the tool reports it.
         latency_us: Column of a latency -> its bound in µs.
         width: The relative distance of the highest load that holds from the lowest that does not.
         trials: Number of trials whose majority decides a load.
@@ -55,7 +55,7 @@ class SearchTrial:
 class Bounds:
     """The highest load that held, and the lowest that did not; None if there is none.
 
-    `why` names the bound that `missed` exceeded most often.
+    `why` names the bound that the trials at `missed` exceeded most often.
     """
 
     held: float | None

@@ -85,7 +85,7 @@ def _separate_improvements(table: pd.DataFrame, layout: _Layout) -> pd.Series[bo
 
 
 def _gains(gains: pd.DataFrame, layout: _Layout, direction: Any) -> Iterator[Block]:
-    """Yield a block for each comparison: a column for each metric and each other configuration."""
+    """Yield a block for each comparison, with columns for metrics and the other column factors."""
     for written, part in gains.groupby("contrast", sort=False) if len(gains) else ():
         common = [name for name in layout.columns if part[name].astype(str).nunique() == 1]
         across = [name for name in layout.columns if name not in common]

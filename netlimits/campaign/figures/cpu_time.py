@@ -13,7 +13,7 @@ from netlimits.model import Scalar, Work
 Entries = Sequence[RawEntry]
 
 DILUTED = 2.0
-"""Maximum length of a client's run, in times of its transfer, for which CPU use is reported."""
+"""Maximum ratio of the client's run to its transfer for which CPU use over the run is reported."""
 
 
 def figures(

@@ -45,7 +45,8 @@ CONTROL, CONTROL_RATE = 256 << 10, 32 << 10
 """Bytes, and bytes per second, that are not other traffic: control connections, readings, ARP."""
 
 DISTURBED, SPOILED = 0.03, 0.15
-"""Other traffic as a share of the run's data: from where it is reported, and the run is invalid."""
+"""Shares of other traffic relative to the run's data: above the first it is reported, above the
+second the run is invalid."""
 
 CLOCK = 0.001
 """Seconds by which two clocks may diverge per second: Linux slews each by at most 500 ppm."""

@@ -47,7 +47,7 @@ class Cut:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Let another thread interrupt the body; raise Interrupted if it did."""
+        """Check for an interruption before and after the body, whose commands `_end` ends."""
         self.check()
         yield
         self.check()

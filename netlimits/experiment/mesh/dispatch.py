@@ -26,12 +26,11 @@ LOOK = 256
 """Maximum number of a host's jobs that are searched for one to begin out of order."""
 
 HELD = 2
-"""Maximum number of jobs in memory that are not parked, in units of hosts times searched jobs of a
-host (`_look`). Full queues of all hosts need half a unit, since a job is in two hosts' queues."""
+"""Maximum number of jobs in memory that are not parked, per host and per job of its look-ahead
+(`_look`). Full queues of all hosts need 0.5, since a job is in the queues of two hosts."""
 
 PARKED = 8
-"""Maximum number of jobs in memory in the same units, including those parked for unreachable
-hosts."""
+"""The same limit for all jobs in memory, including those parked for unreachable hosts."""
 
 
 class Dispatch:

@@ -11,7 +11,7 @@ LEARNED = 100
 """Minimum number of runs that the moving averages cover."""
 
 MOST = 0.5
-"""A run counts as at most this share of the mean longer than the mean, since a run may hang."""
+"""A run that is longer than the mean counts as at most this share longer, since it may hang."""
 
 LEAST = 1e-9
 """Shortest length in seconds, which avoids a division by 0."""

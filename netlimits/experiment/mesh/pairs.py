@@ -1,4 +1,4 @@
-"""A mesh: many hosts, of which two measure at a time, in `roles: {hosts: 40, pairs: all}`.
+"""A mesh: many hosts that measure in pairs, as in `roles: {hosts: 40, pairs: all}`.
 
 `sender` and `receiver` are factors, whose values are the hosts' names.
 """

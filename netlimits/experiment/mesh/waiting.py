@@ -30,7 +30,7 @@ CLOSE = 0.05
 any schedule. A mesh that is resumed has no whole rounds left, and one with groups has none."""
 
 WORTH = 0.2
-"""The share up to which the order is worth keeping."""
+"""Keeping the order is worthwhile up to this share above that bound."""
 
 WHOLE = 3.0
 """How long a free host waits if rounds are whole, in lengths of the longest run."""

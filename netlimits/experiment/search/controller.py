@@ -20,7 +20,7 @@ PRECEDING = 1
 """Coarser searches before the last one. With two, simulated searches took one more trial."""
 
 _FOREVER = 1e9
-"""MLRsearch's time limit in seconds: none in effect, since its clock ignores interruptions."""
+"""MLRsearch's time limit in seconds: no limit, since its clock would also count interruptions."""
 
 
 class _Next(Exception):
