@@ -114,6 +114,8 @@ _RAW = re.compile(r"(\d{6,})-(\d+)\.jsonl")
 
 
 class RawOutput:
+    """The raw output in a results folder, in files of single attempts and in packs."""
+
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
         self._last: Contents | None = None

@@ -254,7 +254,7 @@ class Campaign(Logbook):
         if not printed:
             raise ArchiveError(f"{where} has no packet trace: the experiment takes none")
         if role is None and len(printed) > 1:
-            raise ArchiveError(f"{where} has traces of {', '.join(printed)}: say which")
+            raise ArchiveError(f"{where} has traces of {', '.join(printed)}; name one")
         chosen = next(iter(printed)) if role is None else role
         if chosen not in printed:
             raise ArchiveError(f"{where} has no trace of {chosen}; there is {', '.join(printed)}")

@@ -22,6 +22,8 @@ class Progress:
 
 
 class Tally:
+    """Counts the outcomes of runs, and estimates the time left from how long runs took so far."""
+
     def __init__(
         self, outcomes: Counter[str], pending: int, seconds: float, together: float = 1.0
     ) -> None:

@@ -60,6 +60,8 @@ class _Axis:
 
 
 class Configurations:
+    """The configurations of an experiment, by number; `errors` concern `exclude` and `include`."""
+
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
         self.columns = resolution.names(experiment)
@@ -68,7 +70,7 @@ class Configurations:
         self.product = math.prod(len(axis.rows) for axis in self._axes)
         if self.product > LIMIT:
             raise self._where.error(
-                f"makes {self.product:,} combinations; at most {LIMIT:,} may be", "factors"
+                f"makes {self.product:,} combinations; the limit is {LIMIT:,}", "factors"
             )
         self._derive = tuple(
             (name, expressions.compile(text), f'"{name}":')
@@ -216,7 +218,7 @@ class Configurations:
             quoted = expressions.quoted(text)
             if not any_left and not any(counts[number + 1 :]):
                 self.errors.append(
-                    self._where.error(f"{quoted} excludes all that is left", "exclude", number)
+                    self._where.error(f"{quoted} excludes all that remains", "exclude", number)
                 )
                 break
             if not counts[number]:

@@ -265,7 +265,7 @@ class _Builder:
             raise self.error("merge keys (<<) are not YAML 1.2; write the keys out", line)
         if node.value in parent.items:
             other = parent.key_lines[node.value]
-            problem = f"is there twice; line {other} has it too"
+            problem = f"is a duplicate key; line {other} has it too"
             self.repeated.append(self.error(problem, line, node.value))
             self.replaced.append(parent.items[node.value])
         parent.key_lines[node.value] = line

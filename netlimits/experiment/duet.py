@@ -140,7 +140,7 @@ def _refuse(before: Experiment, after: Experiment) -> None:
             problem = "is a mesh, and a duet has one pair of hosts; use a factor instead"
             raise _error(side, problem, "roles")
         if side.searched:
-            problem = "is not for a duet, whose sides have the same runs; use a factor instead"
+            problem = "cannot be in a duet, whose sides have the same runs; use a factor instead"
             raise _error(side, problem, "search")
         if SIDE in resolution.names(side):
             problem = "is reserved for the sides of a duet; use another name"
@@ -151,15 +151,15 @@ def _refuse(before: Experiment, after: Experiment) -> None:
     ):
         if mine != yours:
             problem = (
-                f"the sides have other {what}: {_listed(mine)} and {_listed(yours)}; both sides "
-                "of a duet need the same"
+                f"the sides have different {what}: {_listed(mine)} and {_listed(yours)}; both "
+                "sides of a duet need the same"
             )
             raise _error(after, problem, key)
     ours, theirs = set(resolution.names(before)), set(resolution.names(after))
     if unshared := sorted(ours ^ theirs):
         where = "first" if unshared[0] in ours else "second"
         problem = (
-            f"{unshared[0]} is a name of the {where} side only: both sides need the same factors"
+            f"{unshared[0]} is a name of the {where} side only; both sides need the same names"
         )
         raise _error(after, problem, "factors")
     if before.around.get(PROFILE) != after.around.get(PROFILE):

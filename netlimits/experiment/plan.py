@@ -84,7 +84,7 @@ class Plan:
         often = sum(self._often) if self._often else count * experiment.repeat.replicates
         self._count = experiment.repeat.runs or often
         if self._count > RUN_LIMIT:
-            problem = f"makes {self._count:,} runs; at most {RUN_LIMIT:,} may be"
+            problem = f"makes {self._count:,} runs; the limit is {RUN_LIMIT:,}"
             errors.append(resolution.source(experiment).error(problem, "repeat"))
         if errors:
             raise_all([*errors, *self._setups.errors()])
@@ -132,7 +132,7 @@ class Plan:
         places = tuple(number - 1 for number in chosen)
         plan._added = (*self._added, (Repeat(replicates, order, seed), places))
         if len(plan) > RUN_LIMIT:
-            raise InputError(f"makes {len(plan):,} runs; at most {RUN_LIMIT:,} may be")
+            raise InputError(f"makes {len(plan):,} runs; the limit is {RUN_LIMIT:,}")
         return plan
 
     def as_begun(self) -> Plan:

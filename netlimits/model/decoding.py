@@ -132,5 +132,5 @@ _RULES: Mapping[type[str], Callable[[str], bool]] = {
 
 def _by_rule(kind: type[Any], value: Any) -> Any:
     if not isinstance(value, str) or not _RULES[kind](value):
-        raise ValueError(f"is no {kind.__name__.lower()}")
+        raise ValueError(f"is not a valid {kind.__name__}")
     return kind(value)

@@ -43,9 +43,7 @@ class Folder:
             about = os.fstat(number)
             _refuse_strange(about, name)
             if flags & (os.O_WRONLY | os.O_RDWR) and about.st_nlink != 1:
-                raise OSError(
-                    errno.EMLINK, "is a file with a second name elsewhere (a hard link)", name
-                )
+                raise OSError(errno.EMLINK, "has a second name elsewhere (a hard link)", name)
         except BaseException:
             os.close(number)
             raise
@@ -146,6 +144,6 @@ class Folder:
 
 def _refuse_strange(about: os.stat_result, name: str) -> None:
     if stat.S_ISLNK(about.st_mode):
-        raise OSError(errno.ELOOP, "is a link, and nothing is opened through one here", name)
+        raise OSError(errno.ELOOP, "is a link, which is not followed here", name)
     if not stat.S_ISREG(about.st_mode):
         raise OSError(errno.EINVAL, "is no regular file", name)

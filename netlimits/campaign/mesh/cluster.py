@@ -71,6 +71,8 @@ def client(address: str, seconds: float = REACHED) -> Client:
 
 @dataclass(slots=True)
 class _Going:
+    """A submitted shard; `head` is the end of what was copied from its journal."""
+
     number: int
     shard: Shard
     future: Future[ShardOutcome]
@@ -79,6 +81,8 @@ class _Going:
 
 
 class ClusterRunner:
+    """Submits the shards of a mesh to Dask, and copies what they measured into the campaign."""
+
     def __init__(
         self,
         campaign: Logbook,
@@ -206,6 +210,7 @@ class ClusterRunner:
         return self._client.submit(carry_out, order, key=key, pure=False)
 
     def _hear(self, going: _Going, on_progress: Callable[[Progress], None]) -> None:
+        """Copy what a shard measured; if its task ended, take its answer or submit it again."""
         over = going.future.done()  # read before the journal, which is complete once this is True
         self._take_in(going, on_progress)
         if not over:
@@ -238,6 +243,7 @@ class ClusterRunner:
         del self._going[going.number]
 
     def _take_in(self, going: _Going, on_progress: Callable[[Progress], None]) -> None:
+        """Copy the new events of a shard into the campaign, and report its runs as progress."""
         if archive := self._shard(going.shard):
             going.head, records = shards.copy_new(self._archive, archive, going.head)
             for record in records:

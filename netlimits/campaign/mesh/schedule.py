@@ -105,6 +105,8 @@ class _Called:
 
 
 class Concurrency:
+    """Carries out the runs of a mesh in threads, as the dispatch decides."""
+
     def __init__(
         self,
         session: Session,
