@@ -28,7 +28,7 @@ class SettingStep:
 
 
 Turn = tuple[SettingStep, ...]
-"""The steps to one setting, which its hosts may take at the same time."""
+"""Steps of one setting, which different machines may execute in parallel."""
 
 
 @dataclass(slots=True)
@@ -55,7 +55,11 @@ class Preparation:
         pace: SettingUse | None = None,
         roles: Collection[str] | None = None,
     ) -> tuple[Turn, ...]:
-        """Return the turns to a configuration, one setting after the other."""
+        """Return the turns that bring hosts to a configuration, one setting after the other.
+
+        First, settings that the configuration lacks are restored. `roles` limits this to some
+        hosts.
+        """
         given = options_set(setup.settings, self._machines)
         paced = ends["local"] if setup.around.pace else ()
         here = self._set if roles is None else roles
@@ -64,7 +68,7 @@ class Preparation:
             for role in here
             for name, known in self._set[role].items()
             if not known.names <= given.get((role, name), frozenset())
-            and not (name == "qdisc" and role in paced)  # which makes its own anew
+            and not (name == "qdisc" and role in paced)  # pacing replaces the qdisc
         ]
         left.sort(reverse=True)
         turns = [
@@ -131,6 +135,7 @@ def options_set(
 
 
 def _named(options: Any, before: str = "") -> Iterator[str]:
+    """Yield the dotted names of options, such as `.tso`, and "" for the setting itself."""
     yield before
     if isinstance(options, Mapping):
         for name, inner in options.items():

@@ -110,7 +110,7 @@ def _findings(
         findings += survey.findings
         if write and not any(finding.severity == "error" for finding in findings):
             findings = _tried(plan, survey, hosts, findings)
-        runs = len(plan) - plan.leaving_out(survey.skipped).left_out().total()
+        runs = len(plan) - plan.leaving_out(survey.skipped).skipped_runs().total()
     return [*findings, here(Path("results"), runs)], survey.skipped
 
 

@@ -100,7 +100,7 @@ def run(
     ):
         refuse_claimed(hosts)
         host_survey = survey(plan, bound, hosts)
-        runs = len(plan) - plan.leaving_out(host_survey.skipped).left_out().total()
+        runs = len(plan) - plan.leaving_out(host_survey.skipped).skipped_runs().total()
         room = disk.here(folder, runs)
         say_warnings([*host_survey.findings, room])
         stop.defer()

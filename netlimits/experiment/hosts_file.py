@@ -29,7 +29,7 @@ KEYS = {
     "ssh_config": "Beside the roles: the configuration file to resolve `ssh` with, relative to "
     "this file; else the user's own.",
 }
-"""What may stand in the file: the keys of a machine, and `ssh_config` for all of them."""
+"""Key -> description: the keys of a machine, and `ssh_config`, which applies to all."""
 
 _CONFIG = "ssh_config"
 _KEYS = tuple(key for key in KEYS if key != _CONFIG)
@@ -40,7 +40,10 @@ def machines(
     roles: Iterable[str] | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Machine]:
-    """Return the machine of each role, in the roles' order; other hosts in the file are ignored."""
+    """Return the machine of each role, in the roles' order; other hosts in the file are ignored.
+
+    `note` is called with a message if the roles are bound to machines by order instead of by name.
+    """
     document = load(path, repeated=True)
     if not isinstance(document.data, dict):
         raise document.error("is not a hosts file; write `ROLE: {ssh: NAME, interface: NAME}`")
@@ -106,7 +109,7 @@ def _of_mesh(
     every = [m for role, m in written.items() if role.startswith(f"{pairs.HOSTS}-") or not listed]
     if len(every) < len(roles) and not errors:
         machines = f"{len(every)} machine{'' if len(every) == 1 else 's'}"
-        problem = f"has {machines}, and the experiment's mesh is of {len(roles)} hosts"
+        problem = f"has {machines}, but the experiment's mesh has {len(roles)} hosts"
         errors.append(document.error(problem, *([pairs.HOSTS] if listed else [])))
     return {role: replace(m, role=role) for role, m in zip(roles, every, strict=False)}
 
@@ -187,7 +190,7 @@ def _fault_of_text(key: str, value: Any) -> str:
     if key == "interface" and ("/" in value or value in (".", "..")):
         return f"{value} is a path, not an interface"
     if value.startswith("-"):
-        return f"{value} would be read as an option; a name cannot start so"
+        return f"{value} would be read as an option; a name cannot start with -"
     if key == "address":
         try:
             ipaddress.ip_address(value)

@@ -113,7 +113,7 @@ class Servers:
             taken = {row[3].rpartition(":")[2] for row in rows if len(row) > 3}
             free = next((port for port in ports if str(port) not in taken), None)
             if free is not None:
-                return ServerAddress(ends.address, free, ends.extra)
+                return ServerAddress(ends.address, free)
             if time.monotonic() > deadline:
                 which = f"port {ends.port} is" if fixed else f"{PORTS} ports up to {ends.port} are"
                 raise HostError(

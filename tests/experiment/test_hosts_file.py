@@ -89,7 +89,10 @@ def test_two_roles_may_share_a_machine(tmp_path):
             "ssh_config: [a]\nsender: {ssh: a}\nreceiver: {ssh: b}",
             ":1: ssh_config: must be a file's name",
         ),
-        ("sender: {ssh: a}\nsender: {ssh: b}\nreceiver: {ssh: c}", ":2: sender: is there twice"),
+        (
+            "sender: {ssh: a}\nsender: {ssh: b}\nreceiver: {ssh: c}",
+            ":2: sender: is a duplicate key",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_with_file_line_and_key(tmp_path, text, says):

@@ -31,7 +31,7 @@ def print_runs(experiment_plan: Plan, runs: Sequence[Run]) -> None:
         [
             *(str(run.number), str(run.block), run.config, *map(_cell, run.values.values())),
             *(_cell(run.profiled) for _ in mark),
-            *(_cell(experiment_plan.skip(run.values)) for _ in last),
+            *(_cell(experiment_plan.skip_reason(run.values)) for _ in last),
         ]
         for run in runs
     ]
@@ -86,7 +86,7 @@ def _commands(
     rehearsed = DryRun(machines, every)
     for run in runs:
         lines = []
-        if not experiment_plan.skip(run.values):
+        if not experiment_plan.skip_reason(run.values):
             ends = experiment_plan.experiment.ends_of(run.values)
             setup = experiment_plan.setup(run.values)
             for planned in rehearsed.commands(setup, ends, profiled=bool(run.profiled)):
@@ -124,7 +124,7 @@ def print_commands(
         values = " ".join(f"{name}={_cell(value)}" for name, value in given.items())
         echo(f"\n{run.config}: {values}".rstrip(": "))
         echo(f"  {_listed(numbers[run.config])}")
-        if why := experiment_plan.skip(run.values):
+        if why := experiment_plan.skip_reason(run.values):
             echo(f"  skipped: {one_line(why)}")
         program = experiment_plan.setup(run.values).tool
         for line in lines if every else _checked(lines):
@@ -177,7 +177,9 @@ def as_json(
             "config": run.config,
             "values": dict(run.values),
             **({} if run.profiled is None else {"profiled": run.profiled}),
-            **({"skip": experiment_plan.skip(run.values)} if experiment_plan.skipped else {}),
+            **(
+                {"skip": experiment_plan.skip_reason(run.values)} if experiment_plan.skipped else {}
+            ),
         }
         if lines:
             entry["commands"] = [
@@ -190,7 +192,7 @@ def summary_of(
     experiment_plan: Plan, drawn: bool, groups: Mapping[str, str] | None = None, at_once: int = 0
 ) -> dict[str, Any]:
     experiment = experiment_plan.experiment
-    left_out = experiment_plan.left_out()
+    left_out = experiment_plan.skipped_runs()
     return {
         "experiment": experiment.name,
         "question": experiment.question,

@@ -84,7 +84,7 @@ def _to_write() -> Iterator[tuple[str, Callable[[], Section]]]:
     for setting in SETTINGS:
         yield setting.name, partial(_of_schema, setting.name, setting.schema)
     for tool in TOOLS:
-        yield tool.name, partial(_of_schema, tool.name, schema.measured(tool.schema))
+        yield tool.name, partial(_of_schema, tool.name, schema.with_common_options(tool.schema))
     for name, around in AROUND.items():
         yield name, partial(_of_schema, name, around)
     for kind in KINDS:

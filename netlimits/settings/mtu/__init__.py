@@ -206,7 +206,7 @@ class Mtu(Setting):
 
     def faults(self, state: State) -> Iterator[str]:
         for name, mtu in (("", state["mtu"]), *state["others"].items()):
-            if name and not decoding.interface(name):
+            if name and not decoding.is_interface_name(name):
                 yield f"{name!r} is no interface"
             if not is_number(mtu, 2**31):
                 yield f"{mtu!r} is no MTU"
